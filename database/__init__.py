@@ -1,0 +1,8 @@
+"""The floor both services stand on: engine, transactions, ids and time. No tables."""
+
+from database.clock import to_utc, utc_now
+from database.engine import create_engine
+from database.ids import new_id
+from database.transactions import system_transaction, transaction
+
+__all__ = ["create_engine", "new_id", "system_transaction", "to_utc", "transaction", "utc_now"]

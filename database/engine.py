@@ -1,0 +1,19 @@
+from sqlalchemy import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+
+def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> AsyncEngine:
+    """An engine for any libpq URL (`postgres://`, `postgresql://`), its connections checked before use.
+
+    The driver runs in autocommit: `transaction` opens each one itself, with role and user in the same round trip.
+    """
+    return create_async_engine(
+        make_url(url.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql+psycopg"),
+        isolation_level="AUTOCOMMIT",
+        pool_size=pool_size,
+        max_overflow=max_overflow,
+        pool_timeout=10,
+        pool_recycle=1800,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 5, "application_name": "todo-assistant"},
+    )

@@ -1,0 +1,36 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from psycopg import AsyncConnection, sql
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+_BEGIN_AS = sql.SQL("BEGIN; SET LOCAL ROLE todo_app; SET LOCAL todo.user_id = {}")
+_BEGIN = sql.SQL("BEGIN")
+
+
+@asynccontextmanager
+async def transaction(engine: AsyncEngine, user_id: str) -> AsyncIterator[AsyncSession]:
+    """One transaction that can see and write the rows of one person only; success commits, an exception rolls back.
+
+    Row-level security holds it, because the role `todo_app` cannot bypass it.
+    """
+    async with _begin(engine, _BEGIN_AS.format(sql.Literal(user_id))) as session:
+        yield session
+
+
+@asynccontextmanager
+async def system_transaction(engine: AsyncEngine) -> AsyncIterator[AsyncSession]:
+    """One transaction across people, for the few jobs that need it: take-over of leases, usage, export, forget."""
+    async with _begin(engine, _BEGIN) as session:
+        yield session
+
+
+@asynccontextmanager
+async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> AsyncIterator[AsyncSession]:
+    async with AsyncSession(engine, expire_on_commit=False) as session, session.begin():
+        connection = await (await session.connection()).get_raw_connection()
+        driver: AsyncConnection = connection.driver_connection  # pyright: ignore[reportAssignmentType]
+        # Several statements in one message need the simple protocol, so this is never prepared.
+        await driver.execute(statement, prepare=False)
+        yield session
