@@ -1,0 +1,69 @@
+import logging
+import sys
+from types import FrameType
+
+import uvicorn
+from agents import set_tracing_disabled
+from agents.tracing import set_trace_processors
+from fastapi import FastAPI
+
+from backend.app import create_app
+from backend.providers import ModelNotConfigured, resolve
+from backend.settings import Settings, SettingsInvalid, read_settings
+
+logger = logging.getLogger("backend")
+
+
+def main() -> None:
+    try:
+        settings = read_settings()
+        app = create_app(settings)
+    except (SettingsInvalid, ModelNotConfigured) as error:
+        sys.exit(str(error))
+    _configure_logging(settings)
+    # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
+    set_trace_processors([])
+    set_tracing_disabled(True)
+    config = uvicorn.Config(
+        app,
+        host=settings.backend_host,
+        port=settings.backend_port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.tool_wait_seconds) + 5,
+    )
+    server = _Server(config, app)
+    endpoint = resolve(settings)
+    logger.info("backend listens on http://%s:%s", settings.backend_host, settings.backend_port)
+    logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
+    if endpoint.profile.name == "offline":
+        logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
+    logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
+    server.run()
+    sys.exit(0 if server.started else 1)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn waits for open streams before it ends the application; the turns behind them must be told to end."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if (turns := getattr(self._app.state, "turns", None)) is not None:
+            turns.shut_down()
+        super().handle_exit(sig, frame)
+
+
+def _configure_logging(settings: Settings) -> None:
+    logging.basicConfig(
+        level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    for name in ("httpx2", "httpx", "openai", "openai.agents", "mcp", "uvicorn", "chatkit"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+if __name__ == "__main__":
+    main()

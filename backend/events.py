@@ -1,0 +1,136 @@
+"""The SDK's stream events → ChatKit's thread events.
+
+ChatKit's own `stream_agent_response` drops text on errors, leaves the run going after a cancel and hides the
+reasoning of chat-completions providers.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from agents import StreamEvent
+from chatkit.types import (
+    AssistantMessageContent,
+    AssistantMessageContentPartAdded,
+    AssistantMessageContentPartDone,
+    AssistantMessageContentPartTextDelta,
+    AssistantMessageItem,
+    DurationSummary,
+    ThoughtTask,
+    ThreadItemAddedEvent,
+    ThreadItemDoneEvent,
+    ThreadItemUpdatedEvent,
+    ThreadStreamEvent,
+    Workflow,
+    WorkflowItem,
+    WorkflowTaskAdded,
+    WorkflowTaskUpdated,
+)
+from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+from database import utc_now
+
+
+def assistant_content(message: ResponseOutputMessage) -> list[AssistantMessageContent]:
+    return [_content(part) for part in message.content]
+
+
+def _content(part: Any) -> AssistantMessageContent:
+    return AssistantMessageContent(text=part.text if isinstance(part, ResponseOutputText) else part.refusal)
+
+
+class ThreadEvents:
+    """The items of one turn as they grow; what is open when the stream breaks can be closed with what was shown."""
+
+    def __init__(self, thread_id: str) -> None:
+        self._thread_id = thread_id
+        self._message: AssistantMessageItem | None = None
+        self._reasoning: WorkflowItem | None = None
+        self._reasoning_since = 0.0
+        self.answered = False
+
+    def map(self, event: StreamEvent) -> Iterator[ThreadStreamEvent]:
+        if event.type != "raw_response_event":
+            return
+        data = event.data
+        match data.type:
+            case "response.output_item.added" if data.item.type == "message":
+                yield from self._open_message(data.item.id)
+            case "response.content_part.added":
+                yield from self._add_part(data.content_index)
+            case "response.output_text.delta" | "response.refusal.delta":
+                yield from self._grow(data.content_index, data.delta)
+            case "response.content_part.done" if data.part.type in ("output_text", "refusal"):
+                yield self._finish_part(data.item_id, data.content_index, _content(data.part))
+            case "response.output_item.done" if isinstance(data.item, ResponseOutputMessage):
+                yield from self._close_message(assistant_content(data.item))
+            case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
+                yield from self._think(data.item_id, data.delta)
+            case "response.output_item.done" if data.item.type == "reasoning":
+                yield from self._close_reasoning()
+
+    def close(self) -> Iterator[ThreadStreamEvent]:
+        """End what is open with the text that was shown."""
+        yield from self._close_reasoning()
+        if self._message is not None:
+            yield from self._close_message(self._message.content)
+
+    def _open_message(self, item_id: str) -> Iterator[ThreadStreamEvent]:
+        yield from self._close_reasoning()
+        self._message = AssistantMessageItem(id=item_id, thread_id=self._thread_id, created_at=utc_now(), content=[])
+        yield ThreadItemAddedEvent(item=self._message.model_copy(deep=True))
+
+    def _add_part(self, index: int) -> Iterator[ThreadStreamEvent]:
+        if self._message is None:
+            return
+        self._message.content.append(AssistantMessageContent(text=""))
+        yield self._update(
+            AssistantMessageContentPartAdded(content_index=index, content=AssistantMessageContent(text=""))
+        )
+
+    def _grow(self, index: int, delta: str) -> Iterator[ThreadStreamEvent]:
+        if self._message is None:
+            return
+        self._message.content[index].text += delta
+        yield self._update(AssistantMessageContentPartTextDelta(content_index=index, delta=delta))
+
+    def _finish_part(self, item_id: str, index: int, content: AssistantMessageContent) -> ThreadStreamEvent:
+        update = AssistantMessageContentPartDone(content_index=index, content=content)
+        return ThreadItemUpdatedEvent(item_id=item_id, update=update)
+
+    def _close_message(self, content: list[AssistantMessageContent]) -> Iterator[ThreadStreamEvent]:
+        if self._message is None:
+            return
+        item, self._message = self._message, None
+        self.answered = self.answered or any(part.text.strip() for part in content)
+        yield ThreadItemDoneEvent(item=item.model_copy(update={"content": content}))
+
+    def _update(self, update: Any) -> ThreadStreamEvent:
+        assert self._message is not None
+        return ThreadItemUpdatedEvent(item_id=self._message.id, update=update)
+
+    def _think(self, item_id: str, delta: str) -> Iterator[ThreadStreamEvent]:
+        if self._reasoning is None:
+            self._reasoning_since = time.monotonic()
+            workflow = Workflow(type="reasoning", tasks=[ThoughtTask(content="")])
+            self._reasoning = WorkflowItem(
+                id=item_id, thread_id=self._thread_id, created_at=utc_now(), workflow=workflow
+            )
+            opened = self._reasoning.model_copy(update={"workflow": Workflow(type="reasoning", tasks=[])})
+            yield ThreadItemAddedEvent(item=opened)
+            yield ThreadItemUpdatedEvent(
+                item_id=item_id, update=WorkflowTaskAdded(task_index=0, task=ThoughtTask(content=""))
+            )
+        thought = self._reasoning.workflow.tasks[0]
+        assert isinstance(thought, ThoughtTask)
+        thought.content += delta
+        yield ThreadItemUpdatedEvent(
+            item_id=item_id, update=WorkflowTaskUpdated(task_index=0, task=thought.model_copy())
+        )
+
+    def _close_reasoning(self) -> Iterator[ThreadStreamEvent]:
+        if self._reasoning is None:
+            return
+        item, self._reasoning = self._reasoning, None
+        item.workflow.summary = DurationSummary(duration=max(1, round(time.monotonic() - self._reasoning_since)))
+        yield ThreadItemDoneEvent(item=item)

@@ -1,0 +1,144 @@
+"""Tool steps, written down before they run, and what the page shows meanwhile."""
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from typing import Any
+
+from agents import Agent, ModelResponse, RunHooks, Tool
+from agents.items import ItemHelpers, RunItem, TResponseInputItem
+from agents.run_context import RunContextWrapper
+from chatkit.types import AssistantMessageItem, HiddenContextItem, ProgressUpdateEvent, ThreadItem
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
+
+from backend.events import assistant_content
+from backend.identity import RequestContext
+from backend.store_adapter import PostgresStore
+from backend.turns import Turn
+from database import new_id, utc_now
+
+_PROGRESS = {
+    "add_task": "Adding “{title}”…",
+    "list_tasks": "Looking at your list…",
+    "complete_task": "Completing task {task_id}…",
+    "update_task": "Changing task {task_id}…",
+    "delete_task": "Deleting task {task_id}…",
+}
+
+
+class Recorder(RunHooks[Turn]):
+    """Writes each step's calls before a tool runs, and each output as it comes; at the end nothing is unpaired."""
+
+    def __init__(self, store: PostgresStore, thread_id: str, context: RequestContext, *, message_id: str) -> None:
+        assert context.turn is not None
+        self._store = store
+        self._thread_id = thread_id
+        self._context = context
+        self._turn = context.turn
+        self._message_id = message_id
+        self._made: Counter[tuple[str, str]] = Counter()
+        self._open: set[str] = set()
+        self._all_recorded = asyncio.Event()
+        self._all_recorded.set()
+
+    async def on_llm_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], response: ModelResponse) -> None:
+        calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
+        if not calls:
+            return
+        for call in calls:
+            self._turn.call_keys[call.call_id] = self._key(call)
+        self._open.update(call.call_id for call in calls)
+        self._all_recorded.clear()
+        self._turn.tool_calls += len(calls)
+        # Text beside the calls goes first, so that the rows are in the order in which the model said them.
+        texts = [self._text(item) for item in response.output if isinstance(item, ResponseOutputMessage)]
+        await self._store.write(self._thread_id, [*texts, self._step(calls, response)], self._context)
+
+    async def on_tool_start(self, context: RunContextWrapper[Turn], agent: Agent[Turn], tool: Tool) -> None:
+        template = _PROGRESS.get(tool.name)
+        if template:
+            text = template.format_map(_Arguments(getattr(context, "tool_arguments", "")))
+            self._turn.emit(ProgressUpdateEvent(text=text))
+
+    async def on_tool_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], tool: Tool, result: Any) -> None:
+        call: ResponseFunctionToolCall = context.tool_call  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext
+        await self._record([ItemHelpers.tool_call_output_item(call, result)])
+
+    async def on_llm_start(
+        self,
+        context: RunContextWrapper[Turn],
+        agent: Agent[Turn],
+        system_prompt: str | None,
+        input_items: list[TResponseInputItem],
+    ) -> None:
+        # Calls that ran no tool (unknown name, refused) have an output too, made by the SDK.
+        await self._record(input_items)
+
+    async def finish(self, items: list[RunItem]) -> None:
+        """Record the outputs that no hook told of, once the run has ended."""
+        await self._record([item.to_input_item() for item in items if item.type == "tool_call_output_item"])
+
+    async def settled(self) -> None:
+        """Wait until no recorded call is without its output."""
+        await self._all_recorded.wait()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._open)
+
+    async def _record(self, items: list[Any]) -> None:
+        outputs = [item for item in items if item.get("call_id") in self._open and "output" in item]
+        if not outputs:
+            return
+        rows: list[ThreadItem] = [self._hidden({"kind": "tool_output", "output": output}) for output in outputs]
+        await self._store.write(self._thread_id, rows, self._context)
+        self._open.difference_update(output["call_id"] for output in outputs)
+        if not self._open:
+            self._all_recorded.set()
+
+    def _key(self, call: ResponseFunctionToolCall) -> str:
+        """The same for the same call of the same message in another attempt; another for a second such call in one."""
+        arguments = _canonical(call.arguments)
+        count = self._made[call.name, arguments]
+        self._made[call.name, arguments] += 1
+        return hashlib.sha256(json.dumps([self._message_id, call.name, arguments, count]).encode()).hexdigest()
+
+    def _step(self, calls: list[ResponseFunctionToolCall], response: ModelResponse) -> HiddenContextItem:
+        reasoning = [
+            item.model_dump(exclude_unset=True) for item in response.output if isinstance(item, ResponseReasoningItem)
+        ]
+        made = [
+            {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
+            for call in calls
+        ]
+        return self._hidden({"kind": "tool_calls", "calls": made, "reasoning": reasoning})
+
+    def _text(self, message: ResponseOutputMessage) -> AssistantMessageItem:
+        return AssistantMessageItem(
+            id=message.id, thread_id=self._thread_id, created_at=utc_now(), content=assistant_content(message)
+        )
+
+    def _hidden(self, content: dict[str, Any]) -> HiddenContextItem:
+        return HiddenContextItem(id=new_id("step"), thread_id=self._thread_id, created_at=utc_now(), content=content)
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        return arguments
+
+
+class _Arguments(dict[str, str]):
+    """A call's arguments for a progress line: whatever is missing or too long is cut."""
+
+    def __init__(self, arguments: str) -> None:
+        try:
+            given = json.loads(arguments or "{}")
+        except ValueError:
+            given = {}
+        super().__init__({key: str(value)[:60] for key, value in given.items()} if isinstance(given, dict) else {})
+
+    def __missing__(self, key: str) -> str:
+        return "…"

@@ -1,0 +1,294 @@
+"""ChatKit's Store over PostgreSQL, and what a turn needs beside it: fenced writes and the whole history."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from chatkit.store import Store, StoreItemType
+from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import ColumnElement, and_, delete, func, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from backend.errors import LeaseLost, NotFound
+from backend.identity import RequestContext
+from backend.models import Conversation, Message, Run
+from database import new_id, to_utc, transaction
+
+logger = logging.getLogger(__name__)
+
+THREAD_ITEM = TypeAdapter[ThreadItem](ThreadItem)
+ROLES = {"user_message": "user", "assistant_message": "assistant"}
+HIDDEN = ("hidden_context_item", "sdk_hidden_context", "tool_calls", "tool_output", "note", "summary")
+VISIBLE = (
+    "user_message",
+    "assistant_message",
+    "client_tool_call",
+    "widget",
+    "generated_image",
+    "structured_input",
+    "workflow",
+    "task",
+    "end_of_turn",
+)
+_PREFIXES: dict[StoreItemType, str] = {
+    "thread": "thr",
+    "message": "msg",
+    "tool_call": "tc",
+    "workflow": "wf",
+    "task": "tsk",
+    "attachment": "atc",
+    "sdk_hidden_context": "shcx",
+}
+
+
+class PostgresStore(Store[RequestContext]):
+    """Threads are `conversations`, items are `messages`; what was never yours is not found."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    def generate_thread_id(self, context: RequestContext) -> str:
+        return context.turn.conversation_id if context.turn else new_id("thr")
+
+    def generate_item_id(self, item_type: StoreItemType, thread: ThreadMetadata, context: RequestContext) -> str:
+        return new_id(_PREFIXES[item_type])
+
+    # Threads
+
+    async def load_thread(self, thread_id: str, context: RequestContext) -> ThreadMetadata:
+        async with transaction(self._engine, context.user_id) as session:
+            row = (await session.exec(select(Conversation).where(_own_thread(thread_id, context)))).first()
+        if row is None:
+            raise NotFound
+        return _thread(row)
+
+    async def save_thread(self, thread: ThreadMetadata, context: RequestContext) -> None:
+        """Save the metadata; a title made by a turn never replaces one that is there."""
+        values = {
+            "title": thread.title,
+            "status": thread.status.model_dump(mode="json"),
+            "allowed_image_domains": thread.allowed_image_domains,
+            "details": thread.metadata,
+        }
+        if context.turn is not None:
+            values["title"] = func.coalesce(col(Conversation.title), thread.title)
+        statement = update(Conversation).where(_own_thread(thread.id, context)).values(values)
+        async with transaction(self._engine, context.user_id) as session:
+            await _fence(session, context)
+            if (await session.exec(statement.returning(col(Conversation.id)))).first() is None:
+                raise NotFound
+
+    async def load_threads(
+        self, limit: int, after: str | None, order: str, context: RequestContext
+    ) -> Page[ThreadMetadata]:
+        owned = col(Conversation.user_id) == context.user_id
+        key = col(Conversation.id)
+        query = select(Conversation).where(owned).limit(limit + 1)
+        query = query.order_by(key.desc() if order == "desc" else key.asc())
+        async with transaction(self._engine, context.user_id) as session:
+            if after is not None:
+                if (await session.exec(select(key).where(owned, key == after))).first() is None:
+                    raise NotFound
+                query = query.where(key < after if order == "desc" else key > after)
+            rows = (await session.exec(query)).all()
+        return _page([_thread(row) for row in rows[:limit]], more=len(rows) > limit)
+
+    async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
+        async with transaction(self._engine, context.user_id) as session:
+            statement = delete(Conversation).where(_own_thread(thread_id, context)).returning(col(Conversation.id))
+            if (await session.exec(statement)).first() is None:
+                raise NotFound
+
+    # Items
+
+    async def load_thread_items(
+        self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
+    ) -> Page[ThreadItem]:
+        """A full page of visible items in the order of writing; `after` is the id of any item of the thread."""
+        shown = and_(
+            _in_thread(thread_id, context), col(Message.kind).in_(VISIBLE), col(Message.superseded_by).is_(None)
+        )
+        seq = col(Message.seq)
+        query = select(Message).where(shown).order_by(seq.desc() if order == "desc" else seq.asc()).limit(limit + 1)
+        async with transaction(self._engine, context.user_id) as session:
+            if after is not None:
+                cursor = select(seq).where(_in_thread(thread_id, context), col(Message.id) == after)
+                position = (await session.exec(cursor)).first()
+                if position is None:
+                    raise NotFound
+                query = query.where(seq < position if order == "desc" else seq > position)
+            rows = (await session.exec(query)).all()
+        items = [item for row in rows[:limit] if (item := _item(row)) is not None]
+        page = _page(items, more=len(rows) > limit)
+        page.after = rows[limit - 1].id if len(rows) > limit else None
+        return page
+
+    async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ThreadItem:
+        shown = and_(
+            _in_thread(thread_id, context),
+            col(Message.id) == item_id,
+            col(Message.kind).in_(VISIBLE),
+            col(Message.superseded_by).is_(None),
+        )
+        async with transaction(self._engine, context.user_id) as session:
+            row = (await session.exec(select(Message).where(shown))).first()
+        item = _item(row) if row is not None else None
+        if item is None:
+            raise NotFound
+        return item
+
+    async def add_thread_item(self, thread_id: str, item: ThreadItem, context: RequestContext) -> None:
+        await self.write(thread_id, [item], context)
+
+    async def save_item(self, thread_id: str, item: ThreadItem, context: RequestContext) -> None:
+        await self.write(thread_id, [item], context)
+
+    async def delete_thread_item(self, thread_id: str, item_id: str, context: RequestContext) -> None:
+        """Take an item out of the thread; its row stays, marked with the run that replaced it."""
+        mark = context.turn.run_id if context.turn else "removed"
+        statement = update(Message).where(_in_thread(thread_id, context), col(Message.id) == item_id)
+        async with transaction(self._engine, context.user_id) as session:
+            await _fence(session, context)
+            await session.exec(statement.values(superseded_by=mark))
+
+    async def write(self, thread_id: str, items: Sequence[ThreadItem], context: RequestContext) -> None:
+        """Insert items, or bring those already there up to date, in one transaction; raises `LeaseLost` when fenced."""
+        rows = [_row(thread_id, item, context) for item in items]
+        statement = insert(Message).values(rows)
+        statement = statement.on_conflict_do_update(
+            index_elements=["conversation_id", "id"],
+            set_={"item": statement.excluded.item},
+            where=col(Message.user_id) == context.user_id,
+        )
+        async with transaction(self._engine, context.user_id) as session:
+            await _fence(session, context)
+            await session.exec(statement)
+
+    async def history(self, thread_id: str, context: RequestContext) -> list[Message]:
+        """Every row that still counts, hidden ones too, in the order of writing."""
+        query = select(Message).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+        async with transaction(self._engine, context.user_id) as session:
+            return list((await session.exec(query.order_by(col(Message.seq)))).all())
+
+    async def retry_after(
+        self,
+        thread_id: str,
+        item_id: str,
+        make_note: Callable[[str, Sequence[Message]], ThreadItem | None],
+        context: RequestContext,
+    ) -> None:
+        """Mark all that follows an item as replaced by this turn, and add the note made of it, in one transaction."""
+        assert context.turn is not None
+        position = select(col(Message.seq)).where(_in_thread(thread_id, context), col(Message.id) == item_id)
+        statement = (
+            update(Message)
+            .where(
+                _in_thread(thread_id, context),
+                col(Message.seq) > position.scalar_subquery(),
+                col(Message.superseded_by).is_(None),
+            )
+            .values(superseded_by=context.turn.run_id)
+            .returning(Message)
+        )
+        async with transaction(self._engine, context.user_id) as session:
+            await _fence(session, context)
+            dropped = sorted((await session.exec(statement)).scalars(), key=lambda row: row.seq or 0)
+            if (note := make_note(thread_id, dropped)) is not None:
+                await session.exec(insert(Message).values(_row(thread_id, note, context)))
+
+    async def save_feedback(
+        self, thread_id: str, item_ids: Iterable[str], feedback: str, context: RequestContext
+    ) -> None:
+        """Keep the feedback on all of the items, or, when one is not there, on none."""
+        wanted = set(item_ids)
+        statement = (
+            update(Message)
+            .where(
+                _in_thread(thread_id, context),
+                col(Message.id).in_(wanted),
+                col(Message.kind).in_(VISIBLE),
+                col(Message.superseded_by).is_(None),
+            )
+            .values(feedback=feedback)
+            .returning(col(Message.id))
+        )
+        async with transaction(self._engine, context.user_id) as session:
+            if len((await session.exec(statement)).all()) != len(wanted):
+                raise NotFound
+
+    # Attachments: the product has none, so no id is ever known
+
+    async def save_attachment(self, attachment: Attachment, context: RequestContext) -> None:
+        raise NotFound
+
+    async def load_attachment(self, attachment_id: str, context: RequestContext) -> Attachment:
+        raise NotFound
+
+    async def delete_attachment(self, attachment_id: str, context: RequestContext) -> None:
+        raise NotFound
+
+
+def _own_thread(thread_id: str, context: RequestContext) -> ColumnElement[bool]:
+    return and_(col(Conversation.id) == thread_id, col(Conversation.user_id) == context.user_id)
+
+
+def _in_thread(thread_id: str, context: RequestContext) -> ColumnElement[bool]:
+    return and_(col(Message.conversation_id) == thread_id, col(Message.user_id) == context.user_id)
+
+
+async def _fence(session: AsyncSession, context: RequestContext) -> None:
+    """Hold the turn's lease to the end of this transaction: a turn that was taken over writes nothing."""
+    if context.turn is None:
+        return
+    held = (
+        select(col(Run.id))
+        .where(col(Run.id) == context.turn.run_id, col(Run.user_id) == context.user_id, col(Run.status) == "running")
+        .with_for_update(read=True)
+    )
+    if (await session.exec(held)).first() is None:
+        raise LeaseLost
+
+
+def _page(data: list[Any], *, more: bool) -> Page[Any]:
+    return Page(data=data, has_more=more, after=data[-1].id if more and data else None)
+
+
+def _thread(row: Conversation) -> ThreadMetadata:
+    return ThreadMetadata.model_validate(
+        {
+            "id": row.id,
+            "title": row.title,
+            "created_at": to_utc(row.created_at),
+            "status": row.status,
+            "allowed_image_domains": row.allowed_image_domains,
+            "metadata": row.details,
+        }
+    )
+
+
+def _item(row: Message) -> ThreadItem | None:
+    """The item a row holds, or None for a type this version of ChatKit does not know."""
+    try:
+        return THREAD_ITEM.validate_python(row.item)
+    except ValidationError:
+        logger.warning("item %s of kind %s is not shown: unknown to this version", row.id, row.kind)
+        return None
+
+
+def _row(thread_id: str, item: ThreadItem, context: RequestContext) -> dict[str, Any]:
+    created_at = to_utc(item.created_at)
+    kind = item.content["kind"] if isinstance(item, HiddenContextItem) and isinstance(item.content, dict) else item.type
+    return {
+        "conversation_id": thread_id,
+        "id": item.id,
+        "user_id": context.user_id,
+        "run_id": context.turn.run_id if context.turn else None,
+        "role": ROLES.get(item.type, "app"),
+        "kind": kind,
+        "item": item.model_copy(update={"created_at": created_at}).model_dump(mode="json", by_alias=True),
+        "created_at": created_at,
+    }

@@ -1,0 +1,174 @@
+"""The connection to the MCP server: one for the process, for every person, and it heals itself."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+import httpx2
+from agents import AgentBase
+from agents.mcp import MCPServer, MCPToolMetaContext
+from agents.run_context import RunContextWrapper
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
+
+from backend.errors import ToolsUnavailable
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
+USER = "todo/user_id"
+KEY = "todo/idempotency_key"
+ACTOR = "todo/actor"
+
+_UNAVAILABLE = -32050
+_RESEND_SECONDS = 12.0
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.5)
+
+
+class TaskTools(MCPServer):
+    """The five task tools as the agent sees them: without `user_id`, which is added to each call from its turn."""
+
+    def __init__(self, url: str, *, resend_seconds: float = _RESEND_SECONDS) -> None:
+        super().__init__(tool_meta_resolver=_call_meta, failure_error_function=_failure_for_model)
+        self._url = url
+        self._resend_seconds = resend_seconds
+        self._client: Client | None = None
+        self._stack = AsyncExitStack()
+        self._tools: list[Tool] | None = None
+
+    @property
+    def name(self) -> str:
+        return "tasks"
+
+    async def connect(self) -> None:
+        """Open the connection's pool; nothing is sent, so this works while the server is down."""
+        transport = ResendingTransport(self._resend_seconds)
+        http = httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(30, connect=5))
+        await self._stack.enter_async_context(http)
+        self._client = await self._stack.enter_async_context(
+            Client(
+                streamable_http_client(self._url, http_client=http),
+                mode=PROTOCOL,
+                cache=None,
+                client_info=Implementation(name="todo-assistant", version="1"),
+                read_timeout_seconds=30 + self._resend_seconds,
+            )
+        )
+
+    async def cleanup(self) -> None:
+        await self._stack.aclose()
+        self._client = None
+
+    async def list_tools(
+        self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
+    ) -> list[Tool]:
+        if self._tools is None:
+            await self.refresh()
+        assert self._tools is not None
+        return self._tools
+
+    async def refresh(self) -> None:
+        """Ask the server for its tools; raises `ToolsUnavailable` and keeps the old list when it does not answer."""
+        listed = await self._send(lambda client: client.list_tools())
+        self._tools = [_without_user_id(tool) for tool in listed.tools]
+
+    async def problem(self) -> str | None:
+        """Why no tool could be called now, in one sentence, or None; answers within two seconds."""
+        try:
+            async with asyncio.timeout(2):
+                await self.refresh()
+        except (TimeoutError, ToolsUnavailable, MCPError):
+            return f"The MCP server does not answer at {self._url}: check that it runs, and MCP_URL."
+        return None
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
+    ) -> CallToolResult:
+        meta = dict(meta or {})
+        user_id = meta.pop(USER)  # no turn, no call
+        given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
+        return await self._send(
+            lambda client: client.call_tool(tool_name, {"user_id": user_id, **given}, meta=meta)  # pyright: ignore[reportArgumentType]
+        )
+
+    async def list_prompts(self) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[])
+
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
+        raise NotImplementedError("The task server has no prompts.")
+
+    async def _send(self, request: Callable[[Client], Awaitable[T]]) -> T:
+        assert self._client is not None, "connect() comes first"
+        try:
+            return await request(self._client)
+        except MCPError as error:
+            if error.code == _UNAVAILABLE:
+                raise ToolsUnavailable from error
+            raise
+
+
+def _without_user_id(tool: Tool) -> Tool:
+    schema = dict(tool.input_schema)
+    schema["properties"] = {name: spec for name, spec in schema.get("properties", {}).items() if name != "user_id"}
+    schema["required"] = [name for name in schema.get("required", []) if name != "user_id"]
+    return tool.model_copy(update={"input_schema": schema})
+
+
+def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
+    turn = context.run_context.context
+    call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
+    return {USER: turn.user_id, KEY: turn.call_keys[call_id], ACTOR: "assistant"}
+
+
+def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> str:
+    """The sentence the model reads when a call cannot be made; an unreachable server ends the turn instead."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ToolsUnavailable):
+            raise cause
+        cause = cause.__cause__
+    logger.warning("tool call failed: %s", type(error).__name__)
+    return "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
+
+
+class ResendingTransport(httpx2.AsyncBaseTransport):
+    """HTTP that answers instead of raising, because one raised error closes an MCP session for ever.
+
+    Every request here may be sent again: reads change nothing, and changes carry an idempotency key.
+    """
+
+    def __init__(self, resend_seconds: float) -> None:
+        self._inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=100, keepalive_expiry=30))
+        self._resend_seconds = resend_seconds
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        deadline = asyncio.get_running_loop().time() + self._resend_seconds
+        for attempt in range(1_000_000):
+            try:
+                response = await self._inner.handle_async_request(request)
+                content = await response.aread()
+            except httpx2.TransportError as error:
+                if asyncio.get_running_loop().time() >= deadline:
+                    logger.error("task service unreachable: %s", type(error).__name__)
+                    break
+                await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+            else:
+                return httpx2.Response(response.status_code, headers=response.headers, content=content, request=request)
+        return _unavailable(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _unavailable(request: httpx2.Request) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": _UNAVAILABLE, "message": "unavailable"}}
+    return httpx2.Response(
+        503, headers={"content-type": "application/json"}, content=json.dumps(body).encode(), request=request
+    )
