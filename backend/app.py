@@ -1,7 +1,6 @@
 """The HTTP edge: who asks, is it a valid request, is it theirs; then one turn, rendered."""
 
 import asyncio
-import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -67,8 +66,6 @@ def create_app(settings: Settings) -> FastAPI:
                 tool_wait_seconds=settings.tool_wait_seconds,
             )
             app.state.engine, app.state.model, app.state.tools = engine, model, tools
-            gc.collect()
-            gc.freeze()
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -114,7 +111,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 def parse(body: bytes) -> ChatKitReq:
     """The ChatKit request in a body; raises `InvalidRequest` with a sentence that says what is wrong with it."""
-    if b"\\u0000" in body and "\0" in str(_decoded(body)):
+    if b"\\u0000" in body and any("\0" in text for text in _strings(body)):
         raise InvalidRequest("The text contains a NUL character: take it out and send it again.")
     try:
         return _REQUEST.validate_json(body)
@@ -128,7 +125,7 @@ def parse(body: bytes) -> ChatKitReq:
         raise InvalidRequest(f"The ChatKit request is not valid at {place}: {problem['msg']}.") from None
 
 
-def _decoded(body: bytes) -> list[str]:
+def _strings(body: bytes) -> list[str]:
     """Every string in a JSON body, keys too; empty when it is no JSON."""
     try:
         waiting: list[Any] = [TypeAdapter(Any).validate_json(body)]

@@ -8,12 +8,13 @@ import openai
 from agents import ModelResponse, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
 from agents.models.fake_id import FAKE_RESPONSES_ID
-from openai import AsyncOpenAI, AsyncStream, Omit, Timeout
+from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, Timeout
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 from backend.errors import AnswerCutOff
 from backend.providers import Endpoint, Profile
+from backend.tls import tls_context
 from database import new_id
 
 _UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -56,11 +57,13 @@ class _ItemIds:
     def __init__(self) -> None:
         self._by_index: dict[int, str] = {}
         self._by_call: dict[str, str] = {}
+        self._response = new_id("resp")
 
     def assign(self, event: Any) -> Any:
         if event.type in ("response.created", "response.completed"):
             output = [self._final(index, item) for index, item in enumerate(event.response.output)]
-            return event.model_copy(update={"response": event.response.model_copy(update={"output": output})})
+            response = event.response.model_copy(update={"id": self._response, "output": output})
+            return event.model_copy(update={"response": response})
         if (item := getattr(event, "item", None)) is not None:
             item_id = self._at(event.output_index, item.type)
             if item.type == "function_call" and item.call_id:
@@ -89,6 +92,7 @@ class ProviderClient:
             api_key=endpoint.api_key,
             max_retries=0,
             timeout=Timeout(30, connect=5),
+            http_client=DefaultAsyncHttpxClient(verify=tls_context()),
         )
         self.base_url = self._openai.base_url
         self.chat = self

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
 
 from backend.errors import ToolsUnavailable
+from backend.tls import tls_context
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class TaskTools(MCPServer):
     async def connect(self) -> None:
         """Open the connection's pool; nothing is sent, so this works while the server is down."""
         transport = ResendingTransport(self._resend_seconds)
-        http = httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(30, connect=5))
+        http = httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(30, connect=5), trust_env=False)
         await self._stack.enter_async_context(http)
         self._client = await self._stack.enter_async_context(
             Client(
@@ -145,7 +146,9 @@ class ResendingTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, resend_seconds: float) -> None:
-        self._inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=100, keepalive_expiry=30))
+        self._inner = httpx2.AsyncHTTPTransport(
+            verify=tls_context(), limits=httpx2.Limits(max_connections=100, keepalive_expiry=30)
+        )
         self._resend_seconds = resend_seconds
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

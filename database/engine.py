@@ -10,6 +10,7 @@ def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> Asy
     return create_async_engine(
         make_url(url.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql+psycopg"),
         isolation_level="AUTOCOMMIT",
+        hide_parameters=True,  # an error's text goes to the log, what people wrote does not
         pool_size=pool_size,
         max_overflow=max_overflow,
         pool_timeout=10,

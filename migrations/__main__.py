@@ -6,13 +6,15 @@ import sys
 
 from alembic import command
 from alembic.util.exc import CommandError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import ArgumentError, OperationalError
 
 from migrations.schema import alembic_config
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("alembic.runtime.migration").addFilter(lambda record: record.msg.startswith("Running"))
+    logging.getLogger("alembic.runtime.migration").setLevel(logging.INFO)
     url = os.environ.get("DATABASE_URL")
     if not url:
         sys.exit("DATABASE_URL is not set: give the address of the database to migrate.")
@@ -25,6 +27,8 @@ def main() -> None:
             command.upgrade(config, revision)
     except OperationalError as error:
         sys.exit(f"The database cannot be reached: {str(error.orig).splitlines()[0]}")
+    except ArgumentError:
+        sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
     except CommandError as error:
         sys.exit(f"The migration cannot run: {error}")
 

@@ -1,0 +1,100 @@
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from backend.app import create_app
+from backend.settings import Settings
+from tests.chatkit_client import ChatKit
+from tests.conftest import ROOT, find_free_port
+from tests.scripted_model import ScriptedModel, serve_scripted_model
+from tests.serving import serve
+
+
+@pytest.fixture(scope="session")
+def mcp_url(session_database_url: str) -> Iterator[str]:
+    """A real MCP server, a process of its own, for the whole session."""
+    port = find_free_port()
+    env = os.environ | {"DATABASE_URL": session_database_url, "MCP_PORT": str(port), "LOG_LEVEL": "WARNING"}
+    process = subprocess.Popen([sys.executable, "-m", "mcp_server"], cwd=ROOT, env=env)
+    try:
+        wait_until_answers(f"http://127.0.0.1:{port}/ready", process)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(15)
+
+
+def wait_until_answers(url: str, process: subprocess.Popen[bytes], *, timeout: float = 30) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        assert process.poll() is None, "the service ended before it was ready"
+        try:
+            if httpx2.get(url, timeout=2, trust_env=False).status_code == 200:
+                return
+        except httpx2.TransportError:
+            pass
+        assert time.monotonic() < deadline, f"{url} does not answer"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ScriptedModel]:
+    async with serve_scripted_model() as model:
+        yield model
+
+
+@pytest.fixture
+def settings(database_url: str, mcp_url: str, model: ScriptedModel) -> Settings:
+    values: dict[str, Any] = {
+        "database_url": database_url,
+        "mcp_url": mcp_url,
+        "llm_provider": "offline",
+        "llm_base_url": model.openai_base_url,
+        "heartbeat_seconds": 0.1,
+        "lease_seconds": 1.0,
+    }
+    return Settings(**values)
+
+
+Backend = Callable[..., AbstractAsyncContextManager[ChatKit]]
+
+
+@pytest.fixture
+def backend(settings: Settings) -> Backend:
+    """Starts a backend on a real socket; keyword arguments change its settings."""
+
+    @asynccontextmanager
+    async def start(**changes: Any) -> AsyncIterator[ChatKit]:
+        app = create_app(settings.model_copy(update=changes))
+        async with serve(app) as url, ChatKit(url) as client:
+            client.app = app  # pyright: ignore[reportAttributeAccessIssue] - for tests that look inside
+            yield client
+
+    return start
+
+
+@pytest.fixture
+async def chat(backend: Backend) -> AsyncIterator[ChatKit]:
+    async with backend() as client:
+        yield client
+
+
+@pytest.fixture
+def rows(database_url: str) -> Iterator[Callable[..., list[dict[str, Any]]]]:
+    """Query the database from outside of everything that is tested."""
+    with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as connection:
+
+        def query(statement: str, *values: Any) -> list[dict[str, Any]]:
+            cursor = connection.execute(statement, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            return cursor.fetchall() if cursor.description else []
+
+        yield query

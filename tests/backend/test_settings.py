@@ -1,0 +1,109 @@
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from backend.providers import ModelNotConfigured, resolve
+from backend.settings import Settings, SettingsInvalid, read_settings
+from tests.conftest import ROOT
+
+URL = "postgresql://localhost/todo"
+NAMES = [name.upper() for name in Settings.model_fields]
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")),
+        ({"CEREBRAS_API_KEY": "k"}, ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")),
+        ({"LLM_API_KEY": "k"}, ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")),
+        ({"OPENAI_API_KEY": "k"}, ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")),
+        (
+            {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": "k", "CEREBRAS_API_KEY": "c", "LLM_MODEL": "m"},
+            ("openai", "https://api.openai.com/v1", "k", "m"),
+        ),
+        ({"LLM_PROVIDER": "ollama"}, ("ollama", "http://localhost:11434/v1", "none", "qwen3:8b")),
+        (
+            {"LLM_PROVIDER": "anthropic", "LLM_API_KEY": "k"},
+            ("anthropic", "https://api.anthropic.com/v1/", "k", "claude-opus-5-5"),
+        ),
+        (
+            {"LLM_PROVIDER": "custom", "LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m"},
+            ("custom", "http://x/v1", "none", "m"),
+        ),
+        (
+            {"LLM_PROVIDER": "", "CEREBRAS_API_KEY": ""},
+            ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules"),
+        ),
+    ],
+)
+def test_the_environment_chooses_the_model(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    for name, value in {"DATABASE_URL": URL, **variables}.items():
+        monkeypatch.setenv(name, value)
+    endpoint = resolve(read_settings())
+    assert (endpoint.profile.name, endpoint.base_url, endpoint.api_key, endpoint.model) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"LLM_PROVIDER": "openai"}, "OPENAI_API_KEY or LLM_API_KEY"),
+        ({"LLM_PROVIDER": "cerebras"}, "CEREBRAS_API_KEY or LLM_API_KEY"),
+        ({"LLM_PROVIDER": "custom", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
+        ({"LLM_PROVIDER": "custom", "LLM_BASE_URL": "http://x"}, "LLM_MODEL"),
+    ],
+)
+def test_a_model_that_is_not_configured_is_named(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], sentence: str
+) -> None:
+    for name, value in {"DATABASE_URL": URL, **variables}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ModelNotConfigured, match=sentence):
+        resolve(read_settings())
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"DATABASE_URL": ""}, "DATABASE_URL is not set"),
+        ({"DATABASE_URL": "mysql://secret@x"}, "DATABASE_URL"),
+        ({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
+        ({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
+        ({"LLM_PROVIDER": "skynet"}, "LLM_PROVIDER"),
+        ({"AUTH_MODE": "jwt"}, "AUTH_MODE"),
+        ({"BACKEND_HOST": "0.0.0.0"}, "BACKEND_HOST"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_named(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], sentence: str
+) -> None:
+    for name, value in {"DATABASE_URL": URL, **variables}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsInvalid, match=sentence) as caught:
+        read_settings()
+    assert "secret" not in str(caught.value)
+
+
+def test_beyond_loopback_only_when_told_so_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables: dict[str, Any] = {"DATABASE_URL": URL, "BACKEND_HOST": "0.0.0.0", "AUTH_NONE_BEYOND_LOOPBACK": "true"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert read_settings().backend_host == "0.0.0.0"
+
+
+def test_the_service_does_not_start_and_says_why() -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in NAMES}
+    command = [sys.executable, "-m", "backend"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "DATABASE_URL is not set.\n"

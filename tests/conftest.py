@@ -1,0 +1,116 @@
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+
+from cli.postgres import Cluster
+
+ROOT = Path(__file__).resolve().parent.parent
+MEMORY_NEEDED = 256 * 1024 * 1024
+
+
+def pytest_configure() -> None:
+    # An end by SIGTERM clears away as one by Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """The server that DATABASE_URL names, else a throwaway one; tests make databases of their own on it."""
+    if given := os.environ.get("DATABASE_URL"):
+        yield given
+        return
+    shared_memory = Path("/dev/shm")
+    roomy = shared_memory.is_dir() and shutil.disk_usage(shared_memory).free > MEMORY_NEEDED
+    with tempfile.TemporaryDirectory(prefix="todo-test-", dir=shared_memory if roomy else None) as directory:
+        os.chmod(directory, 0o711)  # PostgreSQL may run as another user than we do
+        with Cluster.start(directory, durable=False) as cluster:
+            yield cluster.url
+
+
+@pytest.fixture(scope="session")
+def template(server_url: str) -> Iterator[str]:
+    """The name of a migrated database that nobody connects to."""
+    with _database(server_url) as (name, url):
+        migrate(url)
+        _execute(server_url, SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false"), name)
+        yield name
+
+
+@pytest.fixture(scope="session")
+def session_database_url(server_url: str, template: str) -> Iterator[str]:
+    with _database(server_url, template) as (_, url):
+        yield url
+
+
+@pytest.fixture
+def database_url(session_database_url: str) -> str:
+    """A migrated database with no rows; shared by the tests, one after the other."""
+    with psycopg.connect(session_database_url, autocommit=True) as connection:
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+        ).fetchall()
+        if tables:
+            names = SQL(", ").join(Identifier(name) for (name,) in tables)
+            connection.execute(SQL("TRUNCATE {} RESTART IDENTITY CASCADE").format(names))
+    return session_database_url
+
+
+@pytest.fixture
+def fresh_database_url(server_url: str, template: str) -> Iterator[str]:
+    """A migrated database of the test's own."""
+    with _database(server_url, template) as (_, url):
+        yield url
+
+
+@pytest.fixture
+def empty_database_url(server_url: str) -> Iterator[str]:
+    """A database of the test's own without any table."""
+    with _database(server_url) as (_, url):
+        yield url
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """Each call answers a port of 127.0.0.1 that nobody listens on."""
+    return find_free_port
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def migrate(url: str) -> None:
+    command = [sys.executable, "-m", "migrations"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"DATABASE_URL": url}, capture_output=True, text=True)
+    assert done.returncode == 0, f"migrations failed:\n{done.stdout}{done.stderr}"
+
+
+@contextmanager
+def _database(server_url: str, template: str = "template0") -> Iterator[tuple[str, str]]:
+    """The name and URL of a new database that lasts as long as the block."""
+    name = f"todo_test_{secrets.token_hex(6)}"
+    _execute(server_url, SQL("CREATE DATABASE {} TEMPLATE {}"), name, template)
+    try:
+        yield name, urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+    finally:
+        _execute(server_url, SQL("DROP DATABASE {} WITH (FORCE)"), name)
+
+
+def _execute(server_url: str, statement: SQL, *names: str) -> None:
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(statement.format(*map(Identifier, names)))

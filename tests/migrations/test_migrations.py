@@ -1,0 +1,94 @@
+import os
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+
+import psycopg
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+
+from database import create_engine, schema
+from migrations.schema import alembic_config
+from tests.conftest import ROOT
+
+TABLES = {"tasks", "task_changes", "conversations", "messages", "runs"}
+
+
+def tables(url: str) -> set[str]:
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    return {name for (name,) in found} - {"alembic_version"}
+
+
+def run(url: str | None, *arguments: str) -> subprocess.Popen[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "DATABASE_URL"}
+    if url is not None:
+        environment["DATABASE_URL"] = url
+    return subprocess.Popen(
+        [sys.executable, "-m", "migrations", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_there_is_one_head_and_the_services_know_it() -> None:
+    assert ScriptDirectory.from_config(alembic_config("")).get_heads() == [schema.REVISION]
+
+
+def test_the_models_are_what_the_migrations_make(fresh_database_url: str) -> None:
+    with redirect_stdout(StringIO()):
+        command.check(alembic_config(fresh_database_url))
+
+
+def test_every_step_goes_forward_back_and_forward_again(empty_database_url: str) -> None:
+    config = alembic_config(empty_database_url)
+    steps = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][::-1]
+    for step in steps:
+        command.upgrade(config, step)
+        command.downgrade(config, "-1")
+        command.upgrade(config, step)
+    assert tables(empty_database_url) == TABLES
+    command.downgrade(config, "base")
+    assert tables(empty_database_url) == set()
+
+
+def test_several_migrations_at_once_are_harmless(empty_database_url: str) -> None:
+    started = [run(empty_database_url) for _ in range(3)]
+    results = [process.communicate(timeout=60) for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0], results
+    assert tables(empty_database_url) == TABLES
+
+
+@pytest.mark.parametrize("url", [None, "postgresql://nobody:secret@127.0.0.1:9/none", "not a url"])
+def test_without_a_database_it_says_what_to_do(url: str | None) -> None:
+    process = run(url)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert output == ""
+    assert len(errors.strip().splitlines()) == 1
+    assert "Traceback" not in errors
+    assert "secret" not in errors
+
+
+async def test_the_services_tell_an_unmigrated_an_older_and_a_newer_schema(
+    empty_database_url: str, fresh_database_url: str
+) -> None:
+    async def problem(url: str) -> str | None:
+        engine = create_engine(url)
+        try:
+            return await schema.problem(engine)
+        finally:
+            await engine.dispose()
+
+    assert await problem(fresh_database_url) is None
+    assert "not migrated" in (await problem(empty_database_url) or "")
+    for revision, sentence in (("0001", "run ./todo migrate"), ("9999", "update the program")):
+        with psycopg.connect(fresh_database_url) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = %s", [revision])
+        assert sentence in (await problem(fresh_database_url) or "")
+    assert "cannot be reached" in (await problem("postgresql://127.0.0.1:9/none") or "")

@@ -1,0 +1,88 @@
+"""The offline model as a scripted endpoint: run it, tell it what to answer, read what it was asked."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from offline_model.app import create_app
+from offline_model.settings import Settings
+
+
+class ScriptedModel:
+    """A client of an offline model that runs with OFFLINE_SCRIPTED. What a step can say: offline_model.script.Step."""
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._client = httpx2.AsyncClient(base_url=self.base_url, trust_env=False, verify=False)
+
+    @property
+    def openai_base_url(self) -> str:
+        return f"{self.base_url}/v1"
+
+    async def script(self, *steps: dict[str, Any]) -> None:
+        (await self._client.post("/script", json={"steps": steps})).raise_for_status()
+
+    async def requests(self) -> list[dict[str, Any]]:
+        """The received chat completions in order: n, body, headers, received_at, finished_at, outcome."""
+        response = await self._client.get("/requests")
+        return response.raise_for_status().json()
+
+    async def received_requests(self, count: int) -> list[dict[str, Any]]:
+        """The received requests, as soon as there are so many."""
+        return await self._requests_when(lambda requests: len(requests) >= count)
+
+    async def finished_requests(self) -> list[dict[str, Any]]:
+        """The received requests, as soon as none is open any more."""
+        return await self._requests_when(lambda requests: all(one["outcome"] != "open" for one in requests))
+
+    async def _requests_when(self, condition: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        async with asyncio.timeout(5):
+            requests = await self.requests()
+            while not condition(requests):
+                await asyncio.sleep(0.005)
+                requests = await self.requests()
+            return requests
+
+    async def reset(self) -> None:
+        """Forget the steps that are left and the requests received."""
+        (await self._client.delete("/script")).raise_for_status()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+class ServedModel(ScriptedModel):
+    def __init__(self, base_url: str, server: uvicorn.Server) -> None:
+        super().__init__(base_url)
+        self._server = server
+
+    async def stop(self) -> None:
+        """At once, whatever is open."""
+        await self.aclose()
+        for listener in self._server.servers:
+            listener.close()
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+        await asyncio.gather(*self._server.server_state.tasks)
+
+
+@asynccontextmanager
+async def serve_scripted_model(*, token_delay: float = 0) -> AsyncIterator[ServedModel]:
+    """Serve the real app in the running event loop on a free port."""
+    app = create_app(Settings(host="127.0.0.1", token_delay=token_delay, scripted=True))
+    config = uvicorn.Config(app, lifespan="off", log_config=None, log_level="critical")
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        await server.startup(sockets=[listener])  # not serve(), which takes over the signals and polls
+        model = ServedModel(f"http://127.0.0.1:{listener.getsockname()[1]}", server)
+        try:
+            yield model
+        finally:
+            await model.stop()

@@ -1,0 +1,56 @@
+"""Rules of the house that no single room can hold."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from pydantic_settings import BaseSettings
+
+from backend.settings import Settings as BackendSettings
+from mcp_server.settings import Settings as McpSettings
+from offline_model.settings import Settings as OfflineSettings
+from tests.conftest import ROOT
+
+SETTINGS: list[type[BaseSettings]] = [BackendSettings, McpSettings, OfflineSettings]
+
+
+def variables(settings: type[BaseSettings]) -> Iterator[str]:
+    prefix = settings.model_config.get("env_prefix", "")
+    return (f"{prefix}{name}".upper() for name in settings.model_fields)
+
+
+def example() -> dict[str, str]:
+    return dict(re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.M))
+
+
+def test_the_example_environment_names_every_setting_and_no_other() -> None:
+    assert set(example()) == {name for settings in SETTINGS for name in variables(settings)}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings.__module__)
+def test_the_example_environment_shows_the_defaults(
+    settings: type[BaseSettings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(example()):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://localhost/todo")
+    plain = settings()
+    for name, value in example().items():
+        if value:
+            monkeypatch.setenv(name, value)
+    assert settings() == plain
+
+
+def test_the_lock_names_no_index_and_pins_everything_with_hashes() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "://" not in lock
+    assert "--index" not in lock
+    requirements = re.findall(r"^[a-z0-9].*", lock, re.M)
+    assert all(re.match(r"[a-z0-9._-]+(\[[a-z,]+\])?==\S+", line) for line in requirements)
+    assert lock.count("--hash=sha256:") >= len(requirements)
+
+
+def test_the_readme_is_short_and_names_the_test_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) < 150
+    assert "./todo test" in readme
