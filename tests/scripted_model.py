@@ -1,7 +1,6 @@
 """The offline model as a scripted endpoint: run it, tell it what to answer, read what it was asked."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -75,14 +74,14 @@ class ServedModel(ScriptedModel):
 async def serve_scripted_model(*, token_delay: float = 0) -> AsyncIterator[ServedModel]:
     """Serve the real app in the running event loop on a free port."""
     app = create_app(Settings(host="127.0.0.1", token_delay=token_delay, scripted=True))
-    config = uvicorn.Config(app, lifespan="off", log_config=None, log_level="critical")
+    config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        await server.startup(sockets=[listener])  # not serve(), which takes over the signals and polls
-        model = ServedModel(f"http://127.0.0.1:{listener.getsockname()[1]}", server)
-        try:
-            yield model
-        finally:
-            await model.stop()
+    await server.startup()  # not serve(), which takes over the signals and polls
+    port = server.servers[0].sockets[0].getsockname()[1]
+    model = ServedModel(f"http://127.0.0.1:{port}", server)
+    try:
+        yield model
+    finally:
+        await model.stop()

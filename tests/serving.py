@@ -14,7 +14,9 @@ async def serve(app: Any, *, lifespan: str = "on") -> AsyncIterator[str]:
     """The base URL of the app, on a free port of 127.0.0.1."""
     config = uvicorn.Config(app, lifespan=lifespan, log_config=None, timeout_graceful_shutdown=5)  # pyright: ignore[reportArgumentType]
     server = _Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    # asyncio turns Nagle's delay off only for a socket that names its protocol.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         while not server.started:
             await asyncio.sleep(0.001)

@@ -1,0 +1,1 @@
+"""An OpenAI-compatible chat-completions endpoint that has rules instead of a model."""

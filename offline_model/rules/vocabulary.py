@@ -1,0 +1,79 @@
+"""Lists of English words."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+VERBS = _words(
+    """
+    answer apply arrange ask attend back bake be bill book borrow bring brush build buy call cancel change charge check
+    choose clean clear collect confirm contact cook copy create cut decide deliver deposit design discuss do donate
+    download draft draw drink drive drop dry dust eat edit email empty exercise explain feed fetch file fill find finish
+    fix fold follow get give go greet hang help hire hold install invite invoice iron join jog keep learn leave lend
+    listen look mail make measure meet message mop move mow open order organise organize pack paint park pay phone pick
+    plan plant play post practice practise prepare present print proofread pull push put rake read refill register renew
+    rent repair replace reply report request reserve return review ring run save scan schedule see sell send set sew
+    share shave shop shower sign sleep sort speak start stop study submit sweep swim take talk teach tell test text
+    thank throw tidy train translate try turn update upgrade upload vacuum visit wait wake walk wash watch water weed
+    wipe withdraw work wrap write
+    """
+)
+
+PASTS = dict(
+    pair.split(":")
+    for pair in _words(
+        """
+        ate:eat began:begin bought:buy broke:break brought:bring built:build caught:catch chose:choose did:do done:do
+        drank:drink drawn:draw drew:draw driven:drive drove:drive fed:feed found:find flew:fly gave:give given:give
+        gone:go got:get grew:grow held:hold hung:hang kept:keep laid:lay left:leave lent:lend lit:light lost:lose
+        made:make met:meet paid:pay planned:plan ran:run rang:ring said:say sang:sing sat:sit saw:see sent:send
+        slept:sleep sold:sell spent:spend spoke:speak swam:swim swept:sweep taken:take taught:teach thought:think
+        threw:throw thrown:throw told:tell took:take understood:understand was:be went:go withdrew:withdraw woke:wake
+        won:win wore:wear written:write wrote:write
+        """
+    )
+)
+"""Irregular past forms and what they are of."""
+
+NOT_DEEDS = _words(
+    """
+    added asked created decided deleted forgot had hoped liked listed meant needed promised removed renamed said thought
+    told tried wanted was were wondered
+    """
+)
+"""Past verbs after which "I …" does not tell that a task is done."""
+
+UNSAID = _words(
+    """
+    a an the my our your this that these those of to for from with at on in by and also both off up out do
+    task tasks todo todos item items reminder one ones thing called named titled
+    """
+)
+"""Words that do not tell one task from another."""
+
+POINTING = _words("it this that these those one")
+
+WHOLE_LIST = _words("all everything every list them tasks todos items completed done finished pending open")
+AROUND_WHOLE_LIST = WHOLE_LIST | _words("my the of task todo to do item entire whole complete")
+
+LIST_SUBJECTS = _words(
+    """
+    list lists task tasks todo todos item items do done left pending open completed complete finish finished remaining
+    remains outstanding unfinished undone incomplete next everything all have there anything accomplished overview plate
+    agenda
+    """
+)
+LIST_FILLERS = _words(
+    """
+    a an the my our me us i we to on in of at for is are am was be been being what what's whats which how many much any
+    it them that this these those and or both not still already yet so far today now currently right up out else did
+    does got get should must need needs ought supposed work working that's there's has had whole entire every full show
+    give tell see read print display view fetch please again only just one ones status things thing stuff more most
+    recently lately here with can could
+    """
+)
+OPEN_WORDS = _words("pending open left remaining remains outstanding unfinished undone not still incomplete")
+DONE_WORDS = _words("finish done completed complete finished accomplished")
+ALL_WORDS = _words("all everything every whole entire full")
+DUE_WORDS = _words("should must need needs be ought supposed")

@@ -1,0 +1,104 @@
+"""A small task list behind the five tools, and the loop that an agent would run around the rules."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from offline_model import rules
+from offline_model.protocol import Message
+
+TOOLS = frozenset({"add_task", "list_tasks", "complete_task", "update_task", "delete_task"})
+NOT_FOUND = "There is no task {task_id} on your list: look up the numbers with list_tasks."
+Json = dict[str, Any]
+
+
+class ToolError(Exception):
+    pass
+
+
+@dataclass
+class TaskList:
+    tasks: dict[int, Json] = field(default_factory=dict)
+    page: int = 100
+
+    @classmethod
+    def of(cls, *titles: str, done: Iterable[int] = (), page: int = 100) -> "TaskList":
+        tasks = cls(page=page)
+        for title in titles:
+            tasks.add_task(title)
+        for task_id in done:
+            tasks.complete_task(task_id)
+        return tasks
+
+    @property
+    def titles(self) -> dict[int, str]:
+        return {task["id"]: task["title"] for task in self.tasks.values()}
+
+    @property
+    def done(self) -> set[int]:
+        return {task["id"] for task in self.tasks.values() if task["status"] == "completed"}
+
+    def call(self, name: str, arguments: Json) -> str:
+        try:
+            return json.dumps(getattr(self, name)(**arguments))
+        except ToolError as error:
+            return str(error)
+
+    def add_task(self, title: str, description: str = "") -> Json:
+        number = max(self.tasks, default=0) + 1
+        self.tasks[number] = {"id": number, "title": title, "description": description, "status": "pending"}
+        return self.tasks[number]
+
+    def list_tasks(self, status: str = "all", cursor: str | None = None, limit: int = 50) -> Json:
+        start, size = int(cursor or 0), min(limit, self.page)
+        fitting = [task for task in self.tasks.values() if status in ("all", task["status"])]
+        more = len(fitting) > start + size
+        return {"tasks": fitting[start : start + size], "next_cursor": str(start + size) if more else None}
+
+    def complete_task(self, task_id: int) -> Json:
+        self._task(task_id)["status"] = "completed"
+        return self.tasks[task_id]
+
+    def update_task(self, task_id: int, **fields: str) -> Json:
+        self._task(task_id).update(fields)
+        return self.tasks[task_id]
+
+    def delete_task(self, task_id: int) -> Json:
+        title = self._task(task_id)["title"]
+        del self.tasks[task_id]
+        return {"id": task_id, "title": title, "deleted": True}
+
+    def _task(self, task_id: int) -> Json:
+        if task_id not in self.tasks:
+            raise ToolError(NOT_FOUND.format(task_id=task_id))
+        return self.tasks[task_id]
+
+
+class Conversation:
+    """Says something to the rules and runs the tools they ask for, until they answer."""
+
+    def __init__(self, tasks: TaskList) -> None:
+        self.tasks = tasks
+        self.messages: list[Message] = [Message(role="system", content="You keep tasks.")]
+        self.calls: list[tuple[str, Json]] = []
+
+    def say(self, text: str) -> str:
+        self.calls = []
+        self.messages.append(Message(role="user", content=text))
+        while (reply := rules.answer(self.messages, TOOLS)).calls:
+            self._run(reply.calls)
+        self.messages.append(Message(role="assistant", content=reply.text))
+        return reply.text
+
+    def _run(self, calls: tuple[rules.ToolCall, ...]) -> None:
+        numbered = [(f"call_{len(self.messages)}_{index}", call) for index, call in enumerate(calls)]
+        made = [
+            {"id": id, "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+            for id, call in numbered
+        ]
+        self.messages.append(Message.model_validate({"role": "assistant", "content": None, "tool_calls": made}))
+        for id, call in numbered:
+            self.calls.append((call.name, call.arguments))
+            output = self.tasks.call(call.name, call.arguments)
+            self.messages.append(Message(role="tool", content=output, tool_call_id=id))

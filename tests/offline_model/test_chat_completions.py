@@ -1,0 +1,165 @@
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from openai import AsyncOpenAI, BadRequestError, NotFoundError
+from openai.types.chat import ChatCompletionChunk
+
+from tests.scripted_model import ScriptedModel
+
+TOOLS: Any = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
+    for name in ("add_task", "list_tasks", "complete_task", "update_task", "delete_task")
+]
+
+
+def user(text: str) -> Any:
+    return [{"role": "user", "content": text}]
+
+
+async def streamed(openai: AsyncOpenAI, text: str, **options: Any) -> list[ChatCompletionChunk]:
+    stream = await openai.chat.completions.create(model="any", messages=user(text), stream=True, **options)
+    return [chunk async for chunk in stream]
+
+
+async def test_an_answer_in_one_piece(openai: AsyncOpenAI):
+    completion = await openai.chat.completions.create(model="any", messages=user("hello"), tools=TOOLS)
+    assert completion.object == "chat.completion"
+    assert completion.model == "any"
+    choice = completion.choices[0]
+    assert choice.finish_reason == "stop"
+    assert choice.message.content
+    assert choice.message.content.startswith("Hello!")
+    usage = completion.usage
+    assert usage
+    assert usage.prompt_tokens > 100
+    assert usage.completion_tokens > 10
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+
+
+async def test_tool_calls_have_unique_ids(openai: AsyncOpenAI):
+    ids = set()
+    for _ in range(2):
+        completion = await openai.chat.completions.create(model="any", messages=user("add a and b"), tools=TOOLS)
+        choice = completion.choices[0]
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.content is None
+        calls = choice.message.tool_calls or []
+        assert [json.loads(call.function.arguments) for call in calls if call.type == "function"] == [
+            {"title": "a"},
+            {"title": "b"},
+        ]
+        ids |= {call.id for call in calls}
+    assert len(ids) == 4
+
+
+async def test_a_stream_of_text(openai: AsyncOpenAI):
+    chunks = await streamed(openai, "hello", tools=TOOLS)
+    deltas = [chunk.choices[0].delta for chunk in chunks]
+    assert [delta.role for delta in deltas] == ["assistant"] + [None] * (len(deltas) - 1)
+    assert len(chunks) > 10
+    assert "".join(delta.content or "" for delta in deltas).startswith("Hello! I am the offline model")
+    assert [chunk.choices[0].finish_reason for chunk in chunks][-2:] == [None, "stop"]
+    assert len({chunk.id for chunk in chunks}) == 1
+    assert not any(chunk.usage for chunk in chunks)
+
+
+async def test_a_stream_of_tool_calls(openai: AsyncOpenAI):
+    async with openai.chat.completions.stream(model="any", messages=user("add a and b"), tools=TOOLS) as stream:
+        completion = await stream.get_final_completion()
+    calls = completion.choices[0].message.tool_calls or []
+    assert completion.choices[0].finish_reason == "tool_calls"
+    assert [(call.function.name, json.loads(call.function.arguments)) for call in calls] == [
+        ("add_task", {"title": "a"}),
+        ("add_task", {"title": "b"}),
+    ]
+    assert len({call.id for call in calls}) == 2
+
+
+async def test_usage_in_a_stream_comes_last_and_only_on_request(openai: AsyncOpenAI):
+    chunks = await streamed(openai, "hello", stream_options={"include_usage": True})
+    assert not any(chunk.usage for chunk in chunks[:-1])
+    assert chunks[-1].choices == []
+    assert chunks[-1].usage
+    assert chunks[-1].usage.completion_tokens > 10
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+async def test_the_token_limit_cuts_the_answer(openai: AsyncOpenAI, name: str):
+    chunks = await streamed(openai, "hello", **{name: 3})
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Hello! I am"
+    assert chunks[-1].choices[0].finish_reason == "length"
+
+
+@pytest.mark.parametrize("choice", ["none", {"type": "function", "function": {"name": "list_tasks"}}])
+async def test_tool_choice_limits_the_tools(openai: AsyncOpenAI, choice: Any):
+    completion = await openai.chat.completions.create(
+        model="any", messages=user("add milk"), tools=TOOLS, tool_choice=choice
+    )
+    assert completion.choices[0].finish_reason == "stop"
+    assert "add_task" in (completion.choices[0].message.content or "")
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "list_tasks"}}])
+async def test_a_required_tool_call_is_made(openai: AsyncOpenAI, choice: Any):
+    completion = await openai.chat.completions.create(
+        model="any", messages=user("hello"), tools=TOOLS, tool_choice=choice
+    )
+    calls = completion.choices[0].message.tool_calls or []
+    assert [call.function.name for call in calls if call.type == "function"] == ["list_tasks"]
+
+
+async def test_content_may_be_a_list_of_parts(openai: AsyncOpenAI):
+    messages: Any = [
+        {"role": "developer", "content": [{"type": "text", "text": "You keep tasks."}]},
+        {"role": "user", "content": [{"type": "text", "text": "add"}, {"type": "text", "text": "milk"}]},
+    ]
+    completion = await openai.chat.completions.create(model="any", messages=messages, tools=TOOLS)
+    calls = completion.choices[0].message.tool_calls or []
+    assert [call.function.arguments for call in calls if call.type == "function"] == ['{"title": "milk"}']
+
+
+async def test_models(openai: AsyncOpenAI):
+    assert [entry.id async for entry in openai.models.list()] == ["offline-rules"]
+
+
+async def test_health(model: ScriptedModel):
+    async with httpx2.AsyncClient() as client:
+        assert (await client.get(f"{model.base_url}/health")).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"{", "The body is not valid JSON."),
+        (b"[" * 100_000, "The body is not valid JSON."),
+        (b"[]", "Input should be a valid dictionary"),
+        (b"{}", "messages: Field required."),
+        (b'{"messages": []}', "messages: List should have at least 1 item"),
+        (b'{"messages": [{"role": "robot"}]}', "messages.0.role: Input should be 'system', 'developer', 'user'"),
+        (b'{"messages": [{"role": "user", "content": 7}]}', "messages.0.content: content should be a string or a list"),
+        (
+            b'{"messages": [{"role": "user", "content": "\\ud800"}]}',
+            "The body is not valid JSON.",
+        ),
+        (
+            b'{"messages": [{"role": "user"}], "max_tokens": 0}',
+            "max_tokens: Input should be greater than or equal to 1.",
+        ),
+    ],
+)
+async def test_a_bad_body_is_answered_with_one_sentence(model: ScriptedModel, body: bytes, sentence: str):
+    async with httpx2.AsyncClient() as client:
+        response = await client.post(f"{model.openai_base_url}/chat/completions", content=body)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert error["type"] == "invalid_request_error"
+    assert error["message"].startswith(sentence)
+
+
+async def test_errors_have_the_envelope_that_the_client_reads(openai: AsyncOpenAI):
+    with pytest.raises(BadRequestError, match="messages: List should have at least 1 item"):
+        await openai.chat.completions.create(model="any", messages=[])
+    with pytest.raises(NotFoundError, match="Not Found"):
+        await openai.embeddings.create(model="any", input="x", encoding_format="float")

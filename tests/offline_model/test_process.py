@@ -1,0 +1,74 @@
+"""`python -m offline_model` as it is started by people and by `./todo up`."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+
+
+@asynccontextmanager
+async def started(**settings: str) -> AsyncIterator[Process]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OFFLINE_")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "offline_model", env=environment | settings, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+async def test_sigterm_ends_it_in_the_middle_of_a_stream():
+    port = free_port()
+    async with started(OFFLINE_PORT=str(port), OFFLINE_TOKEN_DELAY="60") as process, asyncio.timeout(20):
+        assert process.stderr
+        while b"running on" not in (line := await process.stderr.readline()):
+            assert line
+        body = {"stream": True, "messages": [{"role": "user", "content": "hello"}]}
+        async with (
+            httpx2.AsyncClient(timeout=20) as client,
+            client.stream("POST", f"http://127.0.0.1:{port}/v1/chat/completions", json=body) as response,
+        ):
+            assert response.status_code == 200
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(5):
+                await process.wait()
+        assert b"ERROR" not in await process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"OFFLINE_PORT": "many"}, "OFFLINE_ settings: port: Input should be a valid integer"),
+        ({"OFFLINE_TOKEN_DELAY": "-1"}, "OFFLINE_ settings: token_delay: Input should be greater than or equal to 0."),
+    ],
+)
+async def test_wrong_settings_are_one_sentence(settings: dict[str, str], sentence: str):
+    async with started(**settings) as process:
+        _, errors = await process.communicate()
+    assert errors.decode().startswith(sentence)
+    assert errors.count(b"\n") == 1
+    assert process.returncode == 1
+
+
+async def test_a_port_in_use_is_said():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        async with started(OFFLINE_PORT=str(taken.getsockname()[1])) as process:
+            _, errors = await process.communicate()
+    assert b"address already in use" in errors
+    assert b"Traceback" not in errors
+    assert process.returncode
