@@ -1,5 +1,6 @@
 """What a person is told when something fails."""
 
+import json
 import logging
 import secrets
 from dataclasses import dataclass
@@ -54,6 +55,18 @@ class ToolsUnavailable(BackendError):
 
 class AnswerCutOff(BackendError):
     """The model's answer was cut off before its end. Try again."""
+
+    allow_retry = True
+
+
+class AnswerTooLong(BackendError):
+    """The model used up its output limit before it said anything. Ask for less at once, or raise LLM_MAX_TOKENS."""
+
+    allow_retry = True
+
+
+class ProviderFailed(BackendError):
+    """The model's service failed. Try again in a moment."""
 
     allow_retry = True
 
@@ -114,7 +127,7 @@ def _describe(error: BaseException) -> tuple[str, bool]:  # noqa: C901 - one row
             return "The model took too long to answer. Try again in a moment.", True
         case openai.APIConnectionError():
             return _UNREACHABLE, True
-        case openai.APIError():
+        case openai.APIError() | json.JSONDecodeError():
             return _BROKEN, True
         case MaxTurnsExceeded():
             return "The assistant stopped after too many steps. Say what is still to be done.", True

@@ -16,6 +16,7 @@ from chatkit.types import (
     AssistantMessageContentPartTextDelta,
     AssistantMessageItem,
     DurationSummary,
+    NoticeEvent,
     ThoughtTask,
     ThreadItemAddedEvent,
     ThreadItemDoneEvent,
@@ -29,6 +30,11 @@ from chatkit.types import (
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from database import utc_now
+
+_CUT_SHORT: dict[str | None, str] = {
+    "max_output_tokens": "The answer ends here because it reached the model's output limit.",
+    "content_filter": "The answer ends here because the model's provider filtered the rest.",
+}
 
 
 def assistant_content(message: ResponseOutputMessage) -> list[AssistantMessageContent]:
@@ -68,6 +74,8 @@ class ThreadEvents:
                 yield from self._think(data.item_id, data.delta)
             case "response.output_item.done" if data.item.type == "reasoning":
                 yield from self._close_reasoning()
+            case "response.completed" if data.response.incomplete_details is not None:
+                yield NoticeEvent(level="warning", message=_CUT_SHORT[data.response.incomplete_details.reason])
 
     def close(self) -> Iterator[ThreadStreamEvent]:
         """End what is open with the text that was shown."""

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, cast
 
 import openai
@@ -10,9 +12,10 @@ from agents.items import TResponseStreamEvent
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, Timeout
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
+from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+from openai.types.responses.response import IncompleteDetails
 
-from backend.errors import AnswerCutOff
+from backend.errors import AnswerCutOff, AnswerTooLong, ProviderFailed
 from backend.providers import Endpoint, Profile
 from backend.tls import tls_context
 from database import new_id
@@ -30,10 +33,13 @@ class ChatModel(OpenAIChatCompletionsModel):
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         ids = _ItemIds()
+        end = End()
+        _end.set(end)
         events = super().stream_response(*args, **kwargs)
         try:
             async for event in events:
-                yield ids.assign(event)
+                event = ids.assign(event)
+                yield _incomplete(event, end) if event.type == "response.completed" else event
         finally:
             await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] - an async generator
 
@@ -41,6 +47,26 @@ class ChatModel(OpenAIChatCompletionsModel):
         response = await super().get_response(*args, **kwargs)
         response.output = [_with_id(item, new_id(_PREFIXES.get(item.type, "item"))) for item in response.output]
         return response
+
+
+@dataclass
+class End:
+    """How one streamed answer ended; the SDK's events do not tell."""
+
+    reason: str | None = None
+
+
+_end: ContextVar[End] = ContextVar("end")
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def _incomplete(event: Any, end: End) -> Any:
+    """The completed event, with the Responses API's word for an answer that was cut short."""
+    reason = _INCOMPLETE.get(end.reason or "")
+    if reason is None:
+        return event
+    details = IncompleteDetails(reason=reason)  # pyright: ignore[reportArgumentType] - one of its two literals
+    return event.model_copy(update={"response": event.response.model_copy(update={"incomplete_details": details})})
 
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
@@ -115,7 +141,12 @@ class ProviderClient:
             self.last_outcome = (time.monotonic(), type(error).__name__)
             raise
         self.last_outcome = (time.monotonic(), "ok")
-        return CheckedStream(answer) if isinstance(answer, AsyncStream) else answer
+        return CheckedStream(answer, _end.get(End())) if isinstance(answer, AsyncStream) else answer
+
+    async def complete(self, messages: list[dict[str, Any]], **options: Any) -> str:
+        """The text of one answer without tools; raises openai's errors."""
+        answer = await self.create(model=self._model, messages=messages, **options)
+        return storable(answer.choices[0].message.content or "")
 
     async def report(self) -> dict[str, str]:
         """The model and how its last request went; when there was none for a minute, `/models` is asked."""
@@ -142,25 +173,34 @@ class CheckedStream:
     Providers leave call ids out, repeat them in one answer and reuse them in the next.
     """
 
-    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+    def __init__(self, stream: AsyncStream[ChatCompletionChunk], end: End) -> None:
         self._stream = stream
+        self._end = end
         self.response = stream.response
+        self._said_something = False
         self._calls: list[str | None] = []
         self._current: dict[int, int] = {}
 
     async def __aiter__(self) -> AsyncIterator[ChatCompletionChunk]:
-        finished = False
         async for chunk in self._stream:
-            for choice in chunk.choices or ():
-                finished = finished or choice.finish_reason is not None
-                if choice.delta is None:
-                    continue
-                choice.delta.content = storable(choice.delta.content) if choice.delta.content else None
-                for call in choice.delta.tool_calls or ():
-                    self._repair(call)
+            if chunk.choices is None:  # a flat error body in the middle of the stream
+                raise ProviderFailed
+            for choice in chunk.choices:
+                self._repair_delta(choice.delta)
+                self._end.reason = choice.finish_reason or self._end.reason
+            if self._end.reason == "length" and not self._said_something:
+                raise AnswerTooLong
             yield chunk
-        if not finished:
+        if self._end.reason is None:
             raise AnswerCutOff
+
+    def _repair_delta(self, delta: ChoiceDelta | None) -> None:
+        if delta is None:
+            return
+        delta.content = storable(delta.content) if delta.content else None
+        for call in delta.tool_calls or ():
+            self._repair(call)
+        self._said_something = self._said_something or bool(delta.content or delta.tool_calls or delta.refusal)
 
     async def close(self) -> None:
         await self._stream.close()

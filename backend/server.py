@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
-from agents import Agent, RunConfig, Runner, RunResultStreaming
+from agents import Agent, ModelSettings, RunConfig, Runner, RunResultStreaming
+from agents.exceptions import ModelRefusalError
 from chatkit import types as ck
 from chatkit.actions import Action
 from chatkit.errors import CustomStreamError
@@ -16,6 +18,7 @@ from backend.errors import EmptyAnswer, InvalidRequest, MessageTooLong, NotFound
 from backend.events import ThreadEvents
 from backend.identity import RequestContext
 from backend.recorder import Recorder
+from backend.retries import retry_settings
 from backend.store_adapter import PostgresStore
 from backend.turns import Turn
 from database import to_utc
@@ -147,7 +150,11 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             context=turn,
             hooks=recorder,
             max_turns=MAX_STEPS,
-            run_config=RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model"),
+            run_config=RunConfig(
+                tracing_disabled=True,
+                tool_not_found_behavior="return_error_to_model",
+                model_settings=ModelSettings(retry=retry_settings(turn)),
+            ),
         )
         queue: asyncio.Queue[Any] = asyncio.Queue()
         pump = asyncio.create_task(_pump(run, queue))
@@ -157,7 +164,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             while (event := await queue.get()) is not _END:
                 for thread_event in shown.map(event):
                     yield thread_event
-            await pump
+            with suppress(ModelRefusalError):  # its words were shown, as any answer's
+                await pump
             if not shown.answered:
                 raise EmptyAnswer
         except Exception as error:

@@ -65,6 +65,11 @@ def settings(database_url: str, mcp_url: str, model: ScriptedModel) -> Settings:
     return Settings(**values)
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.retries.FIRST_DELAY", 0.01)
+
+
 Backend = Callable[..., AbstractAsyncContextManager[ChatKit]]
 
 
@@ -91,10 +96,11 @@ async def chat(backend: Backend) -> AsyncIterator[ChatKit]:
 @pytest.fixture
 def rows(database_url: str) -> Iterator[Callable[..., list[dict[str, Any]]]]:
     """Query the database from outside of everything that is tested."""
-    with psycopg.connect(database_url, autocommit=True, row_factory=dict_row) as connection:
+    with psycopg.connect(database_url, autocommit=True) as connection:
 
         def query(statement: str, *values: Any) -> list[dict[str, Any]]:
-            cursor = connection.execute(statement, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            cursor = connection.cursor(row_factory=dict_row)
+            cursor.execute(statement.encode(), values)
             return cursor.fetchall() if cursor.description else []
 
         yield query
