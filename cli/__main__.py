@@ -1,0 +1,101 @@
+import argparse
+import sys
+from pathlib import Path
+
+from cli import data_dir, terminal
+from cli.errors import CliError
+
+
+def main() -> int:
+    arguments, rest = _parser().parse_known_args()
+    if rest and arguments.command != "test":
+        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        return _run(arguments, rest)
+    except CliError as error:
+        terminal.error(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(arguments: argparse.Namespace, rest: list[str]) -> int:
+    """Each command is imported only when it runs, so that none waits for the others' imports."""
+    match arguments.command:
+        case "up":
+            from cli import up
+
+            up.run(
+                port=arguments.port,
+                mcp_port=arguments.mcp_port,
+                directory=arguments.data_dir.resolve(),
+                verbose=arguments.verbose,
+            )
+            return 0
+        case "migrate":
+            from cli import migrate
+
+            return migrate.run(arguments.data_dir.resolve())
+        case _:
+            from cli import test
+
+            return test.run(everything=arguments.all, pytest_arguments=rest)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    up = commands.add_parser(
+        "up",
+        help="run everything on this machine until Ctrl-C",
+        description="Runs everything on this machine until Ctrl-C: PostgreSQL (unless DATABASE_URL is set), "
+        "migrations, the offline model (when there is no key of another), the MCP server and the backend. "
+        "Settings are read from the environment and from .env in the checkout.",
+        allow_abbrev=False,
+    )
+    up.add_argument("--port", type=_port, default=8000, help="of the page and /chatkit (%(default)s)")
+    up.add_argument("--mcp-port", type=_port, default=8001, help="of the MCP server (%(default)s)")
+    _add_data_dir(up)
+    up.add_argument("--verbose", action="store_true", help="show the logs of all parts")
+
+    migrate = commands.add_parser(
+        "migrate",
+        help="bring the database to the newest schema",
+        description="Brings DATABASE_URL, else the database in the data directory, to the newest schema.",
+        allow_abbrev=False,
+    )
+    _add_data_dir(migrate)
+
+    test = commands.add_parser(
+        "test",
+        usage="todo test [-h] [--all] [pytest arguments]",
+        help="check the code and run the tests",
+        description="Checks the code and runs the tests on a throwaway PostgreSQL, or in databases of their own on "
+        "the server of DATABASE_URL. Further arguments are pytest's.",
+        allow_abbrev=False,
+    )
+    test.add_argument("--all", action="store_true", help="also pyright and the tests that take long, as CI does")
+    return parser
+
+
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        default=data_dir.default(),
+        metavar="DIR",
+        help="database and logs (here: %(default)s; .data in the checkout, or a directory of "
+        f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
+    )
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 < port < 65536:
+        raise argparse.ArgumentTypeError(f"{port} is no port")
+    return port
+
+
+if __name__ == "__main__":
+    sys.exit(main())

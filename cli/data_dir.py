@@ -1,0 +1,39 @@
+import hashlib
+import os
+from pathlib import Path
+
+from cli.errors import CliError
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+ROOT_HOME = Path("/var/lib/todo-assistant")
+
+
+def default() -> Path:
+    """`.data` in the checkout; where root has a checkout that PostgreSQL's user cannot enter, a place of its own."""
+    if os.getuid() != 0 or traversable(CHECKOUT):
+        return CHECKOUT / ".data"
+    return ROOT_HOME / f"data-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]}"
+
+
+def prepare(data_dir: Path) -> None:
+    """Makes it and its `logs`. Root's can be entered by PostgreSQL's user, who owns a directory inside."""
+    try:
+        if not data_dir.exists():
+            data_dir.mkdir(parents=True)
+            data_dir.chmod(0o711 if os.getuid() == 0 else 0o700)
+        logs(data_dir).mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise not_writable(data_dir, error) from error
+
+
+def logs(data_dir: Path) -> Path:
+    return data_dir / "logs"
+
+
+def not_writable(data_dir: Path, error: OSError) -> CliError:
+    return CliError(f"The data directory {data_dir} cannot be written: {error.strerror}.")
+
+
+def traversable(path: Path) -> bool:
+    """Whether everybody may enter `path` and all directories above it."""
+    return all(directory.stat().st_mode & 0o001 for directory in (path, *path.parents))

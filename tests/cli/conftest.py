@@ -1,0 +1,79 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cli import postgres
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def shared_dir() -> Iterator[Path]:
+    """A directory that PostgreSQL's user can enter, unlike pytest's own."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="todo-cli-", dir=memory if memory.is_dir() else None) as directory:
+        os.chmod(directory, 0o711)
+        yield Path(directory)
+        for data_dir in (directory, f"{directory}/data"):  # left behind by owners that were killed
+            shutil.rmtree(postgres.url(data_dir).partition("host=")[2], ignore_errors=True)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Runs Python with these arguments in the checkout, its output in a pipe; killed at the end of the test."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str, **options: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            **{
+                "cwd": ROOT,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.STDOUT,
+                "text": True,
+                "env": os.environ | {"NO_COLOR": "1"},
+                **options,
+            },
+        )
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], object]], None]:
+    def wait(condition: Callable[[], object], seconds: float = 15) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {seconds} seconds"
+            time.sleep(0.02)
+
+    return wait
+
+
+@pytest.fixture
+def is_running() -> Callable[[int], bool]:
+    """Whether a process does anything; one that nobody reaped does not."""
+
+    def check(pid: int) -> bool:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return state != "Z"
+
+    return check
