@@ -58,14 +58,15 @@ def create_app(settings: Settings) -> FastAPI:
                 model, [tools], temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens
             )
             turns = Turns(engine, heartbeat_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds)
-            app.state.turns = await stack.enter_async_context(turns)
+            await stack.enter_async_context(turns)
             app.state.server = TodoChatServer(
                 PostgresStore(engine),
+                turns,
                 agent,
                 message_chars=settings.limit_message_chars,
                 tool_wait_seconds=settings.tool_wait_seconds,
             )
-            app.state.engine, app.state.model, app.state.tools = engine, model, tools
+            app.state.engine, app.state.turns, app.state.model, app.state.tools = engine, turns, model, tools
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)

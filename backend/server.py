@@ -20,7 +20,7 @@ from backend.identity import RequestContext
 from backend.recorder import Recorder
 from backend.retries import retry_settings
 from backend.store_adapter import PostgresStore
-from backend.turns import Turn
+from backend.turns import Turn, Turns
 from database import to_utc
 
 _END = object()
@@ -32,9 +32,10 @@ class TodoChatServer(ChatKitServer[RequestContext]):
     store: PostgresStore
 
     def __init__(
-        self, store: PostgresStore, agent: Agent[Any], *, message_chars: int, tool_wait_seconds: float
+        self, store: PostgresStore, turns: Turns, agent: Agent[Any], *, message_chars: int, tool_wait_seconds: float
     ) -> None:
         super().__init__(store)
+        self._turns = turns
         self._agent = agent
         self._message_chars = message_chars
         self._tool_wait_seconds = tool_wait_seconds
@@ -94,6 +95,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
 
     async def answer(self, request: ck.NonStreamingReq, context: RequestContext) -> bytes:
         """The JSON reply to a request that does not stream."""
+        if isinstance(request, ck.ThreadsDeleteReq):
+            await self._turns.stop_conversation(request.params.thread_id, user_id=context.user_id)
         return await self._process_non_streaming(request, context)
 
     async def add_feedback(

@@ -13,9 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from backend.errors import LeaseLost, NotFound
+from backend import leases
+from backend.errors import NotFound
 from backend.identity import RequestContext
-from backend.models import Conversation, Message, Run
+from backend.models import Conversation, Message
 from database import new_id, to_utc, transaction
 
 logger = logging.getLogger(__name__)
@@ -241,16 +242,9 @@ def _in_thread(thread_id: str, context: RequestContext) -> ColumnElement[bool]:
 
 
 async def _fence(session: AsyncSession, context: RequestContext) -> None:
-    """Hold the turn's lease to the end of this transaction: a turn that was taken over writes nothing."""
-    if context.turn is None:
-        return
-    held = (
-        select(col(Run.id))
-        .where(col(Run.id) == context.turn.run_id, col(Run.user_id) == context.user_id, col(Run.status) == "running")
-        .with_for_update(read=True)
-    )
-    if (await session.exec(held)).first() is None:
-        raise LeaseLost
+    """A turn that was taken over writes nothing: it must hold its lease to the end of this transaction."""
+    if context.turn is not None:
+        await leases.hold(session, context.turn.run_id, user_id=context.user_id)
 
 
 def _page(data: list[Any], *, more: bool) -> Page[Any]:

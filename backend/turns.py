@@ -2,41 +2,42 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+import psycopg
 from chatkit.types import ErrorEvent, ThreadStreamEvent
-from sqlalchemy import func, literal, update
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlmodel import col, select
-from sqlmodel.ext.asyncio.session import AsyncSession
 
-from backend.errors import Busy, NotFound, explain
-from backend.models import Conversation, Run
+from backend import leases
+from backend.errors import explain
+from backend.leases import Outcome
+from backend.models import Conversation
 from database import new_id, system_transaction, transaction
 
 logger = logging.getLogger(__name__)
 
 _INTERRUPTED = "The server had to end this answer. What was done so far is kept; try again in a moment."
 
-Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
-
 
 @dataclass(eq=False)
 class Turn:
-    """A running turn; `events` ends with None. The keys of its tool calls are filled in by the recorder."""
+    """A running turn.
+
+    `events` ends with None. `on_end` runs before the outcome is written, `afterwards` when the lease is free again.
+    """
 
     run_id: str
     conversation_id: str
     user_id: str
     events: asyncio.Queue[ThreadStreamEvent | None] = field(default_factory=asyncio.Queue)
+    on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
+    afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     call_keys: dict[str, str] = field(default_factory=dict)
     usage: dict[str, Any] | None = None
     tool_calls: int = 0
-    on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     stopping: Outcome | None = None
     task: asyncio.Task[None] | None = None
 
@@ -55,20 +56,22 @@ class Turns:
         self._heartbeat_seconds = heartbeat_seconds
         self._lease_seconds = lease_seconds
         self._running: dict[str, Turn] = {}
-        self._heart: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> "Turns":
         self._loop = asyncio.get_running_loop()
-        self._heart = asyncio.create_task(self._beat())
+        self._in_background(self._beat())
+        self._in_background(self._listen())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.stop_all()
-        if self._heart is not None:
-            self._heart.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._heart
+        self._interrupt_all()
+        await asyncio.gather(*(turn.task for turn in self._running.values() if turn.task))
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     async def start(self, work: Work, *, user_id: str, conversation_id: str | None) -> Turn:
         """Take the lease and run `work` in a task of its own; a conversation id of None makes a new conversation.
@@ -81,7 +84,15 @@ class Turns:
                 conversation_id = new_id("thr")
                 session.add(Conversation(id=conversation_id, user_id=user_id, status={"type": "active"}))
                 await session.flush()
-            await self._take_lease(session, run_id, user_id, conversation_id)
+            taken_from = await leases.take(
+                session,
+                run_id,
+                user_id=user_id,
+                conversation_id=conversation_id,
+                lease_seconds=self._lease_seconds,
+            )
+        if taken_from is not None:
+            logger.warning("turn %s took over from %s, whose process is gone", run_id, taken_from)
         turn = Turn(run_id=run_id, conversation_id=conversation_id, user_id=user_id)
         self._running[run_id] = turn
         turn.task = asyncio.create_task(self._run(turn, work), name=run_id)
@@ -94,49 +105,33 @@ class Turns:
             turn.stopping = outcome
             turn.task.cancel()
 
+    async def stop_conversation(self, conversation_id: str, *, user_id: str) -> bool:
+        """Stop the conversation's turn, in whichever process it runs, and wait until it has ended.
+
+        Returns False when no turn was running. Waits for no longer than a dead process keeps its lease.
+        """
+        async with transaction(self._engine, user_id) as session:
+            run_id = await leases.request_stop(session, user_id=user_id, conversation_id=conversation_id)
+        if run_id is None:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._lease_seconds):
+                while await self._still_running(run_id, user_id):
+                    await asyncio.sleep(0.02)
+        return True
+
     def shut_down(self) -> None:
         """Begin to end every turn; may be called from a signal handler."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._interrupt_all)
 
-    async def stop_all(self) -> None:
-        """End every turn and wait until each has its outcome."""
-        self._interrupt_all()
-        await asyncio.gather(*(turn.task for turn in self._running.values() if turn.task))
-
     def _interrupt_all(self) -> None:
         for turn in list(self._running.values()):
             self.stop(turn, "interrupted")
 
-    async def _take_lease(self, session: AsyncSession, run_id: str, user_id: str, conversation_id: str) -> None:
-        owned = select(literal(run_id), col(Conversation.id), col(Conversation.user_id), literal("running")).where(
-            col(Conversation.id) == conversation_id, col(Conversation.user_id) == user_id
-        )
-        claim = (
-            insert(Run)
-            .from_select(["id", "conversation_id", "user_id", "status"], owned)
-            .on_conflict_do_nothing(
-                index_elements=["conversation_id"], index_where=col(Run.status).in_(["running", "waiting"])
-            )
-            .returning(col(Run.id))
-        )
-        if (await session.exec(claim)).first() is not None:
-            return
-        stale = (
-            update(Run)
-            .where(
-                col(Run.conversation_id) == conversation_id,
-                col(Run.user_id) == user_id,
-                col(Run.status) == "running",
-                col(Run.heartbeat_at) < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, self._lease_seconds),
-            )
-            .values(status="ended", outcome="interrupted", ended_at=func.now())
-            .returning(col(Run.id))
-        )
-        taken = (await session.exec(stale)).scalar()
-        if taken is None or (await session.exec(claim)).first() is None:
-            raise Busy if (await session.exec(owned)).first() else NotFound
-        logger.warning("turn %s took over from %s, whose process is gone", run_id, taken)
+    async def _still_running(self, run_id: str, user_id: str) -> bool:
+        async with transaction(self._engine, user_id) as session:
+            return await leases.is_running(session, run_id, user_id=user_id)
 
     async def _run(self, turn: Turn, work: Work) -> None:
         outcome: Outcome = "completed"
@@ -158,17 +153,15 @@ class Turns:
             await self._end(turn, outcome)
             del self._running[turn.run_id]
             turn.events.put_nowait(None)
+            for job in turn.afterwards:
+                self._in_background(job())
 
     async def _end(self, turn: Turn, outcome: Outcome) -> None:
-        ended = (
-            update(Run)
-            .where(col(Run.id) == turn.run_id, col(Run.user_id) == turn.user_id, col(Run.status) == "running")
-            .values(status="ended", outcome=outcome, ended_at=func.now(), usage=turn.usage)
-            .returning(col(Run.id))
-        )
         try:
             async with transaction(self._engine, turn.user_id) as session:
-                recorded = (await session.exec(ended)).scalar() is not None
+                recorded = await leases.end(
+                    session, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage
+                )
         except Exception:
             # The lease runs out by itself, and whoever takes it over records "interrupted".
             logger.exception("turn %s: its outcome %s could not be recorded", turn.run_id, outcome)
@@ -176,32 +169,50 @@ class Turns:
         logger.info(
             "turn %s %s conversation=%s tool_calls=%d%s",
             turn.run_id,
-            outcome if recorded else "taken over",
+            outcome if recorded else "was taken over",
             turn.conversation_id,
             turn.tool_calls,
             "" if turn.tool_calls or outcome != "completed" else " answered without a tool call",
         )
 
+    # The heartbeat, and what wakes it
+
+    def _in_background(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(self._heartbeat_seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), self._heartbeat_seconds)
+            self._woken.clear()
             if self._running:
                 try:
                     await self._beat_once()
                 except Exception:
-                    logger.exception("heartbeat failed")
+                    logger.exception("the heartbeat failed; it is tried again")
 
     async def _beat_once(self) -> None:
-        beat = (
-            update(Run)
-            .where(col(Run.id).in_(list(self._running)), col(Run.status) == "running")
-            .values(heartbeat_at=func.now())
-            .returning(col(Run.id), col(Run.stop_requested))
-        )
+        beating = dict(self._running)
         async with system_transaction(self._engine) as session:
-            alive = {row.id: row.stop_requested for row in await session.exec(beat)}
-        for run_id, turn in list(self._running.items()):
-            if run_id not in alive:
+            held = await leases.beat(session, beating)
+        for run_id, turn in beating.items():
+            if run_id not in held:
                 self.stop(turn, "interrupted")
-            elif alive[run_id]:
+            elif held[run_id]:
                 self.stop(turn)
+
+    async def _listen(self) -> None:
+        """Beat at once when somebody asked a turn to stop; without this, it would be seen at the next beat."""
+        address = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
+                    await connection.execute(f"LISTEN {leases.STOP_CHANNEL}")
+                    async for notification in connection.notifies():
+                        if notification.payload in self._running:
+                            self._woken.set()
+            except psycopg.OperationalError:
+                logger.warning("not listening for stop signals: the database is away")
+            await asyncio.sleep(self._heartbeat_seconds)

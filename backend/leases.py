@@ -1,0 +1,101 @@
+"""The statements of `runs`: one row per conversation is running or waiting, and each run ends once."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from sqlalchemy import Update, func, literal, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from backend.errors import Busy, LeaseLost, NotFound
+from backend.models import Conversation, Run
+
+Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
+
+STOP_CHANNEL = "todo_stop"
+
+
+async def take(
+    session: AsyncSession, run_id: str, *, user_id: str, conversation_id: str, lease_seconds: float
+) -> str | None:
+    """Take the lease on a conversation; returns the run it was taken from when that one's heartbeat had stopped.
+
+    Raises `Busy` while another run holds it, `NotFound` when the conversation is not there.
+    """
+    owned = select(literal(run_id), col(Conversation.id), col(Conversation.user_id), literal("running")).where(
+        col(Conversation.id) == conversation_id, col(Conversation.user_id) == user_id
+    )
+    claim = (
+        insert(Run)
+        .from_select(["id", "conversation_id", "user_id", "status"], owned)
+        .on_conflict_do_nothing(
+            index_elements=["conversation_id"], index_where=col(Run.status).in_(["running", "waiting"])
+        )
+        .returning(col(Run.id))
+    )
+    if (await session.exec(claim)).first() is not None:
+        return None
+    stale_since = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, lease_seconds)
+    stale = _ending("interrupted").where(
+        col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.heartbeat_at) < stale_since
+    )
+    taken = (await session.exec(stale)).scalar()
+    if taken is None or (await session.exec(claim)).first() is None:
+        raise Busy if (await session.exec(owned)).first() else NotFound
+    return taken
+
+
+async def hold(session: AsyncSession, run_id: str, *, user_id: str) -> None:
+    """Keep the lease to the end of this transaction; raises `LeaseLost` when it is not ours any more."""
+    held = select(Run.id).where(col(Run.id) == run_id, col(Run.user_id) == user_id, col(Run.status) == "running")
+    if (await session.exec(held.with_for_update(read=True))).first() is None:
+        raise LeaseLost
+
+
+async def end(
+    session: AsyncSession, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
+) -> bool:
+    """Write the outcome, unless the run has one; returns whether this one was written."""
+    statement = _ending(outcome).values(usage=usage).where(col(Run.id) == run_id, col(Run.user_id) == user_id)
+    return (await session.exec(statement)).first() is not None
+
+
+async def beat(session: AsyncSession, run_ids: Iterable[str]) -> dict[str, bool]:
+    """Renew the leases of these runs; returns those that are still held, and whether each was asked to stop."""
+    statement = (
+        update(Run)
+        .where(col(Run.id).in_(list(run_ids)), col(Run.status) == "running")
+        .values(heartbeat_at=func.now())
+        .returning(col(Run.id), col(Run.stop_requested))
+    )
+    return {row.id: row.stop_requested for row in await session.exec(statement)}
+
+
+async def request_stop(session: AsyncSession, *, user_id: str, conversation_id: str) -> str | None:
+    """Ask the conversation's run to stop, in whichever process it runs; returns its id, None when there is none."""
+    statement = (
+        update(Run)
+        .where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.status) == "running")
+        .values(stop_requested=True)
+        .returning(col(Run.id))
+    )
+    run_id = (await session.exec(statement)).scalar()
+    if run_id is not None:
+        connection = await session.connection()
+        await connection.execute(text("SELECT pg_notify(:channel, :run)"), {"channel": STOP_CHANNEL, "run": run_id})
+    return run_id
+
+
+async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> bool:
+    query = select(Run.id).where(col(Run.id) == run_id, col(Run.user_id) == user_id, col(Run.status) == "running")
+    return (await session.exec(query)).first() is not None
+
+
+def _ending(outcome: Outcome) -> Update:
+    return (
+        update(Run)
+        .where(col(Run.status) == "running")
+        .values(status="ended", outcome=outcome, ended_at=func.now())
+        .returning(col(Run.id))
+    )

@@ -1,0 +1,235 @@
+"""The lease, stop, and one outcome, over real sockets."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.backend.conftest import Backend
+from tests.chatkit_client import ChatKit, text_of, user_input
+from tests.scripted_model import ScriptedModel
+
+Rows = Callable[..., list[dict[str, Any]]]
+
+SLOW = {"text": "one two three four five six seven eight nine ten", "chunk_chars": 4, "token_delay": 0.1}
+
+
+async def until(condition: Callable[[], Any], *, seconds: float = 5) -> Any:
+    """What the condition gives, as soon as it gives something."""
+    async with asyncio.timeout(seconds):
+        while not (found := condition()):
+            await asyncio.sleep(0.01)
+        return found
+
+
+async def read_text(events: Any, *, at_least: int) -> str:
+    """Read the stream until so many characters of the answer have come."""
+    text = ""
+    async for event in events:
+        if event["type"] == "thread.item.updated" and "delta" in event["update"]:
+            text += event["update"]["delta"]
+            if len(text) >= at_least:
+                break
+    return text
+
+
+async def test_a_second_message_is_answered_at_once_and_not_stored(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = (await chat.say("hello")).thread_id
+    await model.script(SLOW)
+    async with chat.open("threads.add_user_message", thread_id=thread, input=user_input("count")) as events:
+        await read_text(events, at_least=4)
+        before = rows("SELECT id FROM messages ORDER BY seq")
+        busy = await chat.say("and another thing", thread)
+        assert [event["type"] for event in busy.events] == ["error"]
+        assert busy.error is not None
+        assert "still answering" in busy.error["message"]
+        retry = await chat.stream("threads.retry_after_item", thread_id=thread, item_id=before[0]["id"])
+        assert retry.error == busy.error
+        assert rows("SELECT id FROM messages ORDER BY seq") == before
+        renamed = await chat.ask("threads.update", thread_id=thread, title="Renamed meanwhile")
+        assert renamed["title"] == "Renamed meanwhile"
+        await chat.ask("items.feedback", thread_id=thread, item_ids=[before[0]["id"]], kind="positive")
+        assert [event async for event in events][-1]["type"] == "thread.item.done"
+    assert (await chat.say("and another thing", thread)).error is None
+
+
+async def test_stop_saves_what_was_shown_and_closes_the_models_stream(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        shown = await read_text(events, at_least=8)
+    outcome = await until(lambda: rows("SELECT outcome, conversation_id FROM runs WHERE status = 'ended'"), seconds=1)
+    assert outcome[0]["outcome"] == "cancelled"
+    [request] = await model.finished_requests()
+    assert request["outcome"] == "client_closed"
+    stored = [item for item in await chat.items(outcome[0]["conversation_id"]) if item["type"] == "assistant_message"]
+    assert len(stored) == 1
+    assert text_of(stored[0]).startswith(shown)
+    after = await chat.say("go on", outcome[0]["conversation_id"])
+    assert after.error is None
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    assert text_of(stored[0]) in [message["content"] for message in messages]
+    assert any("cancelled the stream" in message["content"] for message in messages)
+
+
+async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_more(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
+    rows("BEGIN")
+    rows("LOCK TABLE tasks")
+    async with chat.open("threads.create", input=user_input("add milk")) as events:
+        async for event in events:
+            if event["type"] == "progress_update":
+                break
+    await asyncio.sleep(0.1)
+    assert rows("SELECT outcome FROM runs") == [{"outcome": None}]
+    rows("COMMIT")
+    await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended' AND outcome = 'cancelled'"))
+    assert rows("SELECT title FROM tasks") == [{"title": "milk"}]
+    kinds = [row["kind"] for row in rows("SELECT kind FROM messages ORDER BY seq")]
+    assert kinds.count("tool_calls") == kinds.count("tool_output") == 1
+    assert len(await model.finished_requests()) == 1
+
+
+async def test_stop_waits_for_a_tool_only_so_long(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
+    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
+    async with backend(tool_wait_seconds=0.2) as chat:
+        rows("BEGIN")
+        rows("LOCK TABLE tasks")
+        async with chat.open("threads.create", input=user_input("add milk")) as events:
+            async for event in events:
+                if event["type"] == "progress_update":
+                    break
+        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"), seconds=2)
+        rows("COMMIT")
+        thread = rows("SELECT id FROM conversations")[0]["id"]
+        assert (await chat.say("hello", thread)).error is None
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    [output] = [message["content"] for message in messages if message["role"] == "tool"]
+    assert "outcome of this call is unknown" in output
+
+
+async def test_shutting_down_ends_every_turn_and_tells_its_reader(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with backend() as chat:
+        async with chat.open("threads.create", input=user_input("count")) as events:
+            await read_text(events, at_least=4)
+            chat.app.state.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+            last = [event async for event in events][-1]
+        assert last["type"] == "error"
+        assert last["allow_retry"] is True
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+    assert rows("SELECT 1 FROM messages WHERE kind = 'assistant_message'")
+
+
+async def test_a_stop_signal_reaches_a_turn_in_another_process(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with backend(heartbeat_seconds=30, lease_seconds=60) as runner, backend() as other:
+        async with runner.open("threads.create", input=user_input("count")) as events:
+            await read_text(events, at_least=4)
+            thread = rows("SELECT id FROM conversations")[0]["id"]
+            turns = other.app.state.turns  # pyright: ignore[reportAttributeAccessIssue]
+            async with asyncio.timeout(1):
+                assert await turns.stop_conversation(thread, user_id="local")
+            assert rows("SELECT outcome, stop_requested FROM runs") == [
+                {"outcome": "cancelled", "stop_requested": True}
+            ]
+        assert not await turns.stop_conversation(thread, user_id="local")
+
+
+async def test_a_stop_signal_arrives_by_heartbeat_when_the_wake_up_is_lost(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=4)
+        rows("UPDATE runs SET stop_requested = true")
+        await until(lambda: rows("SELECT 1 FROM runs WHERE outcome = 'cancelled'"), seconds=1)
+
+
+async def test_the_lease_of_a_dead_process_is_taken_over(chat: ChatKit, rows: Rows) -> None:
+    thread = (await chat.say("hello")).thread_id
+    rows(
+        "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at) "
+        "VALUES ('run_dead', %s, 'local', 'running', now() - interval '0.8 seconds')",
+        thread,
+    )
+    assert (await chat.say("hello", thread)).error is not None
+    await asyncio.sleep(0.3)
+    assert (await chat.say("hello", thread)).error is None
+    assert rows("SELECT status, outcome FROM runs WHERE id = 'run_dead'") == [
+        {"status": "ended", "outcome": "interrupted"}
+    ]
+
+
+async def test_a_turn_that_lost_its_lease_writes_nothing_more(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    """As a process does that was paused for longer than its lease."""
+    await model.script({**SLOW, "token_delay": 0.02})
+    thread = ""
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        async for event in events:
+            if event["type"] == "thread.item.added":
+                thread = event["item"]["thread_id"]
+                rows("UPDATE runs SET status = 'ended', outcome = 'interrupted'")
+                break
+        rest = [event async for event in events]
+    assert rest[-1]["type"] == "error"
+    assert [item["type"] for item in await chat.items(thread)] == ["user_message"]
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+
+
+async def test_deleting_a_conversation_stops_its_turn_first(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    await model.script({**SLOW, "token_delay": 0.3})
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=4)
+        thread = rows("SELECT id FROM conversations")[0]["id"]
+        await chat.ask("threads.delete", thread_id=thread)
+        assert rows("SELECT 1 FROM conversations") == rows("SELECT 1 FROM messages") == rows("SELECT 1 FROM runs") == []
+        rest = [event async for event in events]
+        assert all(event["type"] != "error" or event["allow_retry"] for event in rest)
+    assert (await model.finished_requests())[0]["outcome"] == "client_closed"
+    assert (await chat.post("threads.get_by_id", thread_id=thread)).status_code == 404
+
+
+async def test_two_processes_never_interleave_one_conversation(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend() as one, backend() as two:
+        thread = (await one.say("hello")).thread_id
+        answers = await asyncio.gather(
+            *(chat.say(f"add task number {n}", thread) for n in range(6) for chat in (one, two))
+        )
+        accepted = [answer for answer in answers if answer.error is None]
+        assert accepted
+        assert all("still answering" in answer.error["message"] for answer in answers if answer.error)
+    runs = [row["run_id"] for row in rows("SELECT run_id FROM messages ORDER BY seq")]
+    assert len({*runs}) == 1 + len(accepted)
+    changes = sum(one != other for one, other in itertools.pairwise(runs))
+    assert changes == len(accepted), "the rows of one turn stand together"
+    assert len(rows("SELECT 1 FROM tasks")) == len(accepted)
+
+
+async def test_feedback_is_stored_with_its_run(chat: ChatKit, rows: Rows) -> None:
+    answer = await chat.say("hello")
+    await chat.ask("items.feedback", thread_id=answer.thread_id, item_ids=[answer.items[-1]["id"]], kind="negative")
+    [row] = rows("SELECT m.feedback, r.outcome FROM messages m JOIN runs r ON r.id = m.run_id WHERE m.feedback <> ''")
+    assert row == {"feedback": "negative", "outcome": "completed"}
+
+
+@pytest.mark.parametrize("when", ["at once", "after the first byte"])
+async def test_leaving_early_leaves_no_turn_behind(chat: ChatKit, rows: Rows, when: str) -> None:
+    async with chat.open("threads.create", input=user_input("add milk")) as events:
+        if when != "at once":
+            await anext(events)
+    await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"))
+    assert rows("SELECT outcome FROM runs")[0]["outcome"] in ("cancelled", "completed")
