@@ -62,6 +62,7 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.server = TodoChatServer(
                 PostgresStore(engine),
                 turns,
+                model,
                 agent,
                 message_chars=settings.limit_message_chars,
                 tool_wait_seconds=settings.tool_wait_seconds,

@@ -28,6 +28,9 @@ UNKNOWN_OUTCOME = (
 NOTE = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
 
 
+ONLY_FOR_THE_PAGE = frozenset({"widget", "workflow", "task", "generated_image", "end_of_turn"})
+
+
 async def to_model_input(rows: Iterable[Message]) -> list[TResponseInputItem]:
     """The model's input for these rows: calls paired with their outputs, nothing that is only for the page."""
     rows = list(rows)
@@ -42,7 +45,7 @@ async def to_model_input(rows: Iterable[Message]) -> list[TResponseInputItem]:
         match row.kind:
             case "tool_calls":
                 items.extend(_step(row.item["content"], outputs))
-            case "tool_output":
+            case "tool_output" | "summary":
                 pass
             case _:
                 items.extend(await converter.convert(row))
@@ -113,7 +116,7 @@ def abandoned_attempt(thread_id: str, dropped: Sequence[Message]) -> HiddenConte
     }
     calls = [call for row in dropped if row.kind == "tool_calls" for call in row.item["content"]["calls"]]
     lines = [
-        f"- {call['name']}({call['arguments']}) → {_plain(outputs.get(call['call_id'], UNKNOWN_OUTCOME))}"
+        f"- {call['name']}({call['arguments']}) → {plain(outputs.get(call['call_id'], UNKNOWN_OUTCOME))}"
         for call in calls
         if call["name"] != "list_tasks"
     ]
@@ -126,7 +129,8 @@ def abandoned_attempt(thread_id: str, dropped: Sequence[Message]) -> HiddenConte
     )
 
 
-def _plain(output: Any) -> str:
+def plain(output: Any) -> str:
+    """A tool's output as text."""
     if isinstance(output, list):
         return "\n".join(part.get("text", "") for part in output)
     return output if isinstance(output, str) else json.dumps(output)

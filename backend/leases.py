@@ -14,6 +14,8 @@ from backend.models import Conversation, Run
 Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 
 STOP_CHANNEL = "todo_stop"
+# In words: a prepared statement's parameters would not match the partial index.
+_LEASED = text("status IN ('running', 'waiting')")
 
 
 async def take(
@@ -29,9 +31,7 @@ async def take(
     claim = (
         insert(Run)
         .from_select(["id", "conversation_id", "user_id", "status"], owned)
-        .on_conflict_do_nothing(
-            index_elements=["conversation_id"], index_where=col(Run.status).in_(["running", "waiting"])
-        )
+        .on_conflict_do_nothing(index_elements=["conversation_id"], index_where=_LEASED)
         .returning(col(Run.id))
     )
     if (await session.exec(claim)).first() is not None:

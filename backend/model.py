@@ -48,6 +48,16 @@ class ChatModel(OpenAIChatCompletionsModel):
         response.output = [_with_id(item, new_id(_PREFIXES.get(item.type, "item"))) for item in response.output]
         return response
 
+    async def complete(self, request: str, *, max_tokens: int) -> str:
+        """The text of one answer to one message, without tools; raises openai's errors."""
+        answer = await self.client.create(
+            model=self.endpoint.model,
+            messages=[{"role": "user", "content": request}],
+            max_tokens=max_tokens,
+            reasoning_effort=self.endpoint.reasoning_effort,
+        )
+        return storable(answer.choices[0].message.content or "")
+
 
 @dataclass
 class End:
@@ -142,11 +152,6 @@ class ProviderClient:
             raise
         self.last_outcome = (time.monotonic(), "ok")
         return CheckedStream(answer, _end.get(End())) if isinstance(answer, AsyncStream) else answer
-
-    async def complete(self, messages: list[dict[str, Any]], **options: Any) -> str:
-        """The text of one answer without tools; raises openai's errors."""
-        answer = await self.create(model=self._model, messages=messages, **options)
-        return storable(answer.choices[0].message.content or "")
 
     async def report(self) -> dict[str, str]:
         """The model and how its last request went; when there was none for a minute, `/models` is asked."""

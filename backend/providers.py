@@ -19,7 +19,7 @@ class Profile:
     max_temperature: float = 2.0
     reasoning_effort: str | None = None
     reasoning_replay: ReasoningReplay = "drop"
-    context_tokens: int = 32_000
+    history_tokens: int = 8_000
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request body as this provider takes it."""
@@ -80,22 +80,22 @@ PROFILES: dict[ProviderName, Profile] = {
             max_temperature=1.5,
             reasoning_effort="low",
             reasoning_replay="reasoning",
-            context_tokens=64_000,
+            history_tokens=16_000,
         ),
         Profile(
             name="openai",
             base_url="https://api.openai.com/v1",
             model="gpt-4.1-mini",
             max_tokens_field="max_completion_tokens",
-            context_tokens=128_000,
+            history_tokens=32_000,
         ),
-        Profile(name="ollama", base_url="http://localhost:11434/v1", model="qwen3:8b", context_tokens=16_000),
+        Profile(name="ollama", base_url="http://localhost:11434/v1", model="qwen3:8b"),
         Profile(
             name="anthropic",
             base_url="https://api.anthropic.com/v1/",
             model="claude-opus-5-5",
             max_temperature=1.0,
-            context_tokens=128_000,
+            history_tokens=32_000,
         ),
         Profile(name="offline", base_url="http://127.0.0.1:8002/v1", model="offline-rules"),
         Profile(name="custom", base_url=None, model=None),

@@ -1,8 +1,10 @@
 """The ChatKit server: what each operation needs to be true, and the one stream of a turn."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from agents import Agent, ModelSettings, RunConfig, Runner, RunResultStreaming
@@ -12,18 +14,22 @@ from chatkit.actions import Action
 from chatkit.errors import CustomStreamError
 from chatkit.server import ChatKitServer
 
-from backend import history
+from backend import budget, history
 from backend.assistant import MAX_STEPS
 from backend.errors import EmptyAnswer, InvalidRequest, MessageTooLong, NotFound, explain
 from backend.events import ThreadEvents
 from backend.identity import RequestContext
+from backend.model import ChatModel
 from backend.recorder import Recorder
 from backend.retries import retry_settings
 from backend.store_adapter import PostgresStore
 from backend.turns import Turn, Turns
 from database import to_utc
 
+logger = logging.getLogger(__name__)
+
 _END = object()
+_SUMMARY_TOKENS = 600
 
 
 class TodoChatServer(ChatKitServer[RequestContext]):
@@ -32,11 +38,20 @@ class TodoChatServer(ChatKitServer[RequestContext]):
     store: PostgresStore
 
     def __init__(
-        self, store: PostgresStore, turns: Turns, agent: Agent[Any], *, message_chars: int, tool_wait_seconds: float
+        self,
+        store: PostgresStore,
+        turns: Turns,
+        model: ChatModel,
+        agent: Agent[Any],
+        *,
+        message_chars: int,
+        tool_wait_seconds: float,
     ) -> None:
         super().__init__(store)
         self._turns = turns
         self._agent = agent
+        self._model = model
+        self._history_tokens = model.endpoint.profile.history_tokens
         self._message_chars = message_chars
         self._tool_wait_seconds = tool_wait_seconds
 
@@ -144,12 +159,14 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         assert turn is not None, "a turn is started by backend.turns"
         if thread.title is None and input_user_message is not None:
             thread.title = title_from(history.user_text(input_user_message))
-        rows = await self.store.history(thread.id, context)
-        last = next((row.id for row in reversed(rows) if row.role == "user"), turn.run_id)
-        recorder = Recorder(self.store, thread.id, context, message_id=last)
+        window = budget.window(await self.store.history(thread.id, context), tokens=self._history_tokens)
+        if window.left_out:
+            turn.afterwards.append(partial(self._summarise, thread.id, window, RequestContext(context.user_id)))
+        asked = next((row.id for row in reversed(window.rows) if row.role == "user"), turn.run_id)
+        recorder = Recorder(self.store, thread.id, context, message_id=asked)
         run = Runner.run_streamed(
             self._agent,
-            await history.to_model_input(rows),
+            await window.to_model_input(),
             context=turn,
             hooks=recorder,
             max_turns=MAX_STEPS,
@@ -192,6 +209,18 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
         }
+
+    async def _summarise(self, thread_id: str, window: budget.Window, context: RequestContext) -> None:
+        """Keep a summary of what the model did not read any more; without one, a plain note stands in for it."""
+        request = budget.request_for_summary(window, tokens=self._history_tokens)
+        covers = window.left_out[-1].seq
+        assert covers is not None
+        try:
+            text = await self._model.complete(request, max_tokens=_SUMMARY_TOKENS)
+            if text.strip():
+                await self.store.add_summary(thread_id, text, covers=covers, context=context)
+        except Exception as error:  # noqa: BLE001 - a job of its own: nobody waits for it, and the next turn tries again
+            logger.warning("no summary of conversation %s: %s", thread_id, type(error).__name__)
 
     def _apply_assistant_message_update(self, item: ck.AssistantMessageItem, update: Any) -> ck.AssistantMessageItem:
         # ChatKit keeps the update's own objects and lets them grow, while the reader has not rendered them yet.

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from chatkit.store import Store, StoreItemType
@@ -17,7 +18,7 @@ from backend import leases
 from backend.errors import NotFound
 from backend.identity import RequestContext
 from backend.models import Conversation, Message
-from database import new_id, to_utc, transaction
+from database import new_id, to_utc, transaction, utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,15 @@ _PREFIXES: dict[StoreItemType, str] = {
     "attachment": "atc",
     "sdk_hidden_context": "shcx",
 }
+
+
+@dataclass(frozen=True)
+class Recent:
+    """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them."""
+
+    rows: list[Message]
+    complete: bool
+    summary: str | None
 
 
 class PostgresStore(Store[RequestContext]):
@@ -169,11 +179,37 @@ class PostgresStore(Store[RequestContext]):
             await _fence(session, context)
             await session.exec(statement)
 
-    async def history(self, thread_id: str, context: RequestContext) -> list[Message]:
-        """Every row that still counts, hidden ones too, in the order of writing."""
-        query = select(Message).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+    async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:
+        """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
+        counts = and_(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+        latest = (
+            select(Message)
+            .where(counts, col(Message.kind) == "summary")
+            .order_by(col(Message.item)["content"]["covers"].as_integer().desc())
+            .limit(1)
+        )
+        query = select(Message).where(counts).order_by(col(Message.seq).desc()).limit(newest + 1)
         async with transaction(self._engine, context.user_id) as session:
-            return list((await session.exec(query.order_by(col(Message.seq)))).all())
+            summary = (await session.exec(latest)).first()
+            if summary is not None:
+                query = query.where(col(Message.seq) > summary.item["content"]["covers"])
+            rows = list((await session.exec(query)).all())
+        return Recent(
+            rows=rows[:newest][::-1],
+            complete=len(rows) <= newest,
+            summary=None if summary is None else summary.item["content"]["text"],
+        )
+
+    async def add_summary(self, thread_id: str, text: str, *, covers: int, context: RequestContext) -> None:
+        """Keep a summary of all rows up to the `seq` it covers, unless those were replaced while it was made."""
+        content = {"kind": "summary", "text": text, "covers": covers}
+        item = HiddenContextItem(id=new_id("sum"), thread_id=thread_id, created_at=utc_now(), content=content)
+        counts = select(Message.id).where(
+            _in_thread(thread_id, context), col(Message.seq) == covers, col(Message.superseded_by).is_(None)
+        )
+        async with transaction(self._engine, context.user_id) as session:
+            if (await session.exec(counts.with_for_update(read=True))).first() is not None:
+                await session.exec(insert(Message).values(_row(thread_id, item, context)))
 
     async def retry_after(
         self,

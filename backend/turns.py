@@ -56,22 +56,23 @@ class Turns:
         self._heartbeat_seconds = heartbeat_seconds
         self._lease_seconds = lease_seconds
         self._running: dict[str, Turn] = {}
+        self._keepers: list[asyncio.Task[None]] = []
         self._background: set[asyncio.Task[None]] = set()
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> "Turns":
         self._loop = asyncio.get_running_loop()
-        self._in_background(self._beat())
-        self._in_background(self._listen())
+        self._keepers = [asyncio.create_task(self._beat()), asyncio.create_task(self._listen())]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._interrupt_all()
         await asyncio.gather(*(turn.task for turn in self._running.values() if turn.task))
-        for task in self._background:
+        leftover = [*self._keepers, *self._background]
+        for task in leftover:
             task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await asyncio.gather(*leftover, return_exceptions=True)
 
     async def start(self, work: Work, *, user_id: str, conversation_id: str | None) -> Turn:
         """Take the lease and run `work` in a task of its own; a conversation id of None makes a new conversation.
@@ -119,6 +120,10 @@ class Turns:
                 while await self._still_running(run_id, user_id):
                     await asyncio.sleep(0.02)
         return True
+
+    async def finish_background_work(self) -> None:
+        """Wait for what turns have left to be done after their outcome."""
+        await asyncio.gather(*self._background)
 
     def shut_down(self) -> None:
         """Begin to end every turn; may be called from a signal handler."""
