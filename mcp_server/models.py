@@ -23,8 +23,12 @@ class TaskRow(SQLModel, table=True):
     title: str = Field(sa_column=Column(Text, nullable=False))
     description: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     status: str = Field(default="pending", sa_column=Column(Text, nullable=False, server_default="pending"))
-    created_at: datetime = Field(default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now()))
-    updated_at: datetime = Field(default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now()))
+    created_at: datetime = Field(
+        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+    )
+    updated_at: datetime = Field(
+        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+    )
     completed_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
 
 
@@ -53,4 +57,6 @@ class TaskChange(SQLModel, table=True):
     after: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     actor: str = Field(sa_column=Column(Text, nullable=False))
     idempotency_key: str | None = Field(default=None, sa_column=Column(Text))
-    created_at: datetime = Field(default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now()))
+    created_at: datetime = Field(
+        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+    )

@@ -1,0 +1,88 @@
+"""The types of the tools' arguments: what is published, what odd spellings are taken for, and what is refused."""
+
+import unicodedata
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+
+MAX_ID = 2**63 - 1
+
+# What each argument may be, to complete the sentence "<name> must be …".
+RULES = {
+    "user_id": "text of 1 to 200 characters without control characters, or left out",
+    "title": "1 to 200 characters on one line, not counting spaces around it",
+    "description": "text of at most 4,000 characters without control characters other than line breaks and tabs",
+    "task_id": "the whole number of a task, as list_tasks shows it",
+    "status": "pending, completed or all",
+    "cursor": "the next_cursor of the page before, or left out",
+    "limit": "a whole number from 1 to 100",
+}
+
+
+def _absent(value: Any) -> Any:
+    """None for the spellings of "nothing" that models send."""
+    return None if value in ("", "null") else value
+
+
+def _absent_text(value: Any) -> Any:
+    return None if value == "null" else value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a truth value is no number")
+    return value
+
+
+def _stored(number: int) -> int:
+    if number > MAX_ID:
+        raise ValueError("larger than any task's id can be")
+    return number
+
+
+def is_plain(text: str, allowed: str = "") -> bool:
+    """Whether PostgreSQL can store it and a line can show it: no control characters, no lone surrogates."""
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
+
+
+def _one_line(text: str) -> str:
+    """Checked here, and not published: a limit that no model needs to know costs tokens in each request."""
+    if len(text) > 200 or not is_plain(text) or not any(c.isprintable() and not c.isspace() for c in text):
+        raise ValueError("not one visible line")
+    return text
+
+
+def _lines(text: str) -> str:
+    if not is_plain(text, allowed="\n\r\t\u2028\u2029"):
+        raise ValueError("control characters")
+    return text
+
+
+_Line = Annotated[str, AfterValidator(_one_line)]
+_Title = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_one_line)
+]
+_Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_lines)]
+_Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
+Status = Literal["pending", "completed", "all"]
+
+UserId = Annotated[
+    _Line | None, BeforeValidator(_absent), Field(description="Whose tasks; leave out: your own is used.")
+]
+Title = Annotated[_Title, Field(description="What is to be done, on one line.")]
+NewTitle = Annotated[_Title | None, BeforeValidator(_absent), Field(description="Leave out to keep it.")]
+Description = Annotated[_Text | None, BeforeValidator(_absent_text), Field(description="Details, if any.")]
+NewDescription = Annotated[
+    _Text | None, BeforeValidator(_absent_text), Field(description='Leave out to keep it; "" clears it.')
+]
+TaskId = Annotated[
+    int,
+    Field(description="The task's id, from list_tasks.", ge=1),
+    AfterValidator(_stored),
+    BeforeValidator(_number),
+]
+StatusFilter = Annotated[Status | None, BeforeValidator(_absent), Field(description="Which tasks.")]
+Cursor = Annotated[
+    _Line | None, BeforeValidator(_absent), Field(description="next_cursor of the page before; none for the first.")
+]
+Limit = Annotated[_Limit | None, BeforeValidator(_absent), Field(description="How many tasks at most.")]

@@ -1,0 +1,94 @@
+"""The log of changes: audit, and what makes a call that is sent again harmless."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import CTE, Update, bindparam, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel import select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.errors import KeyUsedOtherwise
+from mcp_server.models import TaskChange
+
+CHANGES = TaskChange.metadata.tables["task_changes"]
+OWNER = bindparam("owner")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whose tasks, who acts on them, and the key by which a call sent again is known."""
+
+    user_id: str
+    actor: str = "mcp"
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A task before and after, as JSON; None where there was none."""
+
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
+# Statements are built once: building them costs more than PostgreSQL takes to run them.
+_CLAIM = (
+    insert(CHANGES)
+    .on_conflict_do_nothing(
+        index_elements=["user_id", "idempotency_key"], index_where=CHANGES.c.idempotency_key.is_not(None)
+    )
+    .returning(CHANGES.c.id)
+)
+_RECORDED = select(CHANGES.c.operation, CHANGES.c.arguments, CHANGES.c.before, CHANGES.c.after).where(
+    CHANGES.c.user_id == OWNER, CHANGES.c.idempotency_key == bindparam("key")
+)
+
+
+def logged(change: CTE) -> Update:
+    """The statement of a change, which returns task_id, before and after, together with the writing of its log."""
+    made = select(bindparam("claimed").label("claimed"), change.c.task_id, change.c.before, change.c.after).subquery()
+    return (
+        update(CHANGES)
+        .where(CHANGES.c.id == made.c.claimed, CHANGES.c.user_id == OWNER)
+        .values(task_id=made.c.task_id, before=made.c.before, after=made.c.after)
+        .returning(CHANGES.c.before, CHANGES.c.after)
+    )
+
+
+async def make(
+    session: AsyncSession,
+    caller: Caller,
+    *,
+    operation: Literal["add", "complete", "update", "delete"],
+    arguments: dict[str, Any],
+    statement: Update,
+    values: Mapping[str, Any],
+) -> Change | None:
+    """Run a `logged` statement with its values; None if it found no task.
+
+    The log's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
+    its row and is answered from it. Who gets None must raise, so that the claim is rolled back.
+    """
+    claim = {
+        "user_id": caller.user_id,
+        "operation": operation,
+        "arguments": arguments,
+        "actor": caller.actor,
+        "idempotency_key": caller.idempotency_key,
+    }
+    claimed = (await session.exec(_CLAIM, params=claim)).scalar_one_or_none()
+    if claimed is None:
+        return await _recorded(session, caller, operation=operation, arguments=arguments)
+    params = {**values, "owner": caller.user_id, "claimed": claimed}
+    row = (await session.exec(statement, params=params)).one_or_none()
+    return Change(before=row.before, after=row.after) if row else None
+
+
+async def _recorded(session: AsyncSession, caller: Caller, *, operation: str, arguments: dict[str, Any]) -> Change:
+    params = {"owner": caller.user_id, "key": caller.idempotency_key}
+    recorded_operation, recorded_arguments, before, after = (await session.exec(_RECORDED, params=params)).one()
+    if (recorded_operation, recorded_arguments) != (operation, arguments):
+        raise KeyUsedOtherwise
+    return Change(before=before, after=after)

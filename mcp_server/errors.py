@@ -1,0 +1,128 @@
+import logging
+import secrets
+from collections.abc import Mapping
+from traceback import format_tb
+from typing import Any
+
+import psycopg
+from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import ToolResult
+from mcp_types import CallToolRequestParams
+from pydantic import ValidationError as PydanticError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from mcp_server.arguments import RULES
+
+log = logging.getLogger(__name__)
+
+_NOT_REACHED = "The task database cannot be reached right now; nothing was changed, try again in a moment."
+_NOT_CONFIRMED = (
+    "The task database went away before it confirmed the change: call list_tasks to see whether it was made "
+    "before you repeat it."
+)
+
+
+class TaskError(ToolError):
+    """A refusal the caller can act on. The docstring of each kind is its sentence."""
+
+    def __init__(self, **values: object) -> None:
+        super().__init__((self.__doc__ or "").format(**values), log_level=logging.DEBUG)
+
+
+class TaskNotFound(TaskError):
+    """There is no task {task_id}: call list_tasks to see the numbers of your tasks."""
+
+
+class NothingToUpdate(TaskError):
+    """Nothing was given to change: give update_task a new title, a new description or both."""
+
+
+class CursorUnknown(TaskError):
+    """cursor is none that list_tasks has returned: call list_tasks without cursor to get the first page."""
+
+
+class CursorOfOtherList(TaskError):
+    """cursor belongs to a list with status {status}: call list_tasks with that status, or without cursor."""
+
+
+class KeyUsedOtherwise(TaskError):
+    """This idempotency key belongs to an earlier call with other arguments: send each new call with a new key."""
+
+
+class MetaInvalid(TaskError):
+    """{name} in _meta must be text of 1 to {longest} characters without control characters, or left out."""
+
+
+class ArgumentsInvalid(TaskError):
+    """{problems}."""
+
+
+class UnknownTool(TaskError):
+    """There is no tool {name}: the tools are {known}."""
+
+
+class Unavailable(TaskError):
+    """{sentence}"""
+
+
+class FriendlyErrors(Middleware):
+    """Turns what FastMCP itself refuses into sentences that say what is allowed."""
+
+    def __init__(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
+        self._schemas = schemas
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[CallToolRequestParams],
+        call_next: CallNext[CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        name = context.message.name
+        try:
+            return await call_next(context)
+        except NotFoundError:
+            raise UnknownTool(name=shown(name), known=", ".join(self._schemas)) from None
+        except ValidationError as error:
+            if not isinstance(cause := error.__cause__, PydanticError):
+                raise
+            known = list(self._schemas[name]["properties"])
+            raise ArgumentsInvalid(problems="; ".join(_problems(name, known, cause))) from None
+        except ToolError as error:
+            if isinstance(error.__cause__, Exception):  # FastMCP's own mask: it logs nothing here, see __main__
+                raise explained(error.__cause__, committing=False) from None
+            raise
+
+
+def _problems(tool: str, known: list[str], error: PydanticError) -> list[str]:
+    """One clause for each argument that is wrong."""
+    clauses: dict[str, str] = {}
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        argument = str(problem["loc"][0]) if problem["loc"] else ""
+        if argument not in known:
+            clauses[argument] = f"{tool} has no argument {shown(argument)!r}, it takes {', '.join(known)}"
+        elif problem["type"].startswith("missing"):
+            clauses[argument] = f"{argument} is missing, it must be {RULES[argument]}"
+        else:
+            clauses[argument] = f"{argument} must be {RULES[argument]}"
+    return list(clauses.values())
+
+
+def shown(text: str, longest: int = 60) -> str:
+    """A stranger's text, fit for one line and for any encoding."""
+    return "".join(c if c.isprintable() else "?" for c in text[:longest])
+
+
+def explained(error: Exception, *, committing: bool) -> TaskError:
+    """The sentence for a failure that is not the caller's doing; the details go to the log.
+
+    Neither carries the error's own message: a driver's messages quote the values of the rows.
+    """
+    driver_error = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(driver_error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout | OSError):
+        log.warning("the task database cannot be reached: %s", type(driver_error).__name__)
+        return Unavailable(sentence=_NOT_CONFIRMED if committing else _NOT_REACHED)
+    reference = secrets.token_hex(4)
+    kind = f"{type(driver_error).__module__}.{type(driver_error).__qualname__}"
+    log.error("internal error %s: %s\n%s", reference, kind, "".join(format_tb(error.__traceback__)))
+    return Unavailable(sentence=f"The task service had an internal error, reference {reference}: try again later.")

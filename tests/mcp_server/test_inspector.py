@@ -1,0 +1,94 @@
+"""MCP Inspector, the client developers try servers with, lists the tools and calls each of them."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mcp_server.conftest import Rows
+
+pytestmark = pytest.mark.long
+
+PACKAGES = Path(__file__).resolve().parent.parent / "mcp_clients"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "todo-assistant"
+TOOL_FAILED = 5  # Inspector's exit code
+
+Inspector = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """The locked packages, installed once for each state of the lock."""
+    lock = hashlib.sha256((PACKAGES / "package-lock.json").read_bytes()).hexdigest()[:12]
+    installed = CACHE / f"mcp-clients-{lock}"
+    if not installed.is_dir():
+        npm = shutil.which("npm")
+        assert npm, "npm is needed: install Node.js 20 or newer."
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
+            half = Path(directory) / "packages"
+            half.mkdir()
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(PACKAGES / name, half)
+            subprocess.run([npm, "ci", "--no-audit", "--no-fund"], cwd=half, check=True, timeout=300)
+            half.rename(installed)
+    return installed / "node_modules"
+
+
+@pytest.fixture(params=["modern", "legacy"])
+def inspector(
+    request: pytest.FixtureRequest, node_modules: Path, server_at: str, database_url: str, tmp_path: Path
+) -> Inspector:
+    def run(*arguments: str, code: int = 0) -> Any:
+        program = [str(node_modules / ".bin" / "node"), str((node_modules / ".bin" / "mcp-inspector").resolve())]
+        server = ["--cli", f"{server_at}/mcp", "--transport", "http", "--protocol-era", request.param]
+        done = subprocess.run(
+            [*program, *server, *arguments, "--format", "json", "-q"],
+            env=os.environ | {"HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return json.loads(done.stdout)["result"] if code == 0 else done.stdout + done.stderr
+
+    return run
+
+
+def call(inspector: Inspector, tool: str, **arguments: Any) -> Any:
+    answer = inspector("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+    return answer["structuredContent"]
+
+
+def test_a_missing_task_is_a_failed_call(inspector: Inspector) -> None:
+    call_of_it = ("--method", "tools/call", "--tool-name", "delete_task", "--tool-args-json", '{"task_id": 1}')
+    assert "There is no task 1" in inspector(*call_of_it, code=TOOL_FAILED)
+
+
+def test_it_lists_five_tools_without_complaint(inspector: Inspector) -> None:
+    listed = inspector("--method", "tools/list", "--strict")["tools"]
+    assert [tool["name"] for tool in listed] == [
+        "add_task",
+        "list_tasks",
+        "complete_task",
+        "update_task",
+        "delete_task",
+    ]
+    assert all(tool["outputSchema"] and tool["annotations"] for tool in listed)
+
+
+@pytest.mark.parametrize("owner", [{}, {"user_id": "alice"}])
+def test_it_calls_each_of_them(inspector: Inspector, rows: Rows, owner: dict[str, str]) -> None:
+    added = call(inspector, "add_task", **owner, title="milk")
+    assert call(inspector, "list_tasks", **owner)["tasks"] == [added]
+    assert call(inspector, "complete_task", **owner, task_id=added["id"])["status"] == "completed"
+    assert call(inspector, "update_task", **owner, task_id=added["id"], title="bread")["title"] == "bread"
+    assert call(inspector, "delete_task", **owner, task_id=added["id"])["deleted"] is True
+    assert {change["user_id"] for change in rows.changes()} == {owner.get("user_id", "local")}

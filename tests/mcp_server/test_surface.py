@@ -1,0 +1,88 @@
+"""What a client, and through it a model, sees of the tools. A change here changes what every client was built on."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+
+from mcp_server.server import VERSION
+from tests.mcp_server.calls import Tools
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SNAPSHOT = Path(__file__).with_name("surface.json")
+# Characters of what a model is sent of the tools, without user_id, about four to a token. It may only fall.
+MODEL_BUDGET = 2100
+
+TASK = {"id", "title", "description", "status", "created_at", "updated_at", "completed_at"}
+PARAMETERS = {
+    "add_task": ["user_id", "title", "description"],
+    "list_tasks": ["user_id", "status", "cursor", "limit"],
+    "complete_task": ["user_id", "task_id"],
+    "update_task": ["user_id", "task_id", "title", "description"],
+    "delete_task": ["user_id", "task_id"],
+}
+REQUIRED = {"add_task": ["title"], "list_tasks": [], "complete_task": ["task_id"]} | {
+    "update_task": ["task_id"],
+    "delete_task": ["task_id"],
+}
+RESULTS = {"list_tasks": {"tasks", "next_cursor"}, "delete_task": {"id", "title", "deleted"}}
+HINTS = {  # read-only, destructive, idempotent
+    "add_task": (False, False, False),
+    "list_tasks": (True, False, True),
+    "complete_task": (False, False, True),
+    "update_task": (False, True, True),
+    "delete_task": (False, True, True),
+}
+
+
+@pytest.fixture
+async def listed(tools: Tools) -> list[dict[str, Any]]:
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in await tools.client.list_tools()]
+
+
+async def test_names_parameters_and_results(listed: list[dict[str, Any]]) -> None:
+    assert {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in listed} == PARAMETERS
+    assert [tool["name"] for tool in listed] == list(PARAMETERS)
+    assert {tool["name"]: tool["inputSchema"].get("required", []) for tool in listed} == REQUIRED
+    for tool in listed:
+        assert set(tool["outputSchema"]["properties"]) == RESULTS.get(tool["name"], TASK)
+
+
+async def test_every_tool_has_a_title_annotations_and_described_parameters(listed: list[dict[str, Any]]) -> None:
+    for tool in listed:
+        hints = tool["annotations"]
+        assert tool["title"]
+        assert tool["description"]
+        assert (hints["readOnlyHint"], hints["destructiveHint"], hints["idempotentHint"]) == HINTS[tool["name"]]
+        assert hints["openWorldHint"] is False
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert all(parameter["description"] for parameter in tool["inputSchema"]["properties"].values())
+
+
+async def test_the_surface_is_the_recorded_one(listed: list[dict[str, Any]]) -> None:
+    """If the change is meant: write `json.dumps(listed, indent=2)` into surface.json, and read the difference."""
+    surface = [{name: value for name, value in tool.items() if name != "_meta"} for tool in listed]
+    assert surface == json.loads(SNAPSHOT.read_text())
+
+
+async def test_the_tools_cost_a_model_little(listed: list[dict[str, Any]]) -> None:
+    for tool in listed:
+        del tool["inputSchema"]["properties"]["user_id"]
+    sent = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in listed]
+    assert len(json.dumps(sent, separators=(",", ":"))) <= MODEL_BUDGET
+
+
+async def test_the_server_introduces_itself(server_at: str) -> None:
+    async with Client(f"{server_at}/mcp", mode="legacy") as client:
+        hello = client.initialize_result
+        assert hello is not None
+        assert hello.server_info.name == "todo"
+        assert hello.server_info.version == VERSION
+        assert hello.instructions
+
+
+def test_the_version_is_the_project_s() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == VERSION
