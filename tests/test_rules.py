@@ -20,7 +20,7 @@ def variables(settings: type[BaseSettings]) -> Iterator[str]:
 
 
 def example() -> dict[str, str]:
-    return dict(re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.M))
+    return dict(re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
 
 
 def test_the_example_environment_names_every_setting_and_no_other() -> None:
@@ -45,7 +45,7 @@ def test_the_lock_names_no_index_and_pins_everything_with_hashes() -> None:
     lock = (ROOT / "requirements.lock").read_text()
     assert "://" not in lock
     assert "--index" not in lock
-    requirements = re.findall(r"^[a-z0-9].*", lock, re.M)
+    requirements = re.findall(r"^[a-z0-9].*", lock, re.MULTILINE)
     assert all(re.match(r"[a-z0-9._-]+(\[[a-z,]+\])?==\S+", line) for line in requirements)
     assert lock.count("--hash=sha256:") >= len(requirements)
 

@@ -1,0 +1,62 @@
+"""The services as processes of their own, to be killed and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+
+from cli.processes import die_with_parent
+from tests.conftest import ROOT, find_free_port
+
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
+
+
+class ServiceProcess:
+    """`python -m MODULE` on a port that it keeps over restarts; its output goes to a file."""
+
+    def __init__(self, module: str, port_variable: str, log: Path, **environment: str) -> None:
+        self.module = module
+        self.port = find_free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = log
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        self._environment = {**inherited, **environment, port_variable: str(self.port)}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", self.module],
+                cwd=ROOT,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent(signal.SIGKILL),
+            )
+
+    def wait_until_ready(self, *, path: str = "/ready", timeout: float = 30) -> None:
+        deadline = time.monotonic() + timeout
+        while True:
+            assert self.process is not None
+            assert self.process.poll() is None, f"{self.module} ended:\n{self.log_text[-2000:]}"
+            try:
+                if httpx2.get(self.url + path, timeout=2, trust_env=False, verify=False).status_code == 200:
+                    return
+            except httpx2.TransportError:
+                pass
+            assert time.monotonic() < deadline, f"{self.module} is not ready:\n{self.log_text[-2000:]}"
+            time.sleep(0.02)
+
+    def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:
+        """Send the signal, if it runs, and wait for the end; returns the exit status."""
+        assert self.process is not None
+        self.process.send_signal(request)
+        return self.process.wait(timeout)
+
+    @property
+    def log_text(self) -> str:
+        return self._log.read_text(errors="replace")
