@@ -51,7 +51,7 @@ def create_app(settings: Settings) -> FastAPI:
             stack.push_async_callback(engine.dispose)
             model = ChatModel(endpoint)
             stack.push_async_callback(model.client.close)
-            tools = TaskTools(settings.mcp_url)
+            tools = TaskTools(settings.mcp_url, resend_seconds=settings.mcp_resend_seconds)
             stack.push_async_callback(tools.cleanup)
             await tools.connect()
             agent = create_assistant(

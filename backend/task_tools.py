@@ -29,14 +29,13 @@ KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
 
 _UNAVAILABLE = -32050
-_RESEND_SECONDS = 12.0
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 
 class TaskTools(MCPServer):
     """The five task tools as the agent sees them: without `user_id`, which is added to each call from its turn."""
 
-    def __init__(self, url: str, *, resend_seconds: float = _RESEND_SECONDS) -> None:
+    def __init__(self, url: str, *, resend_seconds: float) -> None:
         super().__init__(tool_meta_resolver=_call_meta, failure_error_function=_failure_for_model)
         self._url = url
         self._resend_seconds = resend_seconds

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,14 +178,21 @@ def check_database(url: str, record: Record) -> None:
     assert {row["status"] for row in runs} == {"ended"}, runs
 
 
+@contextlib.contextmanager
+def reachable_directory() -> Iterator[Path]:
+    """A temporary directory that PostgreSQL can reach when it runs as another user."""
+    with tempfile.TemporaryDirectory(prefix="todo-chaos-") as directory:
+        Path(directory).chmod(0o711)
+        yield Path(directory)
+
+
 async def run(turns: int, seed: int) -> str:
     """Raises AssertionError when anything was lost, mixed or repeated; returns a line of figures."""
     chance = random.Random(seed)
     record, kills, done = Record(), [], asyncio.Event()
-    with tempfile.TemporaryDirectory(prefix="todo-chaos-") as directory:
-        Path(directory).chmod(0o711)  # PostgreSQL may run as another user
+    with reachable_directory() as directory:
         async with serve_scripted_model(token_delay=0.02) as model:
-            system = System(Path(directory), model)
+            system = System(directory, model)
             try:
                 breaking = asyncio.create_task(break_things(system, chance, done, kills))
                 each = -(-turns // CONVERSATIONS)

@@ -164,10 +164,9 @@ async def test_too_many_steps_end_the_turn(chat: ChatKit, model: ScriptedModel, 
 
 
 async def test_a_tool_server_that_is_not_there_fails_the_turn_and_says_so(
-    backend: Backend, model: ScriptedModel, free_port: Callable[[], int], rows: Rows, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, model: ScriptedModel, free_port: Callable[[], int], rows: Rows
 ) -> None:
-    monkeypatch.setattr("backend.task_tools._RESEND_SECONDS", 0.3)
-    async with backend(mcp_url=f"http://127.0.0.1:{free_port()}/mcp") as chat:
+    async with backend(mcp_url=f"http://127.0.0.1:{free_port()}/mcp", mcp_resend_seconds=0.3) as chat:
         answer = await chat.say("hello")
         assert answer.error is not None
         assert "task service cannot be reached" in answer.error["message"]
