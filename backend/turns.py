@@ -39,6 +39,7 @@ class Turn:
     usage: dict[str, Any] | None = None
     tool_calls: int = 0
     stopping: Outcome | None = None
+    finishing: bool = False
     task: asyncio.Task[None] | None = None
 
     def emit(self, event: ThreadStreamEvent) -> None:
@@ -101,8 +102,11 @@ class Turns:
         return turn
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
-        """End the turn soon: shown text is saved, a tool in flight is recorded. A second stop changes nothing."""
-        if turn.stopping is None and turn.task is not None and not turn.task.done():
+        """End the turn soon: shown text is saved, a tool in flight is recorded.
+
+        A second stop changes nothing, nor does one that finds the turn writing down its end.
+        """
+        if turn.stopping is None and turn.task is not None and not turn.finishing:
             turn.stopping = outcome
             turn.task.cancel()
 
@@ -142,10 +146,13 @@ class Turns:
         outcome: Outcome = "completed"
         try:
             async with turn.on_end:
-                async for event in work(turn):
-                    if isinstance(event, ErrorEvent):
-                        outcome = "failed"
-                    turn.emit(event)
+                try:
+                    async for event in work(turn):
+                        if isinstance(event, ErrorEvent):
+                            outcome = "failed"
+                        turn.emit(event)
+                finally:
+                    turn.finishing = True
         except asyncio.CancelledError:
             outcome = turn.stopping or "interrupted"
             if outcome == "interrupted":

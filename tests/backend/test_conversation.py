@@ -29,7 +29,7 @@ async def converse(chat: ChatKit, sentences: list[str]) -> tuple[str, list[str]]
 async def test_a_conversation_changes_the_list_as_its_answers_say(chat: ChatKit, rows: Rows) -> None:
     first = await chat.say(SENTENCES[0])
     thread = first.thread_id
-    assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")] == ["buy milk", "call mum"]
+    assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY title")] == ["buy milk", "call mum"]
 
     listed = await chat.say(SENTENCES[1], thread)
     assert "buy milk" in listed.text

@@ -18,7 +18,7 @@ async def test_a_retry_replaces_the_answer_and_adds_no_task_twice(
     first = await chat.say("add milk and bread")
     second = await retry(chat, first)
     assert second.error is None
-    assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")] == ["milk", "bread"]
+    assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY title")] == ["bread", "milk"]
     assert len(rows("SELECT 1 FROM task_changes")) == 2
     items = await chat.items(first.thread_id)
     assert [item["type"] for item in items] == ["user_message", "assistant_message"]

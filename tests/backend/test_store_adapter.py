@@ -119,7 +119,7 @@ async def test_a_hidden_item_is_in_the_history_only(store: PostgresStore, thread
     assert (await store.load_thread_items(thread, None, 10, "asc", ALICE)).data == []
     with pytest.raises(NotFound):
         await store.load_item(thread, item.id, ALICE)
-    assert [row.id for row in await store.history(thread, ALICE)] == [item.id]
+    assert [row.id for row in (await store.history(thread, ALICE)).rows] == [item.id]
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
@@ -163,7 +163,7 @@ async def test_a_type_of_a_later_version_stays_in_its_row_unshown(
     page = await store.load_thread_items(thread, None, 2, "asc", ALICE)
     assert [item.id for item in page.data] == [items[0].id, items[2].id]
     assert not page.has_more
-    assert len(await store.history(thread, ALICE)) == 3
+    assert len((await store.history(thread, ALICE)).rows) == 3
 
 
 async def test_writing_an_item_again_updates_it_in_its_place(store: PostgresStore, thread: str) -> None:
@@ -208,7 +208,7 @@ async def test_a_stranger_finds_nothing_and_changes_nothing(store: PostgresStore
     await store.delete_thread_item(thread, item.id, BOB)
     await store.save_item(thread, make("assistant_message", thread, id=item.id), BOB)
     assert (await store.load_thread_items(thread, None, 10, "asc", BOB)).data == []
-    assert await store.history(thread, BOB) == []
+    assert (await store.history(thread, BOB)).rows == []
     assert (await store.load_threads(10, None, "asc", BOB)).data == []
     assert (rows("SELECT * FROM messages"), rows("SELECT * FROM conversations")) == before
 
