@@ -1,5 +1,6 @@
 import gc
 import logging
+import signal
 import socket
 import sys
 from types import FrameType
@@ -42,6 +43,9 @@ def main() -> None:
     if endpoint.profile.name == "offline":
         logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
     logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
+    # uvicorn ends gracefully on both signals, then raises them again for the handlers it found.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
     server.run()
     sys.exit(0 if server.started else 1)
 

@@ -1,6 +1,7 @@
 """Real sockets, real processes, real kills."""
 
 import asyncio
+import itertools
 import json
 import random
 import re
@@ -109,6 +110,38 @@ async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_wor
         retried = await chat.stream("threads.retry_after_item", thread_id=first.thread_id, item_id=failed.user_item_id)
         assert retried.error is None
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")] == ["milk", "bread"]
+
+
+async def test_two_backend_processes_never_interleave_one_conversation(
+    mcp: ServiceProcess, model: ScriptedModel, database_url: str, tmp_path: Path, rows: Rows
+) -> None:
+    environment = {
+        "DATABASE_URL": database_url,
+        "MCP_URL": f"{mcp.url}/mcp",
+        "LLM_PROVIDER": "offline",
+        "LLM_BASE_URL": model.openai_base_url,
+    }
+    backends = [ServiceProcess("backend", "BACKEND_PORT", tmp_path / f"{n}.log", **environment) for n in (1, 2)]
+    for backend in backends:
+        backend.start()
+    try:
+        for backend in backends:
+            await asyncio.to_thread(backend.wait_until_ready)
+        async with ChatKit(backends[0].url) as one, ChatKit(backends[1].url) as two:
+            thread = (await one.say("hello")).thread_id
+            answers = []
+            for number in range(5):
+                answers += await asyncio.gather(*(chat.say(f"add wish {number}", thread) for chat in (one, two) * 2))
+    finally:
+        exits = [backend.end() for backend in backends]
+    assert exits == [0, 0]
+    accepted = [answer for answer in answers if answer.error is None]
+    assert len(accepted) >= 5
+    assert all("still answering" in answer.error["message"] for answer in answers if answer.error)
+    runs = [row["run_id"] for row in rows("SELECT run_id FROM messages ORDER BY seq")]
+    changes = sum(one != other for one, other in itertools.pairwise(runs))
+    assert changes == len(accepted), "the rows of one turn stand together"
+    assert len(rows("SELECT 1 FROM tasks")) == len(accepted)
 
 
 @pytest.mark.long

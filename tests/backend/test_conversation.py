@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -198,6 +199,31 @@ async def test_text_beside_calls_parallel_calls_and_failing_calls_keep_the_prefi
     assert "no_such_tool" in outputs[3]
     assert "not a JSON object" in outputs[4]
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY title")] == ["a", "b"]
+
+
+async def test_widgets_and_rows_of_a_later_version_never_reach_the_model(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    first = await chat.say("add milk", quoted_text="what I said")
+    before = (await model.finished_requests())[-1]["body"]["messages"]
+    widget = {"type": "Card", "children": [{"type": "Text", "value": "a card of the page"}]}
+    for number, (kind, more) in enumerate(
+        {"widget": {"widget": widget}, "hologram": {"hologram": "seen later"}, "end_of_turn": {}}.items()
+    ):
+        item = {"type": kind, "id": f"it_{number}", "thread_id": first.thread_id, "created_at": "2026-01-01T00:00:00Z"}
+        rows(
+            "INSERT INTO messages (conversation_id, id, user_id, role, kind, item) "
+            "VALUES (%s, %s, 'local', 'app', %s, %s)",
+            first.thread_id,
+            item["id"],
+            kind,
+            json.dumps(item | more),
+        )
+    assert (await chat.say("hello", first.thread_id)).error is None
+    after = (await model.finished_requests())[-1]["body"]["messages"]
+    assert after[: len(before)] == before
+    assert [message["role"] for message in after[len(before) :]] == ["assistant", "user"]
+    assert [item["type"] for item in await chat.items(first.thread_id)][2:4] == ["widget", "end_of_turn"]
 
 
 async def test_health_ready_and_the_page(chat: ChatKit, backend: Backend) -> None:

@@ -1,7 +1,7 @@
 """What is no valid request gets one clear sentence and changes nothing."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, get_args
 
 import pytest
@@ -175,7 +175,7 @@ async def test_over_a_mebibyte_is_too_large(chat: ChatKit, size: int) -> None:
 
 
 async def test_a_body_in_pieces_is_measured_as_well(chat: ChatKit) -> None:
-    async def pieces() -> Any:
+    async def pieces() -> AsyncIterator[bytes]:
         for _ in range(40):
             yield b" " * 50_000
 
