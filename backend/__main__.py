@@ -1,3 +1,4 @@
+import asyncio
 import gc
 import logging
 import signal
@@ -10,20 +11,27 @@ from agents import set_tracing_disabled
 from agents.tracing import set_trace_processors
 from fastapi import FastAPI
 
+from backend import token_command
 from backend.app import create_app
 from backend.providers import ModelNotConfigured, resolve
 from backend.settings import Settings, SettingsInvalid, read_settings
+from database import create_engine, schema
 
 logger = logging.getLogger("backend")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["token"]:
+        token_command.run(sys.argv[2:])
+        return
     try:
         settings = read_settings()
         app = create_app(settings)
     except (SettingsInvalid, ModelNotConfigured) as error:
         sys.exit(str(error))
     _configure_logging(settings)
+    if sentence := asyncio.run(_exposure(settings)):
+        sys.exit(sentence)
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
     set_trace_processors([])
     set_tracing_disabled(True)
@@ -42,7 +50,8 @@ def main() -> None:
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":
         logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
-    logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
+    if settings.auth_mode == "none":
+        logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
     # uvicorn ends gracefully on both signals, then raises them again for the handlers it found.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
@@ -67,6 +76,15 @@ class _Server(uvicorn.Server):
         if (turns := getattr(self._app.state, "turns", None)) is not None:
             turns.shut_down()
         super().handle_exit(sig, frame)
+
+
+async def _exposure(settings: Settings) -> str | None:
+    """Why row-level security would not hold; a database that is away or not migrated yet may come: /ready tells."""
+    engine = create_engine(settings.database_url.get_secret_value())
+    try:
+        return await schema.exposure(engine)
+    finally:
+        await engine.dispose()
 
 
 def _configure_logging(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -23,8 +24,21 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from backend.assistant import create_assistant
-from backend.errors import BackendError, Busy, InvalidRequest, MessageTooLong, NotFound, TooLarge, explain
-from backend.identity import LOCAL_USER, RequestContext
+from backend.edge import Edge
+from backend.errors import (
+    BackendError,
+    Busy,
+    ForeignOrigin,
+    InvalidRequest,
+    LimitReached,
+    MessageTooLong,
+    NotFound,
+    TooLarge,
+    Unauthorized,
+    explain,
+)
+from backend.identity import COOKIE, Identity, RequestContext
+from backend.leases import Limits
 from backend.model import ChatModel
 from backend.providers import resolve
 from backend.server import TodoChatServer
@@ -37,12 +51,22 @@ from database import create_engine, schema
 logger = logging.getLogger(__name__)
 
 WEB = Path(__file__).parent / "web"
-STATUS = {InvalidRequest: 400, NotFound: 404, TooLarge: 413, Busy: 409, MessageTooLong: 400}
+STATUS = {
+    InvalidRequest: 400,
+    MessageTooLong: 400,
+    Unauthorized: 401,
+    ForeignOrigin: 403,
+    NotFound: 404,
+    Busy: 409,
+    TooLarge: 413,
+    LimitReached: 429,
+}
 _REQUEST = TypeAdapter[ChatKitReq](ChatKitReq)
 
 
 def create_app(settings: Settings) -> FastAPI:
     endpoint = resolve(settings)
+    identity = Identity(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -51,13 +75,16 @@ def create_app(settings: Settings) -> FastAPI:
             stack.push_async_callback(engine.dispose)
             model = ChatModel(endpoint)
             stack.push_async_callback(model.client.close)
-            tools = TaskTools(settings.mcp_url, resend_seconds=settings.mcp_resend_seconds)
+            tools = TaskTools(settings.mcp_url, _tool_secret(settings), resend_seconds=settings.mcp_resend_seconds)
             stack.push_async_callback(tools.cleanup)
             await tools.connect()
             agent = create_assistant(
                 model, [tools], temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens
             )
-            turns = Turns(engine, heartbeat_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds)
+            limits = Limits(settings.limit_turns_per_minute, settings.limit_running_turns)
+            turns = Turns(
+                engine, limits, heartbeat_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds
+            )
             await stack.enter_async_context(turns)
             app.state.server = TodoChatServer(
                 PostgresStore(engine),
@@ -74,7 +101,8 @@ def create_app(settings: Settings) -> FastAPI:
 
     @app.exception_handler(BackendError)
     async def refuse(_: Request, error: BackendError) -> Response:
-        return JSONResponse({"error": str(error)}, status_code=STATUS.get(type(error), 500))
+        headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
+        return JSONResponse({"error": str(error)}, status_code=STATUS.get(type(error), 500), headers=headers)
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)
@@ -83,8 +111,30 @@ def create_app(settings: Settings) -> FastAPI:
 
     @app.post("/chatkit")
     async def chatkit(request: Request) -> Response:
-        parsed = parse(await read_body(request, settings.limit_request_bytes))
-        return await answer(request.app, parsed, RequestContext(user_id=LOCAL_USER))
+        context = RequestContext(await identity.user_of(request))
+        return await answer(request.app, parse(await read_body(request, settings.limit_request_bytes)), context)
+
+    @app.post("/session")
+    async def sign_in(request: Request) -> Response:
+        if not identity.required:
+            raise InvalidRequest("There is nobody to sign in: AUTH_MODE=none serves one local person.")
+        person = await identity.sign_in(request)
+        response = JSONResponse({"user_id": person.user_id, "expires": person.expires})
+        response.set_cookie(
+            COOKIE,
+            identity.session(person),
+            max_age=max(0, person.expires - int(time.time())),
+            httponly=True,
+            secure=request.url.scheme == "https",
+            samesite="strict",
+        )
+        return response
+
+    @app.delete("/session")
+    async def sign_out() -> Response:
+        response = Response(status_code=204)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -98,7 +148,20 @@ def create_app(settings: Settings) -> FastAPI:
     async def page() -> Response:
         return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
 
+    app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
     return app
+
+
+def _tool_secret(settings: Settings) -> str | None:
+    """What tokens for the MCP server are signed with; with AUTH_MODE=none it takes calls without one."""
+    secret = settings.mcp_token_secret if settings.auth_mode == "jwt" else None
+    return secret.get_secret_value() if secret else None
+
+
+def _limits(settings: Settings) -> Limits:
+    """As set; without a setting, only people who sign in are limited."""
+    per_minute, running = (60, 4) if settings.auth_mode == "jwt" else (None, None)
+    return Limits(settings.limit_turns_per_minute or per_minute, settings.limit_running_turns or running)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -155,7 +218,7 @@ async def answer(app: FastAPI, request: ChatKitReq, context: RequestContext) -> 
         if isinstance(request, ThreadsCustomActionReq):
             return event_stream(server.events(request, context))  # runs no model, so needs no lease
         turn = await _start(app.state, request, context)
-    except (Busy, MessageTooLong) as refusal:
+    except (Busy, LimitReached, MessageTooLong) as refusal:
         return event_stream(_refusal(refusal))
     return event_stream(_events(app.state.turns, turn))
 
@@ -179,7 +242,7 @@ async def _events(turns: Turns, turn: Turn) -> AsyncIterator[ThreadStreamEvent]:
 
 
 async def _refusal(error: BackendError) -> AsyncIterator[ThreadStreamEvent]:
-    yield ErrorEvent(message=str(error), allow_retry=isinstance(error, Busy))
+    yield ErrorEvent(message=str(error), allow_retry=error.allow_retry)
 
 
 def event_stream(events: AsyncIterator[ThreadStreamEvent]) -> StreamingResponse:

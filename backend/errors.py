@@ -3,11 +3,14 @@
 import json
 import logging
 import secrets
+import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import openai
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +32,28 @@ class NotFound(BackendError):
     """There is nothing with this id: it was deleted, or it never was yours."""
 
 
+class Unauthorized(BackendError):
+    """You are not signed in: send a valid bearer token, or sign in on the page again."""
+
+
+class ForeignOrigin(BackendError):
+    """This request comes from another site: open the page on this server and use it there."""
+
+
+class LimitReached(BackendError):
+    """You have reached a limit: wait a moment."""
+
+    allow_retry = True
+
+
 class TooLarge(BackendError):
     """The request is too large."""
 
 
 class Busy(BackendError):
     """The assistant is still answering in this conversation: wait until it is done, or stop it."""
+
+    allow_retry = True
 
 
 class MessageTooLong(BackendError):
@@ -77,6 +96,10 @@ class EmptyAnswer(BackendError):
     allow_retry = True
 
 
+class NotAnEndpoint(Exception):
+    """There is a web page where the model's chat completions should be."""
+
+
 @dataclass(frozen=True)
 class Explanation:
     message: str
@@ -97,23 +120,48 @@ def explain(error: BaseException) -> Explanation:
         logger.warning("turn failed, reference %s: %s", reference, type(own).__name__)
         return Explanation(f"{own} (Reference {reference})", own.allow_retry)
     message, allow_retry = _describe(error)
-    logger.error("turn failed, reference %s", reference, exc_info=error)
+    if any(isinstance(one, openai.APIError | DBAPIError) for one in _chain(error)):
+        logger.error("turn failed, reference %s\n%s", reference, _without_texts(error))
+    else:
+        logger.error("turn failed, reference %s", reference, exc_info=error)
     return Explanation(f"{message} (Reference {reference})", allow_retry)
 
 
-def _own_error(error: BaseException | None) -> BackendError | None:
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
     while error is not None:
-        if isinstance(error, BackendError):
-            return error
+        yield error
         error = error.__cause__ or error.__context__
-    return None
+
+
+def _own_error(error: BaseException) -> BackendError | None:
+    return next((one for one in _chain(error) if isinstance(one, BackendError)), None)
+
+
+def _without_texts(error: BaseException) -> str:
+    """A traceback without the errors' texts: a provider's or a database's may quote prompts, tasks and keys."""
+    parts = [[*traceback.format_tb(one.__traceback__), _kind(one)] for one in _chain(error)]
+    return "\n".join("".join(part) for part in reversed(parts))
+
+
+def _kind(error: BaseException) -> str:
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    match error:
+        case openai.APIStatusError():
+            return f"{name}: status {error.status_code}, code {error.code!r}, request {error.request_id!r}"
+        case openai.APIError():
+            return f"{name}: code {error.code!r}"
+        case DBAPIError():
+            return f"{name}: SQLSTATE {getattr(error.orig, 'sqlstate', None)}"
+        case _:
+            return name
 
 
 def _describe(error: BaseException) -> tuple[str, bool]:  # noqa: C901 - one row per case
     match error:
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return _SETUP.format("its key was refused"), False
-        case openai.NotFoundError():
+        case openai.NotFoundError() | NotAnEndpoint():
             return _SETUP.format("the model's name or address is unknown"), False
         case openai.RateLimitError():
             return _BUSY, True
@@ -135,7 +183,7 @@ def _describe(error: BaseException) -> tuple[str, bool]:  # noqa: C901 - one row
             return "The model declined to answer this.", False
         case ModelBehaviorError():
             return "The model's answer could not be understood. Try again.", True
-        case DBAPIError():
+        case OperationalError() | InterfaceError() | PoolTimeout():
             return "The database cannot be reached right now. Try again in a moment.", True
         case _:
             return "Something went wrong on the server. Try again.", True

@@ -18,8 +18,11 @@ from chatkit.types import (
     DurationSummary,
     NoticeEvent,
     ThoughtTask,
+    ThreadItem,
     ThreadItemAddedEvent,
     ThreadItemDoneEvent,
+    ThreadItemRemovedEvent,
+    ThreadItemReplacedEvent,
     ThreadItemUpdatedEvent,
     ThreadStreamEvent,
     Workflow,
@@ -29,8 +32,9 @@ from chatkit.types import (
 )
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from database import utc_now
+from database import new_id, utc_now
 
+_THOUGHT_SECONDS = 0.2
 _CUT_SHORT: dict[str | None, str] = {
     "max_output_tokens": "The answer ends here because it reached the model's output limit.",
     "content_filter": "The answer ends here because the model's provider filtered the rest.",
@@ -46,13 +50,14 @@ def _content(part: Any) -> AssistantMessageContent:
 
 
 class ThreadEvents:
-    """The items of one turn as they grow; what is open when the stream breaks can be closed with what was shown."""
+    """The items of one turn as they grow."""
 
     def __init__(self, thread_id: str) -> None:
         self._thread_id = thread_id
         self._message: AssistantMessageItem | None = None
         self._reasoning: WorkflowItem | None = None
-        self._reasoning_since = 0.0
+        self._reasoning_since = self._thought_shown = 0.0
+        self._thoughts: set[str] = set()
         self.answered = False
 
     def map(self, event: StreamEvent) -> Iterator[ThreadStreamEvent]:
@@ -76,12 +81,6 @@ class ThreadEvents:
                 yield from self._close_reasoning()
             case "response.completed" if data.response.incomplete_details is not None:
                 yield NoticeEvent(level="warning", message=_CUT_SHORT[data.response.incomplete_details.reason])
-
-    def close(self) -> Iterator[ThreadStreamEvent]:
-        """End what is open with the text that was shown."""
-        yield from self._close_reasoning()
-        if self._message is not None:
-            yield from self._close_message(self._message.content)
 
     def _open_message(self, item_id: str) -> Iterator[ThreadStreamEvent]:
         yield from self._close_reasoning()
@@ -119,26 +118,93 @@ class ThreadEvents:
 
     def _think(self, item_id: str, delta: str) -> Iterator[ThreadStreamEvent]:
         if self._reasoning is None:
-            self._reasoning_since = time.monotonic()
-            workflow = Workflow(type="reasoning", tasks=[ThoughtTask(content="")])
-            self._reasoning = WorkflowItem(
-                id=item_id, thread_id=self._thread_id, created_at=utc_now(), workflow=workflow
-            )
-            opened = self._reasoning.model_copy(update={"workflow": Workflow(type="reasoning", tasks=[])})
-            yield ThreadItemAddedEvent(item=opened)
-            yield ThreadItemUpdatedEvent(
-                item_id=item_id, update=WorkflowTaskAdded(task_index=0, task=ThoughtTask(content=""))
-            )
+            yield from self._open_reasoning(item_id)
+        assert self._reasoning is not None
         thought = self._reasoning.workflow.tasks[0]
         assert isinstance(thought, ThoughtTask)
         thought.content += delta
-        yield ThreadItemUpdatedEvent(
-            item_id=item_id, update=WorkflowTaskUpdated(task_index=0, task=thought.model_copy())
+        # An update repeats the whole thought: a long one must not be sent with every word.
+        if time.monotonic() - self._thought_shown >= _THOUGHT_SECONDS:
+            yield self._show_thought()
+
+    def _open_reasoning(self, item_id: str) -> Iterator[ThreadStreamEvent]:
+        # The SDK has one reasoning item per answer, even when text comes between two thoughts.
+        item_id = item_id if item_id not in self._thoughts else new_id("rs")
+        self._thoughts.add(item_id)
+        self._reasoning_since = time.monotonic()
+        self._reasoning = WorkflowItem(
+            id=item_id,
+            thread_id=self._thread_id,
+            created_at=utc_now(),
+            workflow=Workflow(type="reasoning", tasks=[]),
         )
+        yield ThreadItemAddedEvent(item=self._reasoning.model_copy(deep=True))
+        self._reasoning.workflow.tasks.append(ThoughtTask(content=""))
+        update = WorkflowTaskAdded(task_index=0, task=ThoughtTask(content=""))
+        yield ThreadItemUpdatedEvent(item_id=item_id, update=update)
+
+    def _show_thought(self) -> ThreadStreamEvent:
+        assert self._reasoning is not None
+        self._thought_shown = time.monotonic()
+        update = WorkflowTaskUpdated(task_index=0, task=self._reasoning.workflow.tasks[0].model_copy())
+        return ThreadItemUpdatedEvent(item_id=self._reasoning.id, update=update)
 
     def _close_reasoning(self) -> Iterator[ThreadStreamEvent]:
         if self._reasoning is None:
             return
+        yield self._show_thought()
         item, self._reasoning = self._reasoning, None
         item.workflow.summary = DurationSummary(duration=max(1, round(time.monotonic() - self._reasoning_since)))
         yield ThreadItemDoneEvent(item=item)
+
+
+class OpenItems:
+    """What a client has on its screen and is not done, grown from the events it was sent."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, ThreadItem] = {}
+
+    def track(self, event: ThreadStreamEvent) -> None:
+        match event:
+            case ThreadItemAddedEvent():
+                self._items[event.item.id] = event.item.model_copy(deep=True)
+            case ThreadItemUpdatedEvent():
+                _grow(self._items.get(event.item_id), event.update)
+            case ThreadItemDoneEvent() | ThreadItemReplacedEvent():
+                self._items.pop(event.item.id, None)
+            case ThreadItemRemovedEvent():
+                self._items.pop(event.item_id, None)
+            case _:
+                pass
+
+    @property
+    def unfinished(self) -> list[ThreadItem]:
+        """The items that hold something worth keeping."""
+        return [item for item in self._items.values() if not isinstance(item, AssistantMessageItem) or _said(item)]
+
+    def close(self) -> Iterator[ThreadStreamEvent]:
+        """End each item with what was shown of it."""
+        while self._items:
+            _, item = self._items.popitem()
+            empty = isinstance(item, AssistantMessageItem) and not _said(item)
+            yield ThreadItemRemovedEvent(item_id=item.id) if empty else ThreadItemDoneEvent(item=item)
+
+
+def _said(item: AssistantMessageItem) -> bool:
+    return any(part.text.strip() for part in item.content)
+
+
+def _grow(item: ThreadItem | None, update: Any) -> None:
+    match item, update:
+        case AssistantMessageItem(), AssistantMessageContentPartAdded():
+            item.content.append(update.content.model_copy(deep=True))
+        case AssistantMessageItem(), AssistantMessageContentPartTextDelta():
+            item.content[update.content_index].text += update.delta
+        case AssistantMessageItem(), AssistantMessageContentPartDone():
+            item.content[update.content_index] = update.content
+        case WorkflowItem(), WorkflowTaskAdded():
+            item.workflow.tasks.append(update.task)
+        case WorkflowItem(), WorkflowTaskUpdated():
+            item.workflow.tasks[update.task_index] = update.task
+        case _:
+            pass

@@ -1,14 +1,15 @@
 """The statements of `runs`: one row per conversation is running or waiting, and each run ends once."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Update, func, literal, text, update
+from sqlalchemy import ColumnElement, Update, func, literal, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from backend.errors import Busy, LeaseLost, NotFound
+from backend.errors import Busy, LeaseLost, LimitReached, NotFound
 from backend.models import Conversation, Run
 
 Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
@@ -16,6 +17,36 @@ Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 STOP_CHANNEL = "todo_stop"
 # In words: a prepared statement's parameters would not match the partial index.
 _LEASED = text("status IN ('running', 'waiting')")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many turns one person may have, None for any number."""
+
+    per_minute: int | None = None
+    running: int | None = None
+
+
+async def check(session: AsyncSession, limits: Limits, *, user_id: str) -> None:
+    """Raise `LimitReached` when one more turn of this person would be over a limit, with the time to wait."""
+    if limits == Limits():
+        return
+    # One at a time per person, or two processes would both see the last free place.
+    connection = await session.connection()
+    await connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": user_id})
+    recent = col(Run.started_at) > func.now() - func.make_interval(0, 0, 0, 0, 0, 1)
+    wait = func.ceil(60 - func.extract("epoch", func.now() - func.min(col(Run.started_at)).filter(recent)))
+    query = select(
+        func.count().filter(col(Run.status) == "running"), func.count().filter(recent), func.coalesce(wait, 0)
+    ).where(col(Run.user_id) == user_id)
+    running, started, seconds = (await session.exec(query)).one()
+    if limits.running is not None and running >= limits.running:
+        raise LimitReached(f"You have {running} answers running, {limits.running} at once are the most: wait for one.")
+    if limits.per_minute is not None and started >= limits.per_minute:
+        raise LimitReached(
+            f"You have asked {started} times in a minute, {limits.per_minute} times are the most: "
+            f"go on in {int(seconds)} seconds."
+        )
 
 
 async def take(
@@ -36,9 +67,8 @@ async def take(
     )
     if (await session.exec(claim)).first() is not None:
         return None
-    stale_since = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, lease_seconds)
     stale = _ending("interrupted").where(
-        col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.heartbeat_at) < stale_since
+        col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, _is_stale(lease_seconds)
     )
     taken = (await session.exec(stale)).scalar()
     if taken is None or (await session.exec(claim)).first() is None:
@@ -87,9 +117,24 @@ async def request_stop(session: AsyncSession, *, user_id: str, conversation_id: 
     return run_id
 
 
+async def cancel(session: AsyncSession, *, user_id: str, conversation_id: str) -> None:
+    """End the conversation's run here and now, whoever holds it: what it still writes is fenced off."""
+    statement = _ending("cancelled").where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id)
+    await session.exec(statement)
+
+
+async def end_stale(session: AsyncSession, *, lease_seconds: float) -> int:
+    """Mark the runs of processes that are gone as interrupted; returns how many, across all people."""
+    return len((await session.exec(_ending("interrupted").where(_is_stale(lease_seconds)))).all())
+
+
 async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> bool:
     query = select(Run.id).where(col(Run.id) == run_id, col(Run.user_id) == user_id, col(Run.status) == "running")
     return (await session.exec(query)).first() is not None
+
+
+def _is_stale(lease_seconds: float) -> ColumnElement[bool]:
+    return col(Run.heartbeat_at) < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, lease_seconds)
 
 
 def _ending(outcome: Outcome) -> Update:

@@ -1,7 +1,9 @@
 """The chat-completions model: one client per process, every item and every call with an id of its own."""
 
+import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,8 +16,9 @@ from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, Time
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 from openai.types.responses.response import IncompleteDetails
+from pydantic import BaseModel
 
-from backend.errors import AnswerCutOff, AnswerTooLong, ProviderFailed
+from backend.errors import AnswerCutOff, AnswerTooLong, NotAnEndpoint, ProviderFailed
 from backend.providers import Endpoint, Profile
 from backend.tls import tls_context
 from database import new_id
@@ -49,7 +52,7 @@ class ChatModel(OpenAIChatCompletionsModel):
         return response
 
     async def complete(self, request: str, *, max_tokens: int) -> str:
-        """The text of one answer to one message, without tools; raises openai's errors."""
+        """The text of one answer to one message, without tools; raises openai's errors and `NotAnEndpoint`."""
         answer = await self.client.create(
             model=self.endpoint.model,
             messages=[{"role": "user", "content": request}],
@@ -66,6 +69,7 @@ class End:
     reason: str | None = None
 
 
+# The SDK calls `create` itself and every turn shares one client: only the context tells whose answer it is.
 _end: ContextVar[End] = ContextVar("end")
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -123,7 +127,8 @@ class ProviderClient:
     def __init__(self, endpoint: Endpoint) -> None:
         self._profile: Profile = endpoint.profile
         self._model = endpoint.model
-        self._openai = AsyncOpenAI(
+        client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
+        self._openai = client(
             base_url=endpoint.base_url,
             api_key=endpoint.api_key,
             max_retries=0,
@@ -145,13 +150,16 @@ class ProviderClient:
         # Sent as they are: the client's own typed transform walks every message of the history.
         plain = {key: body.pop(key) for key in ("messages", "tools") if key in body}
         options["extra_body"] = {**options.get("extra_body", {}), **plain}
-        try:
+        with self._outcome():
             answer = await self._openai.chat.completions.create(messages=[], **body, **options)
-        except openai.APIError as error:
-            self.last_outcome = (time.monotonic(), type(error).__name__)
-            raise
-        self.last_outcome = (time.monotonic(), "ok")
-        return CheckedStream(answer, _end.get(End())) if isinstance(answer, AsyncStream) else answer
+            if not isinstance(answer, AsyncStream):
+                if not isinstance(answer, BaseModel):
+                    raise NotAnEndpoint
+                return answer
+            if _is_web_page(answer.response.headers):
+                await answer.close()
+                raise NotAnEndpoint
+            return CheckedStream(answer, _end.get(End()))
 
     async def report(self) -> dict[str, str]:
         """The model and how its last request went; when there was none for a minute, `/models` is asked."""
@@ -161,15 +169,34 @@ class ProviderClient:
         return {"provider": self._profile.name, "name": self._model, "last": self.last_outcome[1]}
 
     async def _list_models(self) -> None:
+        with suppress(openai.APIError, NotAnEndpoint), self._outcome():
+            answer = await self._openai.models.with_raw_response.list(timeout=2)
+            if _is_web_page(answer.headers):
+                raise NotAnEndpoint
+
+    @contextmanager
+    def _outcome(self) -> Iterator[None]:
         try:
-            await self._openai.models.list(timeout=2)
-        except openai.APIError as error:
+            yield
+        except (openai.APIError, NotAnEndpoint) as error:
             self.last_outcome = (time.monotonic(), type(error).__name__)
-        else:
-            self.last_outcome = (time.monotonic(), "ok")
+            raise
+        self.last_outcome = (time.monotonic(), "ok")
 
     async def close(self) -> None:
         await self._openai.close()
+
+
+class _PlainClient(AsyncOpenAI):
+    """For everyone but OpenAI: sends nothing of the OPENAI_* variables that `AsyncOpenAI` reads by itself."""
+
+    @property
+    def default_headers(self) -> dict[str, str | Omit]:
+        return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
+
+
+def _is_web_page(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").startswith("text/html")
 
 
 class CheckedStream:
@@ -185,6 +212,7 @@ class CheckedStream:
         self._said_something = False
         self._calls: list[str | None] = []
         self._current: dict[int, int] = {}
+        self._arguments: dict[int, Arguments] = {}
 
     async def __aiter__(self) -> AsyncIterator[ChatCompletionChunk]:
         async for chunk in self._stream:
@@ -202,7 +230,8 @@ class CheckedStream:
     def _repair_delta(self, delta: ChoiceDelta | None) -> None:
         if delta is None:
             return
-        delta.content = storable(delta.content) if delta.content else None
+        _clean(delta)
+        delta.content = delta.content or None
         for call in delta.tool_calls or ():
             self._repair(call)
         self._said_something = self._said_something or bool(delta.content or delta.tool_calls or delta.refusal)
@@ -223,9 +252,55 @@ class CheckedStream:
             call.id = None
         call.index = position
         if call.function is not None and call.function.arguments:
-            call.function.arguments = storable(call.function.arguments)
+            arguments = self._arguments.setdefault(position, Arguments())
+            call.function.arguments = arguments.feed(call.function.arguments)
+
+
+_ESCAPE = re.compile(
+    r"""
+      \\u d[89ab]HH \\u d[c-f]HH                                           # a pair
+    | (?P<unfinished> (?:\\u d[89ab]HH)? \\ (?:u H{0,3})? \Z | \\u d[89ab]HH \Z )
+    | (?P<lone> \\u d[89a-f]HH )
+    | \\ .                                                                # so that \\ud800 is text
+    """.replace("H", "[0-9a-f]"),
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+class Arguments:
+    """The JSON of one call as it arrives in pieces, without escapes of lone surrogates: Python reads them as such."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What is complete; the rest is the beginning of an escape, and no JSON ends with that."""
+        text, self._held = self._held + piece, ""
+        return _ESCAPE.sub(self._replace, text)
+
+    def _replace(self, match: re.Match[str]) -> str:
+        if match["unfinished"]:
+            self._held = match["unfinished"]
+            return ""
+        return r"\ufffd" if match["lone"] else match[0]
 
 
 def storable(text: str) -> str:
     """The text without what PostgreSQL cannot hold: NUL and lone surrogates."""
     return text.translate(_UNSTORABLE)
+
+
+def _clean(value: Any) -> Any:
+    """The value with every string in it storable; a model is changed in place."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [_clean(part) for part in value]
+        case dict():
+            return {storable(key): _clean(part) for key, part in value.items()}
+        case BaseModel():
+            for name, part in value:
+                if part is not None:
+                    setattr(value, name, _clean(part))
+    return value

@@ -1,6 +1,5 @@
 """Tool steps, written down before they run, and what the page shows meanwhile."""
 
-import asyncio
 import hashlib
 import json
 from collections import Counter
@@ -39,8 +38,6 @@ class Recorder(RunHooks[Turn]):
         self._message_id = message_id
         self._made: Counter[tuple[str, str]] = Counter()
         self._open: set[str] = set()
-        self._all_recorded = asyncio.Event()
-        self._all_recorded.set()
 
     async def on_llm_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], response: ModelResponse) -> None:
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
@@ -49,7 +46,6 @@ class Recorder(RunHooks[Turn]):
         for call in calls:
             self._turn.call_keys[call.call_id] = self._key(call)
         self._open.update(call.call_id for call in calls)
-        self._all_recorded.clear()
         self._turn.tool_calls += len(calls)
         # Text beside the calls goes first, so that the rows are in the order in which the model said them.
         texts = [self._text(item) for item in response.output if isinstance(item, ResponseOutputMessage)]
@@ -79,12 +75,9 @@ class Recorder(RunHooks[Turn]):
         """Record the outputs that no hook told of, once the run has ended."""
         await self._record([item.to_input_item() for item in items if item.type == "tool_call_output_item"])
 
-    async def settled(self) -> None:
-        """Wait until no recorded call is without its output."""
-        await self._all_recorded.wait()
-
     @property
     def busy(self) -> bool:
+        """Whether a call was written down that has no output yet."""
         return bool(self._open)
 
     async def _record(self, items: list[Any]) -> None:
@@ -94,8 +87,6 @@ class Recorder(RunHooks[Turn]):
         rows: list[ThreadItem] = [self._hidden({"kind": "tool_output", "output": output}) for output in outputs]
         await self._store.write(self._thread_id, rows, self._context)
         self._open.difference_update(output["call_id"] for output in outputs)
-        if not self._open:
-            self._all_recorded.set()
 
     def _key(self, call: ResponseFunctionToolCall) -> str:
         """The same for the same call of the same message in another attempt; another for a second such call in one."""

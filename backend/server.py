@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -13,11 +13,12 @@ from chatkit import types as ck
 from chatkit.actions import Action
 from chatkit.errors import CustomStreamError
 from chatkit.server import ChatKitServer
+from sqlalchemy.exc import SQLAlchemyError
 
-from backend import budget, history
+from backend import budget, checks, history
 from backend.assistant import MAX_STEPS
-from backend.errors import EmptyAnswer, InvalidRequest, MessageTooLong, NotFound, explain
-from backend.events import ThreadEvents
+from backend.errors import BackendError, EmptyAnswer, InvalidRequest, explain
+from backend.events import OpenItems, ThreadEvents
 from backend.identity import RequestContext
 from backend.model import ChatModel
 from backend.recorder import Recorder
@@ -30,6 +31,11 @@ logger = logging.getLogger(__name__)
 
 _END = object()
 _SUMMARY_TOKENS = 600
+_ASKING = ("user_message", "structured_input", "client_tool_call")
+_STOPPED = {
+    "cancelled": "The person stopped this answer. Do not go on with it unless they ask for it.",
+    "interrupted": "The server had to end this answer. Check what was done before you go on with it.",
+}
 
 
 class TodoChatServer(ChatKitServer[RequestContext]):
@@ -55,56 +61,9 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         self._message_chars = message_chars
         self._tool_wait_seconds = tool_wait_seconds
 
-    # Before anything runs
-
     async def check(self, request: ck.ChatKitReq, context: RequestContext) -> None:
-        """Raise `NotFound`, `InvalidRequest` or `MessageTooLong` for what cannot be done, before anything is stored."""
-        params = request.params
-        if isinstance(request, ck.AttachmentsCreateReq | ck.AttachmentsDeleteReq):
-            raise InvalidRequest("This assistant takes no attachments: describe what you need in words.")
-        if isinstance(request, ck.InputTranscribeReq):
-            raise InvalidRequest("This assistant takes no dictation: type the message instead.")
-        if isinstance(request, ck.ThreadsListReq | ck.ItemsListReq):
-            _check_limit(request.params)
-        if isinstance(request, ck.ThreadsUpdateReq):
-            _check_title(request.params)
-        if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
-            self._check_message(request.params.input)
-        if (thread_id := getattr(params, "thread_id", None)) is not None:
-            await self.store.load_thread(thread_id, context)
-        await self._check_item(request, context)
-
-    def _check_message(self, message: ck.UserMessageInput) -> None:
-        if message.attachments:
-            raise InvalidRequest("This assistant takes no attachments: describe what you need in words.")
-        length = sum(len(part.text) for part in message.content) + len(message.quoted_text or "")
-        if not any(part.text.strip() for part in message.content):
-            raise InvalidRequest("The message is empty: write what you want to have done.")
-        if length > self._message_chars:
-            raise MessageTooLong(
-                f"The message has {length:,} characters; {self._message_chars:,} is the most. Split it up."
-            )
-
-    async def _check_item(self, request: ck.ChatKitReq, context: RequestContext) -> None:
-        match request:
-            case ck.ThreadsRetryAfterItemReq(params=params):
-                item = await self.store.load_item(params.thread_id, params.item_id, context)
-                if not isinstance(item, ck.UserMessageItem):
-                    raise InvalidRequest("Only a message of the person can be answered again.")
-            case ck.ThreadsAddStructuredInputReq(params=params):
-                item = await self.store.load_item(params.thread_id, params.item_id, context)
-                if not isinstance(item, ck.StructuredInputItem) or item.status != "pending":
-                    raise InvalidRequest("This question is not open any more.")
-            case ck.ThreadsAddClientToolOutputReq(params=params):
-                last = await self.store.load_thread_items(params.thread_id, None, 1, "desc", context)
-                if not any(isinstance(item, ck.ClientToolCallItem) and item.status == "pending" for item in last.data):
-                    raise InvalidRequest("No tool call of this conversation waits for an output.")
-            case ck.ThreadsCustomActionReq(params=params) | ck.ThreadsSyncCustomActionReq(params=params):
-                if params.item_id is None:
-                    raise InvalidRequest(f"There is no action {params.action.type!r}.")
-                item = await self.store.load_item(params.thread_id, params.item_id, context)
-                if not isinstance(item, ck.WidgetItem):
-                    raise NotFound
+        """Raise for what cannot be done, before anything is stored."""
+        await checks.check(request, self.store, context, message_chars=self._message_chars)
 
     # Operations without the model
 
@@ -152,17 +111,70 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         async for event in self._process_events(thread, context, lambda: self.respond(thread, message, context)):
             yield event
 
+    async def _process_events(
+        self,
+        thread: ck.ThreadMetadata,
+        context: RequestContext,
+        stream: Callable[[], AsyncIterator[ck.ThreadStreamEvent]],
+    ) -> AsyncIterator[ck.ThreadStreamEvent]:
+        """Store each event's item, then pass the event on.
+
+        Unlike the SDK's, this keeps shown text on every failure, closes what is open and says what happened.
+        """
+        yield ck.StreamOptionsEvent(stream_options=self.get_stream_options(thread, context))
+        shown = OpenItems()
+        try:
+            async for event in stream():
+                await self._store(thread.id, event, context)
+                shown.track(event)
+                yield event
+        except asyncio.CancelledError:
+            await self._keep(thread.id, shown, context)
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever ended the stream: the person is told
+            await self._keep(thread.id, shown, context)
+            for event in shown.close():
+                yield event
+            explanation = explain(error)
+            yield ck.ErrorEvent(message=explanation.message, allow_retry=explanation.allow_retry)
+
+    async def _store(self, thread_id: str, event: ck.ThreadStreamEvent, context: RequestContext) -> None:
+        match event:
+            case ck.ThreadItemDoneEvent() | ck.ThreadItemReplacedEvent():
+                await self.store.write(thread_id, [event.item], context)
+            case ck.ThreadItemRemovedEvent():
+                await self.store.delete_thread_item(thread_id, event.item_id, context)
+            case _:
+                pass
+
+    async def _keep(self, thread_id: str, shown: OpenItems, context: RequestContext) -> None:
+        """Store what was shown of unfinished items and, after a stop, a note that tells the model of it."""
+        items: list[ck.ThreadItem] = [*shown.unfinished]
+        stopping = context.turn.stopping if context.turn else None
+        if stopping is not None:
+            items.append(history.note(thread_id, _STOPPED[stopping]))
+        if not items:
+            return
+        try:
+            await self.store.write(thread_id, items, context)
+        except (BackendError, SQLAlchemyError) as error:
+            logger.warning("what was shown in %s could not be kept: %s", thread_id, type(error).__name__)
+
     async def respond(
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
     ) -> AsyncIterator[ck.ThreadStreamEvent]:
         turn = context.turn
         assert turn is not None, "a turn is started by backend.turns"
         if thread.title is None and input_user_message is not None:
-            thread.title = title_from(history.user_text(input_user_message))
+            title = title_from(history.user_text(input_user_message))
+            thread.title = await self.store.set_first_title(thread.id, title, context)
+            yield ck.ThreadUpdatedEvent(thread=self._to_thread_response(thread))
         window = budget.window(await self.store.history(thread.id, context), tokens=self._history_tokens)
-        if window.left_out:
-            turn.afterwards.append(partial(self._summarise, thread.id, window, RequestContext(context.user_id)))
-        asked = next((row.id for row in reversed(window.rows) if row.role == "user"), turn.run_id)
+        if window.left_out is not None:
+            turn.afterwards.append(
+                partial(self._summarise, thread.id, window.left_out, RequestContext(context.user_id))
+            )
+        asked = next((row.id for row in reversed(window.rows) if row.kind in _ASKING), turn.run_id)
         recorder = Recorder(self.store, thread.id, context, message_id=asked)
         run = Runner.run_streamed(
             self._agent,
@@ -179,20 +191,14 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         queue: asyncio.Queue[Any] = asyncio.Queue()
         pump = asyncio.create_task(_pump(run, queue))
         turn.on_end.push_async_callback(self._settle, turn, run, pump, recorder)
-        shown = ThreadEvents(thread.id)
-        try:
-            while (event := await queue.get()) is not _END:
-                for thread_event in shown.map(event):
-                    yield thread_event
-            with suppress(ModelRefusalError):  # its words were shown, as any answer's
-                await pump
-            if not shown.answered:
-                raise EmptyAnswer
-        except Exception as error:
-            for thread_event in shown.close():
+        events = ThreadEvents(thread.id)
+        while (event := await queue.get()) is not _END:
+            for thread_event in events.map(event):
                 yield thread_event
-            explanation = explain(error)
-            raise CustomStreamError(explanation.message, allow_retry=explanation.allow_retry) from error
+        with suppress(ModelRefusalError):  # its words were shown, as any answer's
+            await pump
+        if not events.answered:
+            raise EmptyAnswer
 
     async def _settle(self, turn: Turn, run: RunResultStreaming, pump: asyncio.Task[None], recorder: Recorder) -> None:
         """End the run: a tool in flight finishes and is recorded, no model call follows."""
@@ -210,21 +216,18 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             "output_tokens": usage.output_tokens,
         }
 
-    async def _summarise(self, thread_id: str, window: budget.Window, context: RequestContext) -> None:
+    async def _summarise(self, thread_id: str, up_to: int, context: RequestContext) -> None:
         """Keep a summary of what the model did not read any more; without one, a plain note stands in for it."""
-        request = budget.request_for_summary(window, tokens=self._history_tokens)
-        covers = window.left_out[-1].seq
-        assert covers is not None
         try:
-            text = await self._model.complete(request, max_tokens=_SUMMARY_TOKENS)
+            left_out = await self.store.left_out(thread_id, up_to=up_to, context=context)
+            request = budget.request_for_summary(left_out, tokens=self._history_tokens)
+            if request is None:
+                return
+            text = await self._model.complete(request.text, max_tokens=_SUMMARY_TOKENS)
             if text.strip():
-                await self.store.add_summary(thread_id, text, covers=covers, context=context)
+                await self.store.add_summary(thread_id, text, covers=request.covers, context=context)
         except Exception as error:  # noqa: BLE001 - a job of its own: nobody waits for it, and the next turn tries again
             logger.warning("no summary of conversation %s: %s", thread_id, type(error).__name__)
-
-    def _apply_assistant_message_update(self, item: ck.AssistantMessageItem, update: Any) -> ck.AssistantMessageItem:
-        # ChatKit keeps the update's own objects and lets them grow, while the reader has not rendered them yet.
-        return super()._apply_assistant_message_update(item, update.model_copy(deep=True))
 
 
 async def _pump(run: RunResultStreaming, queue: asyncio.Queue[Any]) -> None:
@@ -242,15 +245,3 @@ def title_from(text: str, *, longest: int = 60) -> str:
     if len(words) <= longest:
         return words
     return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
-
-
-def _check_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
-    if params.limit is not None and params.limit < 1:
-        raise InvalidRequest("limit must be at least 1.")
-    params.limit = min(params.limit or 20, 100)
-
-
-def _check_title(params: ck.ThreadUpdateParams) -> None:
-    params.title = params.title.strip()
-    if not 1 <= len(params.title) <= 200:
-        raise InvalidRequest("A title has 1 to 200 characters.")

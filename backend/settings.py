@@ -1,8 +1,10 @@
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from tokens import ISSUER, is_weak
 
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
 
@@ -15,15 +17,28 @@ def _postgres(url: SecretStr) -> SecretStr:
     return url
 
 
-class Settings(BaseSettings):
-    """The backend's configuration; every field is an environment variable of the same name."""
+def _split(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class TokenSettings(BaseSettings):
+    """What it takes to make a token for the MCP server."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
+
+    mcp_url: str = "http://127.0.0.1:8001/mcp"
+    mcp_token_secret: SecretStr | None = None
+
+
+class Settings(TokenSettings):
+    """The backend's configuration; every field is an environment variable of the same name."""
 
     database_url: Annotated[SecretStr, AfterValidator(_postgres)]
     backend_host: str = "127.0.0.1"
     backend_port: int = Field(default=8000, ge=0, le=65535)
-    mcp_url: str = "http://127.0.0.1:8001/mcp"
 
     llm_provider: ProviderName | None = None
     llm_base_url: str | None = None
@@ -35,9 +50,17 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
 
+    allowed_hosts: CommaSeparated = ()
+    allowed_origins: CommaSeparated = ()
     auth_mode: Literal["none", "jwt"] = "none"
     auth_none_beyond_loopback: bool = False
+    auth_jwt_secret: SecretStr | None = None
+    auth_jwks_url: str | None = None
+    auth_issuer: str | None = None
+    auth_audience: str | None = None
 
+    limit_turns_per_minute: int | None = Field(default=None, ge=1)
+    limit_running_turns: int | None = Field(default=None, ge=1)
     limit_message_chars: int = Field(default=8_000, ge=1)
     limit_request_bytes: int = Field(default=1_048_576, ge=1)
 
@@ -59,14 +82,41 @@ def read_settings() -> Settings:
         settings = Settings()  # pyright: ignore[reportCallIssue] - the environment gives what is required
     except ValidationError as error:
         raise SettingsInvalid("\n".join(_sentence(problem) for problem in error.errors())) from None
-    if settings.auth_mode == "jwt":
-        raise SettingsInvalid("AUTH_MODE=jwt is not built yet: set AUTH_MODE=none.")
-    if not settings.auth_none_beyond_loopback and settings.backend_host not in ("127.0.0.1", "::1", "localhost"):
+    if settings.heartbeat_seconds * 3 > settings.lease_seconds:
         raise SettingsInvalid(
-            "AUTH_MODE=none checks nobody, so BACKEND_HOST must be a loopback address: set BACKEND_HOST=127.0.0.1, "
-            "or AUTH_NONE_BEYOND_LOOPBACK=true where only this machine can reach the port."
+            "LEASE_SECONDS must be at least three times HEARTBEAT_SECONDS, or live turns lose theirs."
         )
+    if problem := _problem_with_none(settings) if settings.auth_mode == "none" else _problem_with_jwt(settings):
+        raise SettingsInvalid(problem)
     return settings
+
+
+def _problem_with_none(settings: Settings) -> str | None:
+    if settings.auth_none_beyond_loopback or settings.backend_host in ("127.0.0.1", "::1", "localhost"):
+        return None
+    return (
+        "AUTH_MODE=none checks nobody, so BACKEND_HOST must be a loopback address: set BACKEND_HOST=127.0.0.1, "
+        "or AUTH_NONE_BEYOND_LOOPBACK=true where only this machine can reach the port."
+    )
+
+
+def _problem_with_jwt(settings: Settings) -> str | None:
+    if bool(settings.auth_jwt_secret) == bool(settings.auth_jwks_url):
+        return "AUTH_MODE=jwt needs one of AUTH_JWT_SECRET and AUTH_JWKS_URL: what the tokens are checked with."
+    for name in ("auth_issuer", "auth_audience", "mcp_token_secret"):
+        if not getattr(settings, name):
+            return f"AUTH_MODE=jwt needs {name.upper()}."
+    for name in ("auth_jwt_secret", "mcp_token_secret"):
+        secret = getattr(settings, name)
+        if secret is not None and is_weak(secret.get_secret_value()):
+            return f"{name.upper()} is too weak: make one with `openssl rand -hex 32`."
+    if settings.auth_issuer == ISSUER:
+        return f"AUTH_ISSUER must be the iss of your identity provider's tokens, and other than {ISSUER}."
+    if settings.auth_audience == settings.mcp_url:
+        return "AUTH_AUDIENCE must differ from MCP_URL, or tokens for the one service would open the other."
+    if settings.auth_jwt_secret == settings.mcp_token_secret:
+        return "AUTH_JWT_SECRET and MCP_TOKEN_SECRET must differ: make the second with `openssl rand -hex 32`."
+    return None
 
 
 def _sentence(problem: Any) -> str:

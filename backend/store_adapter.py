@@ -8,11 +8,12 @@ from typing import Any
 from chatkit.store import Store, StoreItemType
 from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, and_, delete, func, update
+from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel.sql.expression import SelectOfScalar
 
 from backend import leases
 from backend.errors import NotFound
@@ -56,6 +57,17 @@ class Recent:
     summary: str | None
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """The oldest rows that no summary covers, in order, and the summary of what comes before them."""
+
+    rows: list[Message]
+    summary: str | None
+
+
+_covered = cast(col(Message.item)["content"]["covers"].as_string(), BigInteger)
+
+
 class PostgresStore(Store[RequestContext]):
     """Threads are `conversations`, items are `messages`; what was never yours is not found."""
 
@@ -78,20 +90,29 @@ class PostgresStore(Store[RequestContext]):
         return _thread(row)
 
     async def save_thread(self, thread: ThreadMetadata, context: RequestContext) -> None:
-        """Save the metadata; a title made by a turn never replaces one that is there."""
+        """Save the metadata; never the items, which a `Thread` may carry."""
         values = {
             "title": thread.title,
             "status": thread.status.model_dump(mode="json"),
             "allowed_image_domains": thread.allowed_image_domains,
             "details": thread.metadata,
         }
-        if context.turn is not None:
-            values["title"] = func.coalesce(col(Conversation.title), thread.title)
         statement = update(Conversation).where(_own_thread(thread.id, context)).values(values)
         async with transaction(self._engine, context.user_id) as session:
             await _fence(session, context)
             if (await session.exec(statement.returning(col(Conversation.id)))).first() is None:
                 raise NotFound
+
+    async def set_first_title(self, thread_id: str, title: str, context: RequestContext) -> str:
+        """Give a title to a thread that has none; returns the one it has now, somebody's own if they were quicker."""
+        first = func.coalesce(col(Conversation.title), title)
+        statement = update(Conversation).where(_own_thread(thread_id, context)).values(title=first)
+        async with transaction(self._engine, context.user_id) as session:
+            await _fence(session, context)
+            row = (await session.exec(statement.returning(col(Conversation.title)))).first()
+        if row is None:
+            raise NotFound
+        return row.title
 
     async def load_threads(
         self, limit: int, after: str | None, order: str, context: RequestContext
@@ -106,10 +127,14 @@ class PostgresStore(Store[RequestContext]):
                     raise NotFound
                 query = query.where(key < after if order == "desc" else key > after)
             rows = (await session.exec(query)).all()
-        return _page([_thread(row) for row in rows[:limit]], more=len(rows) > limit)
+        more = len(rows) > limit
+        threads = [_thread(row) for row in rows[:limit]]
+        return Page(data=threads, has_more=more, after=rows[limit - 1].id if more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
         async with transaction(self._engine, context.user_id) as session:
+            # First the lease, as every write of a turn takes its locks, or the two could wait for each other.
+            await leases.cancel(session, user_id=context.user_id, conversation_id=thread_id)
             statement = delete(Conversation).where(_own_thread(thread_id, context)).returning(col(Conversation.id))
             if (await session.exec(statement)).first() is None:
                 raise NotFound
@@ -134,9 +159,8 @@ class PostgresStore(Store[RequestContext]):
                 query = query.where(seq < position if order == "desc" else seq > position)
             rows = (await session.exec(query)).all()
         items = [item for row in rows[:limit] if (item := _item(row)) is not None]
-        page = _page(items, more=len(rows) > limit)
-        page.after = rows[limit - 1].id if len(rows) > limit else None
-        return page
+        more = len(rows) > limit
+        return Page(data=items, has_more=more, after=rows[limit - 1].id if more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ThreadItem:
         shown = and_(
@@ -181,34 +205,41 @@ class PostgresStore(Store[RequestContext]):
 
     async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:
         """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
-        counts = and_(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
-        latest = (
-            select(Message)
-            .where(counts, col(Message.kind) == "summary")
-            .order_by(col(Message.item)["content"]["covers"].as_integer().desc())
-            .limit(1)
-        )
-        query = select(Message).where(counts).order_by(col(Message.seq).desc()).limit(newest + 1)
         async with transaction(self._engine, context.user_id) as session:
-            summary = (await session.exec(latest)).first()
-            if summary is not None:
-                query = query.where(col(Message.seq) > summary.item["content"]["covers"])
+            query, summary = await self._after_summary(session, thread_id, context)
+            query = query.order_by(col(Message.seq).desc()).limit(newest + 1)
             rows = list((await session.exec(query)).all())
-        return Recent(
-            rows=rows[:newest][::-1],
-            complete=len(rows) <= newest,
-            summary=None if summary is None else summary.item["content"]["text"],
-        )
+        return Recent(rows=rows[:newest][::-1], complete=len(rows) <= newest, summary=summary)
+
+    async def left_out(self, thread_id: str, context: RequestContext, *, up_to: int, oldest: int = 600) -> LeftOut:
+        """What a next summary is made of: the `oldest` rows after the last one, up to a `seq`."""
+        async with transaction(self._engine, context.user_id) as session:
+            query, summary = await self._after_summary(session, thread_id, context)
+            query = query.where(col(Message.seq) <= up_to).order_by(col(Message.seq)).limit(oldest)
+            return LeftOut(rows=list((await session.exec(query)).all()), summary=summary)
+
+    async def _after_summary(
+        self, session: AsyncSession, thread_id: str, context: RequestContext
+    ) -> tuple[SelectOfScalar[Message], str | None]:
+        """A query for what no summary covers, and the text of the last summary."""
+        counts = select(Message).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+        summaries = counts.where(col(Message.kind) == "summary", _covered.is_not(None))
+        latest = summaries.order_by(_covered.desc(), col(Message.seq).desc()).limit(1)
+        if (summary := (await session.exec(latest)).first()) is None:
+            return counts, None
+        content = summary.item["content"]
+        return counts.where(col(Message.seq) > content["covers"]), content["text"]
 
     async def add_summary(self, thread_id: str, text: str, *, covers: int, context: RequestContext) -> None:
-        """Keep a summary of all rows up to the `seq` it covers, unless those were replaced while it was made."""
+        """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""
         content = {"kind": "summary", "text": text, "covers": covers}
         item = HiddenContextItem(id=new_id("sum"), thread_id=thread_id, created_at=utc_now(), content=content)
-        counts = select(Message.id).where(
-            _in_thread(thread_id, context), col(Message.seq) == covers, col(Message.superseded_by).is_(None)
-        )
+        counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+        last = counts.where(col(Message.seq) == covers).with_for_update()
+        known = counts.where(col(Message.kind) == "summary", _covered >= covers)
         async with transaction(self._engine, context.user_id) as session:
-            if (await session.exec(counts.with_for_update(read=True))).first() is not None:
+            # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
+            if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:
                 await session.exec(insert(Message).values(_row(thread_id, item, context)))
 
     async def retry_after(
@@ -281,10 +312,6 @@ async def _fence(session: AsyncSession, context: RequestContext) -> None:
     """A turn that was taken over writes nothing: it must hold its lease to the end of this transaction."""
     if context.turn is not None:
         await leases.hold(session, context.turn.run_id, user_id=context.user_id)
-
-
-def _page(data: list[Any], *, more: bool) -> Page[Any]:
-    return Page(data=data, has_more=more, after=data[-1].id if more and data else None)
 
 
 def _thread(row: Conversation) -> ThreadMetadata:

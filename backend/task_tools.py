@@ -1,14 +1,18 @@
 """The connection to the MCP server: one for the process, for every person, and it heals itself."""
 
 import asyncio
+import itertools
 import json
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import httpx2
 from agents import AgentBase
+from agents.exceptions import ModelBehaviorError
 from agents.mcp import MCPServer, MCPToolMetaContext
 from agents.run_context import RunContextWrapper
 from mcp.client import Client
@@ -17,11 +21,18 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
 
 from backend.errors import ToolsUnavailable
+from backend.history import UNKNOWN_OUTCOME
 from backend.tls import tls_context
+from tokens import make_token
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+BACKEND_SUBJECT = "todo-assistant/backend"  # nobody's tasks: for requests outside of any turn
+TOKEN_SECONDS = 300
+
+_caller: ContextVar[str] = ContextVar("caller", default=BACKEND_SUBJECT)
 
 PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
 USER = "todo/user_id"
@@ -35,9 +46,10 @@ _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.5)
 class TaskTools(MCPServer):
     """The five task tools as the agent sees them: without `user_id`, which is added to each call from its turn."""
 
-    def __init__(self, url: str, *, resend_seconds: float) -> None:
+    def __init__(self, url: str, secret: str | None, *, resend_seconds: float) -> None:
         super().__init__(tool_meta_resolver=_call_meta, failure_error_function=_failure_for_model)
         self._url = url
+        self._secret = secret
         self._resend_seconds = resend_seconds
         self._client: Client | None = None
         self._stack = AsyncExitStack()
@@ -49,8 +61,15 @@ class TaskTools(MCPServer):
 
     async def connect(self) -> None:
         """Open the connection's pool; nothing is sent, so this works while the server is down."""
-        transport = ResendingTransport(self._resend_seconds)
-        http = httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(30, connect=5), trust_env=False)
+        http = ResendingClient(
+            self._resend_seconds,
+            auth=CallerToken(self._secret, self._url) if self._secret else None,
+            headers={"accept-encoding": "identity"},
+            limits=httpx2.Limits(max_connections=100, keepalive_expiry=30),
+            timeout=httpx2.Timeout(30, connect=5),
+            trust_env=False,
+            verify=tls_context(),
+        )
         await self._stack.enter_async_context(http)
         self._client = await self._stack.enter_async_context(
             Client(
@@ -85,7 +104,8 @@ class TaskTools(MCPServer):
             async with asyncio.timeout(2):
                 await self.refresh()
         except (TimeoutError, ToolsUnavailable, MCPError):
-            return f"The MCP server does not answer at {self._url}: check that it runs, and MCP_URL."
+            shown = httpx2.URL(self._url).copy_with(userinfo=b"", query=None, fragment=None)
+            return f"The MCP server does not answer at {shown}: check that it runs, and MCP_URL."
         return None
 
     async def call_tool(
@@ -94,9 +114,13 @@ class TaskTools(MCPServer):
         meta = dict(meta or {})
         user_id = meta.pop(USER)  # no turn, no call
         given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
-        return await self._send(
-            lambda client: client.call_tool(tool_name, {"user_id": user_id, **given}, meta=meta)  # pyright: ignore[reportArgumentType]
-        )
+        token = _caller.set(user_id)
+        try:
+            return await self._send(
+                lambda client: client.call_tool(tool_name, {"user_id": user_id, **given}, meta=meta)  # pyright: ignore[reportArgumentType]
+            )
+        finally:
+            _caller.reset(token)
 
     async def list_prompts(self) -> ListPromptsResult:
         return ListPromptsResult(prompts=[])
@@ -128,45 +152,76 @@ def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
 
 
 def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> str:
-    """The sentence the model reads when a call cannot be made; an unreachable server ends the turn instead."""
+    """The sentence the model reads when a call fails; an unreachable server ends the turn instead."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ToolsUnavailable):
             raise cause
         cause = cause.__cause__
     logger.warning("tool call failed: %s", type(error).__name__)
+    if not isinstance(error, ModelBehaviorError):
+        return UNKNOWN_OUTCOME
     return "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
 
 
-class ResendingTransport(httpx2.AsyncBaseTransport):
+class CallerToken(httpx2.Auth):
+    """Signs each request for the person it is made for; the caller's own token is never passed on."""
+
+    def __init__(self, secret: str, audience: str) -> None:
+        self._secret = secret
+        self._audience = audience
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        expires = int(time.time()) + TOKEN_SECONDS
+        token = make_token(self._secret, _caller.get(), audience=self._audience, expires=expires)
+        request.headers["Authorization"] = f"Bearer {token}"
+        yield request
+
+
+class ResendingClient(httpx2.AsyncClient):
     """HTTP that answers instead of raising, because one raised error closes an MCP session for ever.
 
     Every request here may be sent again: reads change nothing, and changes carry an idempotency key.
     """
 
-    def __init__(self, resend_seconds: float) -> None:
-        self._inner = httpx2.AsyncHTTPTransport(
-            verify=tls_context(), limits=httpx2.Limits(max_connections=100, keepalive_expiry=30)
-        )
+    def __init__(self, resend_seconds: float, **options: Any) -> None:
+        super().__init__(**options)
         self._resend_seconds = resend_seconds
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        deadline = asyncio.get_running_loop().time() + self._resend_seconds
-        for attempt in range(1_000_000):
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._resend_seconds
+        for attempt in itertools.count():
             try:
-                response = await self._inner.handle_async_request(request)
-                content = await response.aread()
-            except httpx2.TransportError as error:
-                if asyncio.get_running_loop().time() >= deadline:
-                    logger.error("task service unreachable: %s", type(error).__name__)
-                    break
-                await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+                response = await super().send(request)
+            except Exception as error:  # noqa: BLE001 - the edge that must not raise
+                fault = type(error).__name__
             else:
-                return httpx2.Response(response.status_code, headers=response.headers, content=content, request=request)
+                if (fault := _fault(response)) is None:
+                    return response
+            if now() >= deadline:
+                logger.error("task service unreachable: %s", fault)
+                break
+            await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
         return _unavailable(request)
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+
+def _fault(response: httpx2.Response) -> str | None:
+    """Why this is not the MCP server's own answer, or None."""
+    if response.status_code >= 500:
+        return f"status {response.status_code}"
+    if response.is_success and not _is_json(response):
+        return f"status {response.status_code} without JSON"
+    return None
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    try:
+        json.loads(response.content)
+    except ValueError:
+        return False
+    return response.headers.get("content-type", "").startswith("application/json")
 
 
 def _unavailable(request: httpx2.Request) -> httpx2.Response:

@@ -9,12 +9,16 @@ from typing import Any
 
 import psycopg
 from chatkit.types import ErrorEvent, ThreadStreamEvent
+from sqlalchemy import Delete, delete
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlmodel import col, select
 
 from backend import leases
 from backend.errors import explain
-from backend.leases import Outcome
-from backend.models import Conversation
+from backend.leases import Limits, Outcome
+from backend.models import Conversation, Message
 from database import new_id, system_transaction, transaction
 
 logger = logging.getLogger(__name__)
@@ -32,6 +36,7 @@ class Turn:
     run_id: str
     conversation_id: str
     user_id: str
+    is_new: bool = False  # this turn made the conversation
     events: asyncio.Queue[ThreadStreamEvent | None] = field(default_factory=asyncio.Queue)
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
@@ -52,8 +57,9 @@ Work = Callable[[Turn], AsyncIterator[ThreadStreamEvent]]
 class Turns:
     """The turns of this process. Its leases are rows of `runs`, kept by a heartbeat."""
 
-    def __init__(self, engine: AsyncEngine, *, heartbeat_seconds: float, lease_seconds: float) -> None:
+    def __init__(self, engine: AsyncEngine, limits: Limits, *, heartbeat_seconds: float, lease_seconds: float) -> None:
         self._engine = engine
+        self._limits = limits
         self._heartbeat_seconds = heartbeat_seconds
         self._lease_seconds = lease_seconds
         self._running: dict[str, Turn] = {}
@@ -69,8 +75,10 @@ class Turns:
 
     async def __aexit__(self, *_: object) -> None:
         self._interrupt_all()
-        await asyncio.gather(*(turn.task for turn in self._running.values() if turn.task))
-        leftover = [*self._keepers, *self._background]
+        ending = [turn.task for turn in self._running.values() if turn.task]
+        if ending:
+            await asyncio.wait(ending, timeout=self._lease_seconds)
+        leftover = [*ending, *self._keepers, *self._background]
         for task in leftover:
             task.cancel()
         await asyncio.gather(*leftover, return_exceptions=True)
@@ -78,10 +86,12 @@ class Turns:
     async def start(self, work: Work, *, user_id: str, conversation_id: str | None) -> Turn:
         """Take the lease and run `work` in a task of its own; a conversation id of None makes a new conversation.
 
-        Raises `Busy`, with nothing stored, while another turn holds the lease.
+        Raises `Busy` while another turn holds the lease and `LimitReached` over a limit, with nothing stored.
         """
         run_id = new_id("run")
+        is_new = conversation_id is None
         async with transaction(self._engine, user_id) as session:
+            await leases.check(session, self._limits, user_id=user_id)
             if conversation_id is None:
                 conversation_id = new_id("thr")
                 session.add(Conversation(id=conversation_id, user_id=user_id, status={"type": "active"}))
@@ -95,7 +105,7 @@ class Turns:
             )
         if taken_from is not None:
             logger.warning("turn %s took over from %s, whose process is gone", run_id, taken_from)
-        turn = Turn(run_id=run_id, conversation_id=conversation_id, user_id=user_id)
+        turn = Turn(run_id, conversation_id, user_id, is_new)
         self._running[run_id] = turn
         turn.task = asyncio.create_task(self._run(turn, work), name=run_id)
         await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
@@ -158,9 +168,10 @@ class Turns:
             if outcome == "interrupted":
                 turn.emit(ErrorEvent(message=_INTERRUPTED, allow_retry=True))
         except Exception as error:  # noqa: BLE001 - the edge of the turn: it must end with an outcome
-            outcome = "failed"
             explanation = explain(error)
-            turn.emit(ErrorEvent(message=explanation.message, allow_retry=explanation.allow_retry))
+            if outcome != "failed":  # the person was told of nothing yet
+                turn.emit(ErrorEvent(message=explanation.message, allow_retry=explanation.allow_retry))
+            outcome = "failed"
         finally:
             await self._end(turn, outcome)
             del self._running[turn.run_id]
@@ -170,14 +181,25 @@ class Turns:
 
     async def _end(self, turn: Turn, outcome: Outcome) -> None:
         try:
-            async with transaction(self._engine, turn.user_id) as session:
-                recorded = await leases.end(
-                    session, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage
-                )
+            await self._record_end(turn, outcome)
         except Exception:
-            # The lease runs out by itself, and whoever takes it over records "interrupted".
-            logger.exception("turn %s: its outcome %s could not be recorded", turn.run_id, outcome)
-            return
+            logger.exception("turn %s: its outcome %s could not be recorded yet", turn.run_id, outcome)
+            self._in_background(self._end_later(turn, outcome))
+
+    async def _end_later(self, turn: Turn, outcome: Outcome) -> None:
+        """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._lease_seconds):
+                while True:
+                    await asyncio.sleep(0.1)
+                    with suppress(DBAPIError, PoolTimeout, OSError):
+                        return await self._record_end(turn, outcome)
+
+    async def _record_end(self, turn: Turn, outcome: Outcome) -> None:
+        async with transaction(self._engine, turn.user_id) as session:
+            recorded = await leases.end(session, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage)
+            if turn.is_new and recorded:
+                await session.exec(_without_messages(turn))
         logger.info(
             "turn %s %s conversation=%s tool_calls=%d%s",
             turn.run_id,
@@ -195,20 +217,27 @@ class Turns:
         task.add_done_callback(self._background.discard)
 
     async def _beat(self) -> None:
+        swept = 0.0
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), self._heartbeat_seconds)
             self._woken.clear()
-            if self._running:
-                try:
-                    await self._beat_once()
-                except Exception:
-                    logger.exception("the heartbeat failed; it is tried again")
+            now = asyncio.get_running_loop().time()
+            sweep = now - swept > self._lease_seconds
+            if not self._running and not sweep:
+                continue
+            try:
+                await self._beat_once(sweep=sweep)
+                swept = now if sweep else swept
+            except Exception:
+                logger.exception("the heartbeat failed; it is tried again")
 
-    async def _beat_once(self) -> None:
+    async def _beat_once(self, *, sweep: bool) -> None:
         beating = dict(self._running)
         async with system_transaction(self._engine) as session:
             held = await leases.beat(session, beating)
+            if sweep and (ended := await leases.end_stale(session, lease_seconds=self._lease_seconds)):
+                logger.warning("%d turns of processes that are gone were marked as interrupted", ended)
         for run_id, turn in beating.items():
             if run_id not in held:
                 self.stop(turn, "interrupted")
@@ -220,11 +249,23 @@ class Turns:
         address = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
+                async with await psycopg.AsyncConnection.connect(
+                    address, autocommit=True, connect_timeout=5
+                ) as connection:
                     await connection.execute(f"LISTEN {leases.STOP_CHANNEL}")
                     async for notification in connection.notifies():
                         if notification.payload in self._running:
                             self._woken.set()
-            except psycopg.OperationalError:
-                logger.warning("not listening for stop signals: the database is away")
+            except (psycopg.Error, OSError) as error:
+                logger.warning("not listening for stop signals: %s", type(error).__name__)
             await asyncio.sleep(self._heartbeat_seconds)
+
+
+def _without_messages(turn: Turn) -> Delete:
+    """Takes away a conversation that was made for a message which was never stored."""
+    stored = select(Message.id).where(
+        col(Message.conversation_id) == turn.conversation_id, col(Message.user_id) == turn.user_id
+    )
+    return delete(Conversation).where(
+        col(Conversation.id) == turn.conversation_id, col(Conversation.user_id) == turn.user_id, ~stored.exists()
+    )

@@ -36,6 +36,10 @@ def _run(arguments: argparse.Namespace, rest: list[str]) -> int:
             from cli import migrate
 
             return migrate.run(arguments.data_dir.resolve())
+        case "token":
+            from cli import token
+
+            return token.run(user=arguments.user, days=arguments.days, mcp_port=arguments.mcp_port)
         case _:
             from cli import test
 
@@ -54,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
         "Settings are read from the environment and from .env in the checkout.",
         allow_abbrev=False,
     )
-    up.add_argument("--port", type=_port, default=8000, help="of the page and /chatkit (%(default)s)")
-    up.add_argument("--mcp-port", type=_port, default=8001, help="of the MCP server (%(default)s)")
+    up.add_argument("--port", type=_port, help="of the page and /chatkit (BACKEND_PORT, else 8000)")
+    up.add_argument("--mcp-port", type=_port, help="of the MCP server (MCP_PORT, else 8001)")
     _add_data_dir(up)
     up.add_argument("--verbose", action="store_true", help="show the logs of all parts")
 
@@ -66,6 +70,16 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_data_dir(migrate)
+
+    token = commands.add_parser(
+        "token",
+        help="make a token for the MCP server",
+        description="Prints a token with which an MCP client on this machine works on one person's tasks.",
+        allow_abbrev=False,
+    )
+    token.add_argument("--user", required=True, metavar="NAME", help="whose tasks")
+    token.add_argument("--days", type=int, default=1, help="how long it is valid (%(default)s)")
+    token.add_argument("--mcp-port", type=_port, default=8001, help="of the MCP server (%(default)s)")
 
     test = commands.add_parser(
         "test",
@@ -91,10 +105,9 @@ def _add_data_dir(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f"{port} is no port")
-    return port
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text} is no port from 1 to 65535")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 import os
+import re
 from collections.abc import Mapping
 
+from cli import terminal
 from cli.data_dir import CHECKOUT
+from cli.errors import CliError
 
 OFFLINE = "offline"
 
@@ -12,8 +15,24 @@ def load() -> dict[str, str]:
     if (CHECKOUT / ".env").exists():
         from dotenv import dotenv_values
 
-        values.update(dotenv_values(CHECKOUT / ".env"))
+        try:
+            values.update(dotenv_values(CHECKOUT / ".env"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise CliError(f"{CHECKOUT / '.env'} cannot be read as UTF-8 text: write it again.") from error
+        for name in sorted(values.keys() - _settings()):
+            terminal.warn(f".env: {name} is no setting of this program; see .env.example.")
     return {name: value for name, value in {**values, **os.environ}.items() if value}
+
+
+def port(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise CliError(f"{name} must be a port from 1 to 65535, not {text!r}.")
+    return int(text)
+
+
+def _settings() -> set[str]:
+    return set(re.findall(r"^([A-Z_]+)=", (CHECKOUT / ".env.example").read_text(), re.MULTILINE))
 
 
 def needs_offline_model(environment: Mapping[str, str]) -> bool:

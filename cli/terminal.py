@@ -36,6 +36,10 @@ def log_line(name: str, line: str) -> None:
     _write(sys.stdout, f"{_styled(sys.stdout, DIM, f'{name:>14} |')} {line}")
 
 
+def warn(text: str) -> None:
+    _write(sys.stderr, _styled(sys.stderr, BOLD, "note: ") + text)
+
+
 def error(text: str) -> None:
     _write(sys.stderr, _styled(sys.stderr, RED, "error: ") + text)
 

@@ -14,9 +14,16 @@ from cli.supervisor import Service, StopWanted, Supervisor
 HOST = "127.0.0.1"
 
 
-def run(*, port: int, mcp_port: int, directory: Path, verbose: bool) -> None:
+def run(*, port: int | None, mcp_port: int | None, directory: Path, verbose: bool) -> None:
     """Everything on loopback until Ctrl-C, SIGTERM or the death of a part."""
     variables = environment.load()
+    port = port or environment.port(variables, "BACKEND_PORT", 8000)
+    mcp_port = mcp_port or environment.port(variables, "MCP_PORT", 8001)
+    for name in ("BACKEND_HOST", "MCP_HOST"):
+        if variables.get(name, HOST) != HOST:
+            terminal.warn(f"{name} is not used: ./todo up serves this machine only, on {HOST}.")
+    if port == mcp_port:
+        raise CliError(f"The page and the MCP server cannot share port {port}: choose another --port or --mcp-port.")
     _check_ports(port, mcp_port)
     data_dir.prepare(directory)
     with Keeper() as keeper, Signals() as signals, contextlib.ExitStack() as stack:

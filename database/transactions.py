@@ -5,8 +5,9 @@ from psycopg import AsyncConnection, sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-_BEGIN_AS = sql.SQL("BEGIN; SET LOCAL ROLE todo_app; SET LOCAL todo.user_id = {}")
-_BEGIN = sql.SQL("BEGIN")
+# No statement of ours takes a second; without a limit, a lock that is never released would hang its caller for ever.
+_BEGIN = sql.SQL("BEGIN; SET LOCAL statement_timeout = '10s'")
+_BEGIN_AS = sql.SQL("BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL ROLE todo_app; SET LOCAL todo.user_id = {}")
 
 
 @asynccontextmanager

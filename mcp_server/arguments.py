@@ -45,9 +45,14 @@ def is_plain(text: str, allowed: str = "") -> bool:
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
 
 
+def is_line(text: str) -> bool:
+    """Whether it can be a user's id or a title: 1 to 200 characters of which one can be seen."""
+    return len(text) <= 200 and is_plain(text) and any(c.isprintable() and not c.isspace() for c in text)
+
+
 def _one_line(text: str) -> str:
     """Checked here, and not published: a limit that no model needs to know costs tokens in each request."""
-    if len(text) > 200 or not is_plain(text) or not any(c.isprintable() and not c.isspace() for c in text):
+    if not is_line(text):
         raise ValueError("not one visible line")
     return text
 

@@ -7,21 +7,29 @@ from typing import Any
 from fastmcp import Context
 from fastmcp.dependencies import CallArgument, CurrentContext, Depends
 from fastmcp.exceptions import ToolError
+from fastmcp.server.dependencies import get_access_token
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from database import transaction
 from mcp_server.arguments import is_plain
 from mcp_server.changes import Caller
-from mcp_server.errors import MetaInvalid, explained, shown
+from mcp_server.errors import ForeignUserId, MetaInvalid, explained, shown
 
 LOCAL_USER = "local"
 _USER_ID: str | None = CallArgument("user_id")
 _CONTEXT: Context = CurrentContext()
 
 
-async def _owner(user_id: str | None = _USER_ID) -> str:
-    """The person whose tasks a call is about. With AUTH_MODE=none, `user_id` is taken at its word."""
-    return user_id or LOCAL_USER
+async def _owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
+    """The person whose tasks a call is about: the token's. With AUTH_MODE=none, `user_id` is taken at its word."""
+    if context.lifespan_context["auth_mode"] == "none":
+        return user_id or LOCAL_USER
+    token = get_access_token()
+    assert token, "a call without a token does not come this far"
+    assert token.subject
+    if user_id and user_id != token.subject:
+        raise ForeignUserId
+    return token.subject
 
 
 OWNER: str = Depends(_owner)

@@ -35,6 +35,10 @@ class TaskNotFound(TaskError):
     """There is no task {task_id}: call list_tasks to see the numbers of your tasks."""
 
 
+class ForeignUserId(TaskError):
+    """user_id must be left out or be your own: nothing was changed."""
+
+
 class NothingToUpdate(TaskError):
     """Nothing was given to change: give update_task a new title, a new description or both."""
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from database import create_engine, schema
 from mcp_server.edge import Edge
 from mcp_server.errors import FriendlyErrors
+from mcp_server.identity import RequireToken, auth_provider, own_token
 from mcp_server.settings import Settings
 from mcp_server.tools import TOOLS
 from mcp_server.warm_up import warm_up
@@ -31,7 +32,7 @@ def create_app(settings: Settings) -> ASGIApp:
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         try:
-            yield {"engine": engine}
+            yield {"engine": engine, "auth_mode": settings.auth_mode}
         finally:
             await engine.dispose()
 
@@ -43,6 +44,7 @@ def create_app(settings: Settings) -> ASGIApp:
         tools=TOOLS,
         middleware=[FriendlyErrors(schemas)],
         lifespan=state,
+        auth=auth_provider(settings),
         on_duplicate="error",
         mask_error_details=True,
         cache_ttl=300,
@@ -68,9 +70,9 @@ def create_app(settings: Settings) -> ASGIApp:
         host_origin_protection=True,
         allowed_hosts=list(settings.allowed_hosts),
         allowed_origins=list(settings.allowed_origins),
-        middleware=_cors(settings.allowed_origins),
+        middleware=[*_cors(settings.allowed_origins), *_token_required(settings)],
     )
-    _warm_up_before_serving(app)
+    _warm_up_before_serving(app, settings)
     return Edge(app)
 
 
@@ -78,16 +80,30 @@ def _cors(origins: tuple[str, ...]) -> list[Middleware]:
     """The guard lets pages of these origins ask; this lets them read the answer."""
     if not origins:
         return []
-    return [Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["POST"], allow_headers=["*"])]
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["POST"],
+            allow_headers=["*"],
+            expose_headers=["www-authenticate"],
+        )
+    ]
 
 
-def _warm_up_before_serving(app: Starlette) -> None:
+def _token_required(settings: Settings) -> list[Middleware]:
+    if settings.auth_mode == "none":
+        return []
+    return [Middleware(RequireToken, metadata_of=settings.mcp_url if settings.authorization_server else None)]
+
+
+def _warm_up_before_serving(app: Starlette, settings: Settings) -> None:
     started = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(asgi: Starlette) -> AsyncIterator[Any]:
         async with started(asgi) as state:
-            await warm_up(asgi, [tool.name for tool in TOOLS])
+            await warm_up(asgi, [tool.name for tool in TOOLS], token=own_token(settings, subject="warm-up"))
             # What exists now lives as long as the process: collections need not walk it.
             gc.collect()
             gc.freeze()

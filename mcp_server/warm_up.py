@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
@@ -12,21 +13,22 @@ _ENVELOPE = {
 }
 
 
-async def warm_up(app: ASGIApp, tools: Iterable[str]) -> None:
+async def warm_up(app: ASGIApp, tools: Iterable[str], *, token: str | None = None) -> None:
     """Make the first requests of both protocols here, so that nobody waits for late imports and first uses.
 
     Each tool is called with an argument it does not have, which is refused before the database is asked.
     """
+    post = partial(_post, app, token)
     hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
-    await _post(app, LATEST_HANDSHAKE_VERSION, "initialize", hello)
-    await _post(app, LATEST_MODERN_VERSION, "server/discover", {})
+    await post(LATEST_HANDSHAKE_VERSION, "initialize", hello)
+    await post(LATEST_MODERN_VERSION, "server/discover", {})
     for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
-        await _post(app, version, "tools/list", {})
+        await post(version, "tools/list", {})
         for tool in tools:
-            await _post(app, version, "tools/call", {"name": tool, "arguments": {"warm_up": True}})
+            await post(version, "tools/call", {"name": tool, "arguments": {"warm_up": True}})
 
 
-async def _post(app: ASGIApp, version: str, method: str, params: dict[str, Any]) -> None:
+async def _post(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:
     if version == LATEST_MODERN_VERSION:
         params = {**params, "_meta": _ENVELOPE}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
@@ -40,6 +42,8 @@ async def _post(app: ASGIApp, version: str, method: str, params: dict[str, Any])
     }
     if "name" in params:
         headers["mcp-name"] = params["name"]
+    if token:
+        headers["authorization"] = f"Bearer {token}"
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},

@@ -3,34 +3,66 @@
 import logging
 import os
 import sys
+from pathlib import Path
 
-from alembic import command
-from alembic.util.exc import CommandError
-from sqlalchemy.exc import ArgumentError, OperationalError
+import psycopg
 
-from migrations.schema import alembic_config
+VERSIONS = Path(__file__).parent / "versions"
 
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    logging.getLogger("alembic.runtime.migration").addFilter(lambda record: record.msg.startswith("Running"))
-    logging.getLogger("alembic.runtime.migration").setLevel(logging.INFO)
     url = os.environ.get("DATABASE_URL")
     if not url:
         sys.exit("DATABASE_URL is not set: give the address of the database to migrate.")
-    revision = sys.argv[1] if len(sys.argv) > 1 else "head"
-    config = alembic_config(url)
+    if not url.startswith(("postgres://", "postgresql://")):
+        sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
-        if revision == "base" or revision.startswith("-"):
-            command.downgrade(config, revision)
+        if len(sys.argv) == 1 and _revision(url) == _newest():
+            sys.stderr.write(f"The database is at the newest revision, {_newest()}.\n")
         else:
-            command.upgrade(config, revision)
+            _migrate(url, sys.argv[1] if len(sys.argv) > 1 else "head")
+    except psycopg.OperationalError as error:
+        sys.exit(f"The database cannot be reached: {_first_line(error)}")
+
+
+def _newest() -> str:
+    """The newest revision, as the names of the files tell it."""
+    return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
+
+
+def _revision(url: str) -> str | None:
+    """Where the database is; asked before Alembic and the models are loaded, which takes a second."""
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
+            return None
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return row[0] if row else None
+
+
+def _migrate(url: str, revision: str) -> None:
+    from alembic import command
+    from alembic.util.exc import CommandError
+    from sqlalchemy.exc import ArgumentError, OperationalError
+
+    from migrations.schema import alembic_config
+
+    progress = logging.getLogger("alembic.runtime.migration")
+    progress.addFilter(lambda record: record.msg.startswith("Running"))
+    progress.setLevel(logging.INFO)
+    back = revision == "base" or revision.startswith("-")
+    try:
+        (command.downgrade if back else command.upgrade)(alembic_config(url), revision)
     except OperationalError as error:
-        sys.exit(f"The database cannot be reached: {str(error.orig).splitlines()[0]}")
+        sys.exit(f"The database cannot be reached: {_first_line(error.orig)}")
     except ArgumentError:
         sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
     except CommandError as error:
         sys.exit(f"The migration cannot run: {error}")
+
+
+def _first_line(error: object) -> str:
+    return str(error).splitlines()[0]
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 
 CONVERSATIONS = 4
-LONGEST_LOCK = 30.0
+LONGEST_LOCK = 30.0  # seconds
+PATIENCE = 180.0  # seconds a client goes on asking while everything is killed around it
 
 
 @dataclass
@@ -104,7 +105,7 @@ async def say(chat: ChatKit, record: Record, thread: str | None, text: str, wish
     """Send, and retry what was acknowledged until it is answered; what was never acknowledged is sent anew."""
     item: str | None = None
     error: Any = None
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if item is not None:
             kind, params = "threads.retry_after_item", {"thread_id": thread, "item_id": item}
@@ -131,7 +132,7 @@ async def say(chat: ChatKit, record: Record, thread: str | None, text: str, wish
                 record.completed.add(wish)
             return thread
         await asyncio.sleep(0.3)
-    raise AssertionError(f"no answer to {text!r} for 90 s: {error}")
+    raise AssertionError(f"no answer to {text!r} for {PATIENCE:.0f} s: {error}")
 
 
 async def break_things(system: System, chance: random.Random, done: asyncio.Event, log: list[str]) -> None:

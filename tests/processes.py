@@ -24,7 +24,7 @@ class ServiceProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = log
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        self._environment = {**inherited, **environment, port_variable: str(self.port)}
+        self.environment = {**inherited, **environment, port_variable: str(self.port)}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -32,7 +32,7 @@ class ServiceProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.module],
                 cwd=ROOT,
-                env=self._environment,
+                env=self.environment,
                 stdout=log,
                 stderr=log,
                 preexec_fn=die_with_parent(signal.SIGKILL),

@@ -12,7 +12,7 @@ from offline_model.rules.parser import parse
 from offline_model.rules.plans import carry_out
 from offline_model.rules.questions import Question, ask_again
 from offline_model.rules.summary import summary_of, wants_summary
-from offline_model.rules.words import parts_of
+from offline_model.rules.words import may_be_task, parts_of
 
 MAX_STEPS = 8
 REPLIES = (sentences.NO_VERB, sentences.NO_QUESTION)
@@ -37,7 +37,8 @@ def answer(messages: Sequence[Message], tools: frozenset[str], *, must_call: boo
     if must_call and isinstance(reply, str) and not steps:
         reply = (ToolCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
-        return Reply(reply)
+        told = any(sentences.REAL_MODEL in turn.answer for turn in turns[:-1])
+        return Reply(sentences.shortened(reply) if told else reply)
     absent = next((call.name for call in reply if call.name not in tools), None)
     return Reply(sentences.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=reply)
 
@@ -72,7 +73,7 @@ def _understand(turns: list[Turn]) -> str | tuple[tuple[Intent, ...], Answers]:
     intents: tuple[Intent, ...] = ()
     asked = None
     for at in range(len(turns) - 1, -1, -1):
-        intents = parse(turns[at].request)
+        intents = parse(turns[at].request) or _titles(turns[at].request, turns[at - 1].answer if at else "")
         question = Question.last_in(turns[at - 1].answer) if at else None
         chosen = question.answer(turns[at].request) if question else None
         if question is None or (chosen is None and _is_request(intents)):
@@ -87,6 +88,11 @@ def _understand(turns: list[Turn]) -> str | tuple[tuple[Intent, ...], Answers]:
     if not intents:
         return sentences.not_understood(" ".join(turns[-1].request.split()))
     return (_from(intents, asked) if asked else intents), answers
+
+
+def _titles(request: str, before: str) -> tuple[Intent, ...]:
+    """What a request that is no sentence of ours adds, after the question what to add."""
+    return parse(f"add {request}") if before.endswith(sentences.NO_TITLE) and may_be_task(request) else ()
 
 
 def _is_request(intents: tuple[Intent, ...]) -> bool:

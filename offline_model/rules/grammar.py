@@ -2,11 +2,13 @@
 
 from offline_model.rules import sentences
 from offline_model.rules.intents import Complete, Delete
-from offline_model.rules.listing import listing_of
+from offline_model.rules.listing import details_of, listing_of, numbered_of
 from offline_model.rules.rule import (
     Rule,
     add,
     add_called,
+    add_duty,
+    add_reminder,
     clear_description,
     rename_number,
     rule,
@@ -25,6 +27,7 @@ FROM_LIST = rf"(?: (?:off|from|on|in) {OUR_LIST})?"
 NUMBER = r"(?:(?:task|number) )?#?[0-9]+"
 IS = r"(?:(?: (?:is|are|was|were|has been|have been|got)|'s)(?: (?:now|already|all|finally|both))*)"
 PRAISE = r"(?:ok|okay|great|perfect|nice|good|cool|super|wow|awesome|excellent|well done|good job)"
+WHEN = r"at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today"
 PUT_NOTE = rf"(?:add|put|write|attach) (?:(?:an?|the|this) )?{NOTE}"
 END = r" ?[\s!.?,]*"
 
@@ -51,8 +54,10 @@ SMALL_TALK: tuple[Rule, ...] = (
         rf"what (?:can|could) (?:you|i) (?:do|say|ask)(?: here| for me)?{END}",
         rf"(?:what do you do|who are you|what are you|what is this|how does (?:this|it) work){END}",
         r"how (?:do|can) i (?:use|add|create|list|see|show|complete|finish|mark|rename|change|edit|delete|remove)\b.*",
-        r"what (?:model|llm|ai)\b.*|(?:are you|is this) (?:an?|the) .*(?:model|ai|bot|human|llm)\W*",
+        r"what (?:model|llm|ai)\b.*|is this (?:an?|the) .*(?:model|ai|bot|human|llm)\W*",
     ),
+    rule(say(sentences.I_AM), r"are (?:you|u)\b.*"),
+    rule(say(sentences.NO_MEMORY), r"(?:did|have|had|were) (?:you|u)\b.*"),
 )
 _UNASKED = (
     rule(
@@ -61,17 +66,19 @@ _UNASKED = (
     ),
     rule(
         say(sentences.NO_VERB),
-        rf"{NUMBER}|(?:the )?(?:[0-9]+(?:st|nd|rd|th)|first|second|third|last)(?: one| task)?",
+        rf"{NUMBER}|(?:the )?(?:[0-9]+(?:st|nd|rd|th)|first|second|third|last)(?: one| task)?|both|it|them",
     ),
 )
 _CANNOT = (
+    rule(say(sentences.NO_NEW_VALUE), r"(?:i|we|actually|no|make|let's)\b.* instead"),
+    rule(add_reminder, rf"remind me (?P<when>(?:{WHEN})\b.*?) (?:to|about|of) (?P<x>.+)"),
     rule(
         say(sentences.NO_TIMES),
         r"(?:set|change|add|give) (?:\S+ ){0,3}(?:an?|the|my) (?:due date|deadline|priority|alarm|timer)\b.*",
         r"(?:set|change) (?:due date|deadline|priority)\b.*",
         r"(?:set|change|add) (?:an?|the|my) reminder (?:for|at|on|in)\b.*",
         r"(?:when|what|which)\b.*\bdue\b.*|schedule .+|prioriti[sz]e .+",
-        r"(?:remind|wake|notify|alert) me(?: up)? (?:at|on|in|by|every|tomorrow|tonight|later|next|this|today)\b.*",
+        rf"(?:remind|wake|notify|alert) me(?: up)? (?:{WHEN})\b.*",
     ),
     rule(
         say(sentences.NO_UNDO),
@@ -102,6 +109,18 @@ _DESCRIBE = (
     ),
     rule(update("description", r" ?: ?"), rf"{NOTE} (?:on|for|to|of) (?P<x>.+)"),
 )
+_SHOW = (
+    rule(
+        lambda match, masked: details_of(match["x"], masked),
+        rf"(?:(?:what(?:'s| is|s)|show|give|tell|read)(?: me)? )?(?:(?:the|any|some) )?"
+        rf"(?:{NOTE}|(?:more )?info(?:rmation)?|more(?: {NOTE})?|status|state|title) (?:of|on|for|about) (?P<x>.+)",
+        r"tell me about (?P<x>.+)",
+    ),
+    rule(
+        lambda match, masked: numbered_of(match["x"]),
+        r"(?:what(?:'s| is| are|s| about)|show|view|read|display)(?: me)? (?P<x>.*[0-9])",
+    ),
+)
 _ADD = (
     rule(
         add_called,
@@ -114,7 +133,7 @@ _ADD = (
         r"(?:add|append|insert|enter|write down|note down|jot down|put down)(?: me)?\b[\s:]*(?P<x>.*)",
         rf"(?:create|make|set up)(?: me)? (?P<x>(?:(?:an?|another|the|these|some|new|following) )*{NOUN}\b.*)",
         r"create (?P<x>.+)",
-        rf"(?:put|stick|place|get) (?P<x>.+ (?:on|onto|in|into|to) {OUR_LIST})",
+        rf"(?:put|stick|place|get) (?P<x>.+ (?:back )?(?:on|onto|in|into|to) {OUR_LIST})",
         rf"(?:new )?(?:{NOUN}|to do) ?[:-] ?(?P<x>.+)",
         rf"new {NOUN} (?P<x>.+)",
     ),
@@ -124,8 +143,9 @@ _ADD = (
         r" (?:to|about|of) (?P<x>.+)",
         r"(?:i|we)(?:'ve| have| also| still| really)* (?:need|have|got|ought)(?: also| still)? to (?P<x>.+)",
         r"(?:need|have) to (?P<x>.+)",
-        r"(?:i|we) (?:must|should|gotta)(?: also| still)? (?P<x>.+)",
+        r"(?:don't|do not) (?:let me )?forget (?:(?:the|my) )?(?P<x>(?!(?:that|it|this|me|to)\b).+)",
     ),
+    rule(add_duty, r"(?:i|we) (?:must|should|gotta)(?: also| still)? (?!(?:not|never)\b)(?P<x>.+)"),
 )
 _RENAME = (
     rule(
@@ -140,7 +160,7 @@ _RENAME = (
     rule(rename_number, r"(?:rename|retitle|reword) (?:(?:task|number) )?#?(?P<n>[0-9]+),? (?P<x>.+)"),
     rule(update("title", r" to | into | ?[-=]> ?"), r"(?:change|update|edit|turn) (?P<x>.+)"),
     rule(update("title", r" should (?:be called|be named|read|say) "), r"(?P<x>.+)"),
-    rule(say(sentences.NO_NEW_VALUE), r"(?:rename|retitle|reword|rephrase|change|edit|describe)(?: .*)?"),
+    rule(say(sentences.NO_NEW_VALUE), r"(?:rename|retitle|reword|rephrase|change|edit|update|describe)(?: .*)?"),
 )
 _LIST = (rule(lambda match, masked: listing_of(match["x"], masked), r"(?P<x>.+)"),)
 _COMPLETE = (
@@ -180,6 +200,7 @@ REQUESTS: tuple[Rule, ...] = (
     *_UNASKED,
     *_CANNOT,
     *_DESCRIBE,
+    *_SHOW,
     *_ADD,
     *_RENAME,
     *_LIST,
@@ -187,4 +208,11 @@ REQUESTS: tuple[Rule, ...] = (
     *_DELETE,
     *_TOLD,
 )
-WISHES: tuple[Rule, ...] = (rule(add(timed=True), r"i(?:'d| would)? (?:want|like|wish) to (?P<x>.+)"),)
+WISHES: tuple[Rule, ...] = (
+    rule(add(timed=True), r"i(?:'d| would)? (?:want|like|wish) to (?P<x>.+)"),
+    rule(
+        add(timed=True),
+        r"(?:i|we)(?: also| still| really)* need (?:(?:some|more) )*"
+        r"(?P<x>(?!(?:you|to|it|this|that|them|help|an answer|a hand)\b).+)",
+    ),
+)

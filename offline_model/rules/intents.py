@@ -25,7 +25,10 @@ class List:
 
 @dataclass(frozen=True)
 class Find:
+    """With `told`, the phrase is what a question such as "did I call mum?" asks after."""
+
     phrase: str
+    told: bool = False
 
 
 @dataclass(frozen=True)

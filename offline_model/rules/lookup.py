@@ -7,7 +7,7 @@ from typing import Any
 from offline_model.rules import questions, sentences
 from offline_model.rules.conversation import Result
 from offline_model.rules.intents import Status
-from offline_model.rules.words import fitting, numbers_in, parts_of
+from offline_model.rules.words import fitting, numbers_in, parts_of, points
 
 PAGE = 100
 MAX_PAGES = 5
@@ -57,7 +57,7 @@ def read(status: Status) -> Generator[Calls, Results, Tasks]:
         arguments = {"status": status, "limit": PAGE} | ({"cursor": cursor} if cursor else {})
         (result,) = yield (ToolCall("list_tasks", arguments),)
         if result.error:
-            raise Stopped(f"I could not read your list: {sentences.one_line(result.error)}")
+            raise Stopped(f"I could not read your list: {sentences.in_words(result.error)}")
         items += result.value["tasks"]
         cursor = result.value.get("next_cursor")
         if not cursor:
@@ -66,8 +66,12 @@ def read(status: Status) -> Generator[Calls, Results, Tasks]:
 
 
 def known_ids(phrase: str, answers: Answers) -> tuple[int, ...]:
-    """The numbers of a phrase that need no look-up."""
-    return tuple(dict.fromkeys(answers.get(phrase) or numbers_in(phrase)))
+    """The numbers of a phrase that need no look-up; where it names nothing, the plan ends with the question which."""
+    if ids := tuple(dict.fromkeys(answers.get(phrase) or numbers_in(phrase))):
+        return ids
+    if points(phrase):
+        raise Stopped(sentences.NO_SUBJECT)
+    return ()
 
 
 def one_of(phrase: str, found: list[Task]) -> int:

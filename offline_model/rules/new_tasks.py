@@ -1,16 +1,18 @@
 """The titles and descriptions in what follows "add"."""
 
 from offline_model.rules.intents import NewTask
-from offline_model.rules.words import Masked, compiled, starts_with_verb
+from offline_model.rules.vocabulary import ERRANDS, PREPOSITIONS
+from offline_model.rules.words import Masked, compiled, first_word, starts_with_verb, tokens
 
 _OUR_LIST = r"(?:my|the|our|this) (?:(?:to-?do|tasks?|shopping|grocery) )?(?:list|tasks|to-?dos?)"
 _HEAD = compiled(
     r"(?:(?:an?|another|the|these|those|this|one|two|three|four|five|[0-9]+) )?(?:(?:new|more|following|another) )*"
-    rf"(?:(?P<several>tasks|to-?dos|reminders|items)|task|to-?do|reminder|item)\b(?: (?:to|on) {_OUR_LIST}\b)?"
+    rf"(?:(?P<several>tasks|to-?dos|reminders|items)|task|to-?do|reminder|item)\b"
+    rf"(?! #?[0-9]+ ?(?:$|[,;&\n]|and\b))(?: (?:to|on) {_OUR_LIST}\b)?"
     r" ?(?:(?P<called>called|named|titled|saying)\b|(?:to|for|about)\b|[:,-])? ?"
 )
 _LIST_HEAD = compiled(rf"(?:the following|these|this|(?:to|on) {_OUR_LIST}) ?:? |: ?")
-_LIST_TAIL = compiled(rf" (?:on|onto|to|in|into) {_OUR_LIST}$")
+_LIST_TAIL = compiled(rf"(?: back)? (?:on|onto|to|in|into) {_OUR_LIST}$")
 _DESCRIPTION = compiled(
     r",? (?:with|and) (?:(?:the|a|an) )?(?:description|notes?|details?|comment)(?: (?:of|saying|that says))? ?:? "
     r"|[,;]? ?\(?\b(?:description|notes?|details?) ?: ?|,? described as "
@@ -18,6 +20,9 @@ _DESCRIPTION = compiled(
 _AFTER_QUOTED = compiled(r"(?P<description>[\ue000-\uf8ff])\)? ?(?:,|;|\band\b)+ ?(?P<rest>.+)")
 _HARD_BREAK = compiled(r" ?[;\n] ?")
 _SOFT_BREAK = compiled(r"( ?,? ?(?:\band then\b|\band also\b|\band\b|\bplus\b|&) | ?, )")
+_NUMBERED = compiled(r"1[.)] .* 2[.)] ")
+_NEXT_NUMBER = compiled(r" (?=[0-9]{1,2}[.)] )")
+_BULLETED = compiled(r" ?(?:[-*\u2022\u2013]|[0-9]+[.)]|\[ ?\]) \S.*")
 _BULLET = compiled(r"^ ?(?:(?:[-*\u2022\u2013]|[0-9]+[.)]) |\[ ?\] |(?:and|then|also|to) )+")
 _END = compiled(r"[\s,;:]+$")
 
@@ -49,23 +54,42 @@ def _described(text: str) -> tuple[str, str, str]:
     return titles, line.removesuffix(")").strip(), rest.strip()
 
 
+def listed_tasks(text: str, masked: Masked) -> tuple[NewTask, ...]:
+    """Of a message that is a list and nothing else: of bullets, or of errands with commas."""
+    lines = text.strip().split("\n")
+    bulleted = all(_BULLETED.fullmatch(line) for line in lines)
+    if not bulleted and not (len(lines) == 1 and "," in text and first_word(text) in ERRANDS and "?" not in text):
+        return ()
+    tasks = new_tasks(text, masked)
+    return tasks if len(tasks) > 1 else ()
+
+
 def _items(text: str) -> list[str]:
-    return [
-        _END.sub("", _BULLET.sub("", item))
-        for line in _HARD_BREAK.split(text)
-        for item in _split_softly(line)
-        if item.strip()
-    ]
+    lines = _HARD_BREAK.split(text)
+    numbered = [item for line in lines for item in (_NEXT_NUMBER.split(line) if _NUMBERED.match(line) else [line])]
+    return [_END.sub("", _BULLET.sub("", item)) for line in numbered for item in _split_softly(line) if item.strip()]
 
 
 def _split_softly(line: str) -> list[str]:
-    """At commas and "and", unless what follows goes on with the same verb: "buy bread and butter"."""
+    """At commas and "and", where what follows is a task of its own and goes not on with the one before."""
     first, *others = _SOFT_BREAK.split(line)
+    separators, following = others[::2], others[1::2]
+    plain = [_BULLET.sub("", item) for item in (first, *following)]
+    verbs = [starts_with_verb(item) for item in plain]
+    with_commas = any("," in separator for separator in separators)
+    if verbs[0] and not any(verbs[1:]) and with_commas and len(plain) > 2 and _are_nouns(plain[1:]):
+        verb = plain[0].split()[0]  # "buy milk, eggs and bread"
+        return [first, *(f"{verb} {item}" for item in plain[1:])]
+    nouns = _are_nouns(plain, longest=3 if with_commas else 2)
     items = [first]
-    verbal = starts_with_verb(_BULLET.sub("", first))
-    for separator, item in zip(others[::2], others[1::2], strict=True):
-        if verbal and not starts_with_verb(_BULLET.sub("", item)):
-            items[-1] += separator + item
-        else:
+    for separator, item, is_verbal in zip(separators, following, verbs[1:], strict=True):
+        if is_verbal or (not verbs[0] and (nouns or "," in separator)):
             items.append(item)
+        else:
+            items[-1] += separator + item
     return items
+
+
+def _are_nouns(items: list[str], longest: int = 3) -> bool:
+    """Whether all are short enough for things of a list, and none says more of a thing."""
+    return all(len(words := tokens(item)) <= longest and not set(words) & PREPOSITIONS for item in items)

@@ -9,13 +9,13 @@ from offline_model.rules.lookup import (
     Calls,
     Results,
     Stopped,
+    Tasks,
     ToolCall,
     known_ids,
     one_of,
     read,
     targets_of,
 )
-from offline_model.rules.words import numbers_in
 
 MAX_CALLS = 25
 
@@ -61,27 +61,39 @@ def _add(intent: Add) -> Plan:
 
 
 def _find(intent: Find) -> Plan:
-    numbers = numbers_in(intent.phrase)
+    numbers = known_ids(intent.phrase, {})
     tasks = yield from read("all")
-    found = [task for task in tasks.items if task["id"] in numbers] if numbers else tasks.fitting(intent.phrase)
+    by_number = [task for task in tasks.items if task["id"] in numbers]
+    found = by_number if numbers else tasks.fitting(intent.phrase, told=intent.told)
     if not found:
         return tasks.missing(intent.phrase)
-    return f'{sentences.counted(len(found))} for "{intent.phrase}":\n\n{sentences.task_lines(found)}'
+    return sentences.found(intent.phrase, found, among=None if tasks.whole else len(tasks.items))
 
 
 def _complete(intent: Complete, answers: Answers) -> Plan:
-    if ids := known_ids(intent.phrase, answers):
-        return (yield from _change_each("complete_task", ids))
+    ids = known_ids(intent.phrase, answers)
+    if len(ids) > MAX_CALLS:
+        raise Stopped(sentences.TOO_MANY.format(limit=MAX_CALLS))
     tasks = yield from read("pending")
+    if ids:
+        return (yield from _complete_numbers(ids, tasks))
     targets = targets_of(intent.phrase, tasks, answers, told=intent.told)
     said = [(yield from _change_each("complete_task", targets.ids))] if targets.ids else []
     if targets.missing:
         completed = yield from read("completed")
         for phrase in targets.missing:
-            already = map(sentences.named, completed.fitting(phrase, told=intent.told))
-            named = ", ".join(already)
-            said.append(f"Already done: {named}." if named else tasks.missing(phrase, "open task"))
+            done = completed.fitting(phrase, told=intent.told)
+            said.append(sentences.already(done) if done else tasks.missing(phrase, "open task"))
     return "\n\n".join(said)
+
+
+def _complete_numbers(ids: tuple[int, ...], tasks: Tasks) -> Plan:
+    """All are called, as a number that is not among the open ones may be done already or no task at all."""
+    results = yield tuple(ToolCall("complete_task", {"task_id": id}) for id in ids)
+    open_ids = {task["id"] for task in tasks.items}
+    already = [result for result in results if tasks.whole and not result.error and result.value["id"] not in open_ids]
+    said = [sentences.already(result.value for result in already)] if already else []
+    return "\n\n".join([*said, sentences.changes([result for result in results if result not in already])]).strip()
 
 
 def _delete(intent: Delete, answers: Answers) -> Plan:

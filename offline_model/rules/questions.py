@@ -17,6 +17,7 @@ _NEITHER = re.compile(
 _POLITE = compiled(r"^(?:please|i mean|the one with|the one|task) |[\s.!?]+$| please\W*$")
 _ALL = re.compile(r"(?:both|all)(?: of (?:them|these|those))?|all (?:two|three|four|five)|the two", re.IGNORECASE)
 SHOWN = 20
+LONGEST = 400
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Question:
 
     def answer(self, text: str) -> tuple[int, ...] | None:
         """The numbers chosen; empty if it is none of them, None if the text is no answer."""
+        if len(text) > LONGEST:
+            return None
         text = _POLITE.sub("", text.strip())
         if _NEITHER.fullmatch(text):
             return ()
@@ -65,8 +68,8 @@ def ask(phrase: str, tasks: Sequence[dict[str, Any]]) -> str:
         f"- **{task['id']}** {one_line(task['title'])}{' (done)' if task.get('status') == 'completed' else ''}"
         for task in tasks[:SHOWN]
     ]
-    more = f"\n\nThese are the first {SHOWN} of {len(tasks)}." if len(tasks) > SHOWN else ""
-    return f'Which task do you mean by "{one_line(phrase)}"?\n\n' + "\n".join(lines) + more
+    more = f"These are the first {SHOWN} of {len(tasks)}:\n\n" if len(tasks) > SHOWN else ""
+    return f'Which task do you mean by "{one_line(phrase)}"?\n\n' + more + "\n".join(lines)
 
 
 def ask_again(question: Question) -> str:

@@ -1,11 +1,14 @@
 """What the offline model says."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from offline_model.rules.conversation import Result
+from offline_model.rules.conversation import TOOLS, Result
+from offline_model.rules.words import is_foreign, may_be_task
 
 REAL_MODEL = "For a real model set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and that provider's key, and start again."
+ABOUT = f'I am the offline model and only keep tasks, by simple rules: say "help" for what I know. {REAL_MODEL}'
 HELP = f"""I am the offline model: I follow simple rules and keep your tasks. You can say, for example:
 
 - add buy milk and call mum
@@ -19,6 +22,12 @@ HELP = f"""I am the offline model: I follow simple rules and keep your tasks. Yo
 GREETING = (
     'Hello! I am the offline model, which keeps your tasks by simple rules. Say "add buy milk", or "help" for more.'
 )
+I_AM = (
+    "I am the offline model: a program that follows simple rules, neither a person nor a language model."
+    ' Say "help" for what I know.'
+)
+NO_MEMORY = 'I cannot say what I did before: I know only what your list holds now. Say "show all" to see it.'
+TOO_LONG = "That is more than I can read: keep a message below {limit:,} characters. I have done nothing."
 WELCOME = "You are welcome."
 BYE = "Goodbye."
 NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
@@ -35,7 +44,7 @@ NO_BULK = (
 )
 NO_SUBJECT = "Which task? Say its number, or words of its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
-NO_NEW_VALUE = 'Say what it is to become, for example "rename 3 to buy oat milk".'
+NO_NEW_VALUE = 'Say which task you mean and what it is to become, for example "rename 3 to buy oat milk".'
 TOO_MANY = "That is more than I do at once: name at most {limit} tasks in one message. I have left that undone."
 NONE_DELETED = "So I deleted none of them."
 LEFT_ALONE = "All right, I leave everything as it is."
@@ -44,21 +53,32 @@ NOT_WITH_TOOLS = "I cannot do that here: the tool {tool} was not offered to me."
 STOPPED = "I stop here: that took {steps} steps with tools, which is as many as I take for one message."
 
 
+_TO_LIST = re.compile(r"(?:call|use|look up the numbers with) list_tasks\b(?: with(?:out)? (?:that )?\w+)?")
+_ARGUMENTS = {", as list_tasks shows it": "", "task_id": "what I took for a number"}
+_CLAUSE = re.compile(r"(?<=[:;.]) ")
+_TOOL_WORD = re.compile(rf"\b(?:{'|'.join(TOOLS)}|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
+
+
 def not_understood(request: str) -> str:
-    hint = f' If "{request}" is a task, say "add {request}".' if 0 < len(request.split()) <= 6 else ""
-    return (
-        f"I did not understand that.{hint} I am the offline model and only keep tasks, by simple rules: say"
-        f' "help" for what I know. {REAL_MODEL}'
-    )
+    if is_foreign(request):
+        return "I know English only."
+    is_short = len(request.split()) <= 6
+    hint = f' If "{request}" is a task, say "add {request}".' if is_short and may_be_task(request) else ""
+    return f"I did not understand that.{hint} {ABOUT}"
+
+
+def shortened(answer: str) -> str:
+    """Without what an earlier answer has told about this model."""
+    return answer.replace(ABOUT, 'Say "help" for what I know.').replace(f" {REAL_MODEL}", "")
 
 
 def missing(phrase: str, among: str = "task") -> str:
     return f'I found no {among} that matches "{phrase}". Say "show all" to see every task.'
 
 
-def task_line(task: dict[str, Any]) -> str:
-    done = " (done)" if task.get("status") == "completed" else ""
-    description = _description(task)
+def task_line(task: dict[str, Any], *, state: bool = False, limit: int = 120) -> str:
+    done = " (done)" if task.get("status") == "completed" else " (open)" if state else ""
+    description = _description(task, limit)
     return f"- **{task['id']}** {one_line(task['title'])}{done}" + (f": {description}" if description else "")
 
 
@@ -78,8 +98,20 @@ def listing(status: str, tasks: Sequence[dict[str, Any]], *, whole: bool) -> str
             "all": "Your list is empty.",
         }[status]
     kind = {"pending": "open ", "completed": "completed ", "all": ""}[status]
-    more = "" if whole else "\n\nThere are more, which I have not read."
-    return f"{counted(len(tasks), kind)}:\n\n{task_lines(tasks)}{more}"
+    # Said before the list, whose end the limit of an answer's length may cut off.
+    head = counted(len(tasks), kind) if whole else f"The first {counted(len(tasks), kind)}; there are more"
+    return f"{head}:\n\n{task_lines(tasks)}"
+
+
+def found(phrase: str, tasks: Sequence[dict[str, Any]], *, among: int | None) -> str:
+    """With the state of each; `among` is how many tasks were read, if that was not all of them."""
+    where = "" if among is None else f" among the first {among} tasks"
+    lines = "\n".join(task_line(task, state=True, limit=4000) for task in tasks)
+    return f'{counted(len(tasks))} for "{one_line(phrase)}"{where}:\n\n{lines}'
+
+
+def already(tasks: Iterable[dict[str, Any]]) -> str:
+    return f"Already done: {', '.join(map(named, tasks))}."
 
 
 def counted(number: int, kind: str = "") -> str:
@@ -91,14 +123,14 @@ def changes(results: Sequence[Result]) -> str:
     done = [result for result in results if not result.error]
     parts = []
     for tool, verb in (("add_task", "Added"), ("complete_task", "Completed"), ("delete_task", "Deleted")):
-        tasks = [result.value for result in done if result.tool == tool]
+        tasks = sorted((result.value for result in done if result.tool == tool), key=lambda task: task["id"])
         if len(tasks) == 1:
             description = _description(tasks[0]) if tool == "add_task" else ""
             parts.append(f"{verb} {named(tasks[0])}{': ' + description if description else '.'}")
         elif tasks:
             parts.append(f"{verb} {counted(len(tasks))}:\n\n" + "\n".join(_plain_line(task) for task in tasks))
     parts += [_updated(result.value) for result in done if result.tool == "update_task"]
-    parts += dict.fromkeys(f"That did not work: {one_line(result.error)}" for result in results if result.error)
+    parts += dict.fromkeys(f"That did not work: {in_words(result.error)}" for result in results if result.error)
     return "\n\n".join(parts)
 
 
@@ -111,8 +143,18 @@ def _plain_line(task: dict[str, Any]) -> str:
     return f"- **{task['id']}** {one_line(task['title'])}"
 
 
-def _description(task: dict[str, Any]) -> str:
-    return one_line(str(task.get("description") or ""), limit=120)
+def _description(task: dict[str, Any], limit: int = 120) -> str:
+    return one_line(str(task.get("description") or ""), limit=limit)
+
+
+def in_words(error: str) -> str:
+    """A tool's error without the names of tools and arguments, which are no words of a person."""
+    line = _TO_LIST.sub('say "show all"', one_line(error))
+    for name, words in _ARGUMENTS.items():
+        line = line.replace(name, words)
+    kept = [clause for clause in _CLAUSE.split(line) if clause and not _TOOL_WORD.search(clause)]
+    told = " ".join(kept).rstrip(" ,:;")
+    return f"{told[:1].upper()}{told[1:]}{'' if told[-1:] in '.!?' else '.'}" if told else "It was refused."
 
 
 def one_line(text: str, *, limit: int = 400) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from offline_model.protocol import Message
 
 _WANTED = re.compile(r"summari[sz]e", re.IGNORECASE)
-_INSTRUCTION = re.compile(r"[^\n]*summari[sz]e[^\n]*(?:\n|\Z)", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s*")
 LINES = 8
 LINE_CHARACTERS = 160
@@ -20,7 +19,7 @@ def wants_summary(messages: Sequence[Message]) -> bool:
 
 def summary_of(messages: Sequence[Message]) -> str:
     """The first line and the last ones of what was given, each cut short."""
-    last = _INSTRUCTION.sub("", messages[-1].content)
+    last = "\n".join(line for line in messages[-1].content.splitlines() if not _WANTED.search(line))
     earlier = [message.content for message in messages[:-1] if message.role not in ("system", "developer")]
     lines = _lines(last) or [line for text in earlier for line in _lines(text)]
     if not lines:

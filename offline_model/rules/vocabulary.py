@@ -52,7 +52,39 @@ UNSAID = _words(
 )
 """Words that do not tell one task from another."""
 
-POINTING = _words("it this that these those one")
+POINTING = _words("it its this that these those one ones both they same")
+# Of "the last task": which one that is depends on what the person looks at.
+POSITIONS = _words("last first second third latest newest previous next former latter other top bottom recent most")
+
+ERRANDS = _words(
+    """
+    bake book borrow buy call charge clean collect cook deliver email feed fetch fix fold get invite iron make mop mow
+    order pack paint pay phone pick plan renew rent repair return schedule send sew sweep text tidy vacuum visit wash
+    water weed wipe write
+    """
+)
+"""With one of these begins what is a task even without "add" before it, if several of them are listed."""
+
+PREPOSITIONS = _words("about after at before by for from in into near of on over to until with without")
+
+NOT_A_TASK = _words(
+    """
+    am are can could did didn't do does doesn't don't dont had has have he how i i'm i've if is isn't it it's may never
+    no nobody none not nothing shall she should that there they this was we were what what's when where which who
+    whose why will won't would you you're
+    """
+)
+"""Words with which questions, statements and negations begin."""
+NEGATIONS = _words("not never no don't dont didn't doesn't won't can't cannot isn't aren't nothing without")
+
+FOREIGN = _words(
+    """
+    ich und bitte der das ist mir meine mein liste aufgabe aufgaben nicht wie wo zeig loesche hinzu auf ein eine
+    le les une des du et je mes mon ma est ajoute ajouter montre supprime tâche tâches bonjour merci
+    el los las una por para favor mis agrega añade muestra borra tarea tareas hola gracias leche
+    il gli aggiungi mostra cancella ciao grazie lista het een mijn voeg toe boodschappen adiciona adicionar minha
+    """
+)
 
 WHOLE_LIST = _words("all everything every list them tasks todos items completed done finished pending open")
 AROUND_WHOLE_LIST = WHOLE_LIST | _words("my the of task todo to do item entire whole complete")
@@ -76,4 +108,5 @@ LIST_FILLERS = _words(
 OPEN_WORDS = _words("pending open left remaining remains outstanding unfinished undone not still incomplete")
 DONE_WORDS = _words("finish done completed complete finished accomplished")
 ALL_WORDS = _words("all everything every whole entire full")
+AROUND_VERB = ALL_WORDS | _words("my the these those them")
 DUE_WORDS = _words("should must need needs be ought supposed")

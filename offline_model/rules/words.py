@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from offline_model.rules.vocabulary import PASTS, UNSAID, VERBS
+from offline_model.rules.vocabulary import FOREIGN, NEGATIONS, NOT_A_TASK, PASTS, POINTING, POSITIONS, UNSAID, VERBS
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -17,6 +17,11 @@ _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _STRAIGHT = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"') | {0x2018: "'", 0x2019: "'"}
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _NUMBER = compiled(r"(?:the )?(?:(?:tasks?|to-?dos?|items?|numbers?|no\.?|nr\.?|id) ?)*#? ?([0-9]{1,18})")
+_RANGE = compiled(
+    r"(?:(?:tasks?|numbers?) )?#?([0-9]{1,18}) ?(?:-|\u2013|\.\.+|\bto\b|\bthrough\b|\buntil\b) ?#?([0-9]{1,18})"
+)
+_SEVERAL = compiled(r"(?:(?:the )?(?:tasks?|items?|numbers?) )?#?[0-9]{1,18}(?: #?[0-9]{1,18})+")
+_LONGEST_RANGE = 100
 _PARTS = compiled(r" ?(?:[,;&]|\band\b|\bplus\b) ?")
 
 
@@ -85,13 +90,47 @@ def is_known_past(word: str) -> bool:
 
 
 def starts_with_verb(text: str) -> bool:
-    return next(iter(tokens(text)), "") in VERBS
+    return first_word(text) in VERBS
+
+
+def first_word(text: str) -> str:
+    return next(iter(tokens(text)), "")
 
 
 def numbers_in(phrase: str) -> tuple[int, ...]:
     """The task numbers that the phrase consists of, if it names nothing else."""
-    found = [_NUMBER.fullmatch(part) for part in parts_of(phrase)]
-    return tuple(int(match[1]) for match in found if match) if all(found) else ()
+    found = [_numbers(part) for part in parts_of(phrase)]
+    return tuple(number for numbers in found for number in numbers) if all(found) else ()
+
+
+def _numbers(part: str) -> tuple[int, ...]:
+    """Of "7", "task 7", "7 8" and "7-9"."""
+    if match := _NUMBER.fullmatch(part):
+        return (int(match[1]),)
+    if _SEVERAL.fullmatch(part):
+        return tuple(int(word) for word in tokens(part) if word.isdecimal())
+    if match := _RANGE.fullmatch(part):
+        first, last = int(match[1]), int(match[2])
+        return tuple(range(first, min(last, first + _LONGEST_RANGE) + 1))
+    return ()
+
+
+def points(phrase: str) -> bool:
+    """Whether it is only "it" or "the last task", which name no task."""
+    words = set(tokens(phrase))
+    return bool(words & (POINTING | POSITIONS)) and words <= POINTING | POSITIONS | UNSAID
+
+
+def is_foreign(text: str) -> bool:
+    """A guess, for a text that no rule understood."""
+    words = tokens(text)
+    accented = any(letter.isalpha() and not letter.isascii() for letter in text)
+    return bool(set(words) & FOREIGN) or (accented and not starts_with_verb(text))
+
+
+def may_be_task(text: str) -> bool:
+    words = tokens(text)
+    return bool(words) and "?" not in text and words[0] not in NOT_A_TASK and not set(words) & NEGATIONS
 
 
 def parts_of(phrase: str) -> list[str]:

@@ -36,7 +36,7 @@ async def test_a_disconnect_at_any_byte_keeps_what_was_written(
     await model.script({"text": WORDS, "chunk_chars": 3, "token_delay": 0.004})
     received = await read_bytes(chat.base_url, count=int(share * WHOLE))
     started = time.monotonic()
-    await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"), seconds=1.5)
+    await until(lambda: not rows("SELECT 1 FROM runs WHERE status = 'running'"), seconds=1.5)
     if any(request["outcome"] == "client_closed" for request in await model.finished_requests()):
         assert time.monotonic() - started < 1
     shown = shown_text(received)

@@ -5,13 +5,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx2
+import openai
+import psycopg
 import pytest
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from backend.errors import explain
 from tests.backend.conftest import Backend
 from tests.backend.test_conversation import check_pairs
 from tests.backend.test_model import chunk
 from tests.chatkit_client import ChatKit, text_of
 from tests.scripted_model import ScriptedModel
+from tests.serving import serve
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -34,6 +43,12 @@ FAILURES: dict[str, tuple[list[dict[str, Any]], str, bool, int]] = {
     "404": ([status(404)], "name or address is unknown", False, 1),
     "422": ([status(422)], "refused the request", False, 1),
     "429 for long": ([status(429, **{"retry-after": "3600"})], "busy right now", True, 1),
+    "a page instead of an answer": (
+        [{"status": 200, "body": "<html></html>", "headers": {"content-type": "text/html; charset=utf-8"}}],
+        "name or address is unknown",
+        False,
+        1,
+    ),
     "an error in HTML": ([status(400, "<html>oops</html>")], "not set up correctly", False, 1),
     "broken JSON, again and again": ([{"raw": ["data: {oops\n\n"]}] * 4, "service failed", True, 4),
     "length without text": ([{"finish_reason": "length"}], "output limit", True, 1),
@@ -55,6 +70,7 @@ async def test_a_failing_model_is_explained(
     reference = re.search(r"\(Reference ([0-9a-f]{8})\)$", answer.error["message"])
     assert reference is not None
     assert reference.group(1) in caplog.text
+    assert SECRET not in caplog.text
     assert len(await model.finished_requests()) == requests
     assert rows("SELECT status, outcome FROM runs") == [{"status": "ended", "outcome": "failed"}]
     assert [item["type"] for item in await chat.items(answer.thread_id)] == ["user_message"]
@@ -102,6 +118,86 @@ async def test_a_model_that_is_not_there_is_explained(backend: Backend, free_por
         ready = await chat.http.get("/ready")
         assert ready.status_code == 200, "the model is reported, not required"
         assert ready.json()["model"]["last"] == "APIConnectionError"
+
+
+PAGE = ("text/html", b"<html>")
+BROKEN_JSON = ("application/json", b"{oops")
+
+
+@pytest.mark.parametrize(("answer", "last"), [(PAGE, "NotAnEndpoint"), (BROKEN_JSON, "ok")])
+async def test_a_model_that_answers_nonsense_does_not_make_the_backend_unready(
+    backend: Backend, answer: tuple[str, bytes], last: str
+) -> None:
+    kind, body = answer
+
+    async def nonsense(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(body, media_type=kind)(scope, receive, send)
+
+    async with serve(nonsense, lifespan="off") as url, backend(llm_base_url=f"{url}/v1") as chat:
+        ready = await chat.http.get("/ready")
+        assert ready.status_code == 200
+        assert ready.json()["model"]["last"] == last
+
+
+def raised(error: BaseException, *causes: BaseException) -> BaseException:
+    """The error, as it is caught, with its causes and their tracebacks."""
+    try:
+        if causes:
+            raise error from raised(*causes)
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+def database_error(kind: type[DBAPIError]) -> DBAPIError:
+    return kind("INSERT INTO tasks", {"title": SECRET}, psycopg.errors.UniqueViolation(f"Key (title)=({SECRET})"))
+
+
+REQUEST = httpx2.Request("POST", "http://model")
+REFUSAL = httpx2.Response(400, request=REQUEST, headers={"x-request-id": "req-7"})
+QUOTING = {
+    "status": openai.BadRequestError(f"your prompt: {SECRET}", response=REFUSAL, body={"code": "too_long"}),
+    "chunk": openai.APIError(f"your prompt: {SECRET}", REQUEST, body={"message": SECRET}),
+    "database": database_error(IntegrityError),
+    "wrapped": raised(RuntimeError(f"the provider said {SECRET}"), openai.APIError(SECRET, REQUEST, body=None)),
+    "with a cause": raised(openai.APIConnectionError(request=REQUEST), ValueError(SECRET)),
+}
+
+
+@pytest.mark.parametrize("case", QUOTING)
+def test_the_log_does_not_quote_what_a_provider_or_the_database_quotes(
+    caplog: pytest.LogCaptureFixture, case: str
+) -> None:
+    with caplog.at_level("DEBUG"):
+        explanation = explain(raised(QUOTING[case]))
+    assert SECRET not in explanation.message
+    assert SECRET not in caplog.text
+    assert type(QUOTING[case]).__name__ in caplog.text
+    assert "in raised" in caplog.text, "the frames are there"
+    if case == "status":
+        assert "status 400, code 'too_long', request 'req-7'" in caplog.text
+    if case == "database":
+        assert "SQLSTATE 23505" in caplog.text
+
+
+def test_an_error_of_our_own_is_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
+    explain(raised(KeyError("title")))
+    assert "KeyError: 'title'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (database_error(OperationalError), "The database cannot be reached"),
+        (database_error(InterfaceError), "The database cannot be reached"),
+        (PoolTimeout(), "The database cannot be reached"),
+        (database_error(IntegrityError), "Something went wrong"),
+        (database_error(DataError), "Something went wrong"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_only_a_database_that_is_away_cannot_be_reached(error: Exception, sentence: str) -> None:
+    assert explain(error).message.startswith(sentence)
 
 
 BROKEN: dict[str, dict[str, Any]] = {

@@ -1,15 +1,19 @@
+import asyncio
 import dataclasses
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from backend import budget
+from backend.identity import RequestContext
 from backend.models import Message
 from backend.providers import PROFILES
-from backend.store_adapter import Recent
+from backend.store_adapter import LeftOut, PostgresStore, Recent
+from database import create_engine
 from tests.backend.conftest import Backend
 from tests.backend.test_conversation import check_pairs
+from tests.backend.test_store_adapter import ALICE, make, new_thread
 from tests.backend.test_turns import until
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
@@ -97,7 +101,7 @@ async def test_a_retry_drops_the_summary_of_what_it_replaces(chat: ChatKit, rows
     assert rows("SELECT 1 FROM messages WHERE kind = 'summary' AND superseded_by IS NULL") == []
 
 
-def row(seq: int, kind: str, content: Any) -> Message:
+def row_of(seq: int, kind: str, content: Any) -> Message:
     return Message(
         conversation_id="t", id=str(seq), user_id="u", seq=seq, role="x", kind=kind, item={"content": content}
     )
@@ -110,13 +114,163 @@ def test_whatever_the_budget_calls_keep_their_outputs(tokens: int) -> None:
         call = {"type": "function_call", "call_id": str(number), "name": "add_task", "arguments": "{}"}
         output = {"type": "function_call_output", "call_id": str(number), "output": "x" * number}
         rows += [
-            row(number, "user_message", [{"text": f"message {number}"}]),
-            row(number + 1, "tool_calls", {"calls": [call], "reasoning": []}),
-            row(number + 2, "tool_output", {"output": output}),
-            row(number + 3, "assistant_message", [{"text": "done"}]),
+            row_of(number, "user_message", [{"text": f"message {number}"}]),
+            row_of(number + 1, "tool_calls", {"calls": [call], "reasoning": []}),
+            row_of(number + 2, "tool_output", {"output": output}),
+            row_of(number + 3, "assistant_message", [{"text": "done"}]),
         ]
     window = budget.window(Recent(rows, complete=True, summary=None), tokens=tokens)
-    assert window.left_out + window.rows == rows
-    assert window.rows[-4].kind == "user_message"
-    assert len(window.rows) % 4 == 0
-    assert (window.stand_in is None) == (window.left_out == [])
+    assert window.rows == rows[-len(window.rows) :]
+    assert window.rows[0].kind == "user_message"
+    assert (window.stand_in is None) == (window.left_out is None) == (window.rows == rows)
+
+
+def short_turns(count: int, *, words: str = "hello there") -> list[Message]:
+    return [
+        row
+        for number in range(1, 2 * count, 2)
+        for row in (
+            row_of(number, "user_message", [{"text": f"{words} {number}"}]),
+            row_of(number + 1, "assistant_message", [{"text": "hi"}]),
+        )
+    ]
+
+
+def test_more_rows_than_are_read_are_cut_to_half_of_them() -> None:
+    rows = short_turns(400)[-600:]
+    window = budget.window(Recent(rows, complete=False, summary=None), tokens=1_000_000)
+    assert window.rows == rows[-300:]
+    assert window.left_out == rows[-301].seq
+    assert window.stand_in == budget.OMITTED
+
+
+def test_one_turn_over_the_budget_is_kept_and_leaves_nothing_out() -> None:
+    rows = short_turns(1)
+    window = budget.window(Recent(rows, complete=True, summary=None), tokens=1)
+    assert (window.rows, window.left_out, window.stand_in) == (rows, None, None)
+
+
+def test_a_conversation_in_chinese_takes_a_token_for_each_character() -> None:
+    rows = short_turns(10, words="买牛奶" * 20)
+    window = budget.window(Recent(rows, complete=True, summary=None), tokens=700)
+    assert 0 < sum(len(row.item["content"][0]["text"]) for row in window.rows) <= 350
+
+
+def test_quoted_text_counts() -> None:
+    rows = short_turns(10)
+    for row in rows[::2]:
+        row.item["quoted_text"] = "quote " * 100
+    assert budget.window(Recent(rows, complete=True, summary=None), tokens=1_000).left_out is not None
+
+
+def test_a_summary_covers_what_was_in_its_request_and_no_more() -> None:
+    rows = short_turns(100)
+    seen = 0
+    lines: list[str] = []
+    while seen < 200:
+        request = budget.request_for_summary(LeftOut(rows[seen:], "earlier"), tokens=100)
+        assert request is not None
+        assert "earlier" in request.text
+        lines += [line for line in request.text.splitlines() if line.startswith("Person: ")]
+        assert request.covers > seen
+        seen = request.covers
+    assert lines == [f"Person: hello there {number}" for number in range(1, 200, 2)]
+
+
+def test_a_row_larger_than_the_budget_is_cut_and_summarised() -> None:
+    large = row_of(1, "tool_output", {"output": {"call_id": "c", "output": "x" * 40_000}})
+    request = budget.request_for_summary(LeftOut([large, *short_turns(2)[2:]], None), tokens=8_000)
+    assert request is not None
+    assert request.covers == 4
+    assert "Person: hello there 3" in request.text
+    assert len(request.text) < 4_000
+
+
+@pytest.mark.parametrize("left_out", [[], ["widget"], ["end_of_turn", "summary", "hologram"]])
+def test_no_summary_is_made_of_nothing(left_out: list[str]) -> None:
+    rows = [row_of(seq, kind, {}) for seq, kind in enumerate(left_out)]
+    assert budget.request_for_summary(LeftOut(rows, "earlier"), tokens=8_000) is None
+
+
+Stored = tuple[PostgresStore, str]
+
+
+@pytest.fixture
+async def stored(database_url: str) -> AsyncIterator[Stored]:
+    """A store, and a thread without items in it."""
+    engine = create_engine(database_url)
+    yield PostgresStore(engine), await new_thread(engine, "alice")
+    await engine.dispose()
+
+
+async def write_turns(store: PostgresStore, thread: str, count: int) -> list[int]:
+    """The `seq` of each row."""
+    items = [make(kind, thread) for _ in range(count) for kind in ("user_message", "assistant_message")]
+    await store.write(thread, items, ALICE)
+    return [row.seq or 0 for row in (await store.history(thread, ALICE, newest=2 * count)).rows]
+
+
+async def test_the_rows_no_summary_covers_are_read_oldest_first(stored: Stored) -> None:
+    store, thread = stored
+    seqs = await write_turns(store, thread, 10)
+    left_out = await store.left_out(thread, up_to=seqs[9], oldest=6, context=ALICE)
+    assert ([row.seq for row in left_out.rows], left_out.summary) == (seqs[:6], None)
+    await store.add_summary(thread, "six", covers=seqs[5], context=ALICE)
+    left_out = await store.left_out(thread, up_to=seqs[9], oldest=6, context=ALICE)
+    assert ([row.seq for row in left_out.rows], left_out.summary) == (seqs[6:10], "six")
+    assert (await store.left_out(thread, up_to=seqs[9], context=RequestContext("bob"))).rows == []
+
+
+async def test_a_summary_that_covers_no_more_than_another_is_not_kept(stored: Stored, rows: Rows) -> None:
+    store, thread = stored
+    seqs = await write_turns(store, thread, 2)
+    for text, covers in (("first", seqs[1]), ("equal", seqs[1]), ("less", seqs[0]), ("more", seqs[2])):
+        await store.add_summary(thread, text, covers=covers, context=ALICE)
+    kept = rows("SELECT item->'content'->>'text' AS text FROM messages WHERE kind = 'summary' ORDER BY seq")
+    assert kept == [{"text": "first"}, {"text": "more"}]
+    assert (await store.history(thread, ALICE)).summary == "more"
+
+
+async def test_two_equal_summaries_at_once_are_one(stored: Stored, rows: Rows) -> None:
+    store, thread = stored
+    covers = (await write_turns(store, thread, 1))[-1]
+    await asyncio.gather(*(store.add_summary(thread, str(n), covers=covers, context=ALICE) for n in range(5)))
+    assert len(rows("SELECT 1 FROM messages WHERE kind = 'summary'")) == 1
+
+
+async def test_of_two_summaries_that_cover_the_same_the_later_one_stands(stored: Stored, rows: Rows) -> None:
+    store, thread = stored
+    covers = (await write_turns(store, thread, 1))[-1]
+    await store.add_summary(thread, "earlier", covers=covers, context=ALICE)
+    rows(
+        "INSERT INTO messages (conversation_id, id, user_id, role, kind, item) "
+        "SELECT conversation_id, 'sum_0', user_id, role, kind, "
+        "jsonb_set(item, '{content,text}', '\"later\"') FROM messages WHERE kind = 'summary'"
+    )
+    assert (await store.history(thread, ALICE)).summary == "later"
+
+
+async def test_a_conversation_of_many_short_rows_is_summarised_bit_by_bit(
+    backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROFILES, "offline", dataclasses.replace(PROFILES["offline"], history_tokens=20_000))
+    monkeypatch.setattr(PostgresStore.history, "__kwdefaults__", {"newest": 20})
+    monkeypatch.setattr(PostgresStore.left_out, "__kwdefaults__", {"oldest": 7})
+    await model.script(*[{"when": "Summarise", "text": "Tasks were added."}] * 20)
+    async with backend() as chat:
+        thread = None
+        for number in range(15):
+            thread = (await chat.say(f"add task {number}", thread)).thread_id
+            await chat.app.state.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
+        await chat.say("hello", thread)
+    requests = await model.finished_requests()
+    summarised = [messages_of(one)[-1]["content"] for one in requests if "tools" not in one["body"]]
+    turns = [messages_of(one) for one in requests if "tools" in one["body"]]
+    made = [call["function"]["arguments"] for message in turns[-1] for call in message.get("tool_calls") or ()]
+    for number in range(15):
+        arguments = f'{{"title": "{number}"}}'
+        assert sum(f"Call: add_task({arguments})" in text for text in summarised) + made.count(arguments) == 1
+    steps_without_the_beginning = [turn for turn in turns if budget.OMITTED in str(turn)]
+    assert 0 < len(steps_without_the_beginning) == 2 * len(summarised)
+    assert len(turns) == 2 * 15 + 1
+    assert budget.OMITTED not in str(turns[-1])

@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agents import Agent, ModelSettings, Runner, function_tool
+from agents import Agent, ModelSettings, ModelTracing, Runner, function_tool
 
 from backend.errors import AnswerCutOff
 from backend.model import ChatModel
 from backend.providers import PROFILES, Endpoint
+from backend.settings import ProviderName
 from tests.scripted_model import ScriptedModel
 
 
@@ -128,10 +129,79 @@ async def test_an_answer_without_its_end_is_an_error(chat_model: ChatModel, mode
         await run(chat_model)
 
 
-async def test_what_postgresql_cannot_hold_is_replaced(chat_model: ChatModel, model: ScriptedModel) -> None:
-    await model.script({"raw": [chunk({"content": "a\x00b"}), chunk({}, "stop"), "data: [DONE]\n\n"]})
+LONE = "\ud83d"  # the half of a pair; json.dumps sends it as an escape
+UNSTORABLE: dict[str, list[dict[str, Any]]] = {
+    "text": [{"content": f"a\x00{LONE}b"}],
+    "refusal": [{"refusal": f"a\x00{LONE}b"}],
+    "reasoning": [{"reasoning": f"a\x00{LONE}b"}, {"content": "x"}],
+    "reasoning_content": [{"reasoning_content": f"a\x00{LONE}b"}, {"content": "x"}],
+    "name": [call_delta(index=0, name=f"ec\x00{LONE}ho", arguments="{}")],
+    "arguments": [call_delta(index=0, name="echo", arguments=f'{{"text": "a\x00{LONE}b"}}')],
+    "a field of the provider's own": [{"content": "x", "annotations": [{"a": [f"a\x00{LONE}b"]}], "audio": None}],
+}
+
+
+@pytest.mark.parametrize("case", UNSTORABLE)
+async def test_what_postgresql_cannot_hold_is_replaced(chat_model: ChatModel, model: ScriptedModel, case: str) -> None:
+    await model.script({"raw": [*map(chunk, UNSTORABLE[case]), chunk({}, "stop"), "data: [DONE]\n\n"]})
+    stream = chat_model.stream_response(None, "go", ModelSettings(), [], None, [], ModelTracing.DISABLED)
+    seen = "".join([repr(event.model_dump()) async for event in stream])
+    assert "\\x00" not in seen
+    assert "\\ud83d" not in seen
+    assert "\ufffd" in seen or "provider" in case
+
+
+# what the model writes inside its arguments → what the tool is given
+ESCAPES = {
+    r"a\ud800b": "a\ufffdb",
+    r"a\uDC00\uD800b": "a\ufffd\ufffdb",
+    r"a\ud83d\ud83d\ude00b": "a\ufffd\U0001f600b",
+    r"a\ud83d\ude00b": "a\U0001f600b",
+    r"a\\ud800b": r"a\ud800b",
+    r"a\\\ud800b": "a\\\ufffdb",
+    r"a\n\u00e9\ud800": "a\n\u00e9\ufffd",
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("written", ESCAPES)
+async def test_an_escaped_half_of_a_pair_is_replaced(
+    chat_model: ChatModel, model: ScriptedModel, written: str, size: int
+) -> None:
+    text = f'{{"text": "{written}"}}'
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    frames = [chunk(call_delta(index=0, id="a", name="echo", arguments=pieces[0]))]
+    frames += [chunk(call_delta(index=0, arguments=piece)) for piece in pieces[1:]]
+    await model.script({"raw": [*frames, chunk({}, "tool_calls"), "data: [DONE]\n\n"]}, {"text": "done"})
+    events, result = await run(chat_model)
+    assert [item.output for item in result.new_items if item.type == "tool_call_output_item"] == [ESCAPES[written]]
+    [arguments] = [item.raw_item.arguments for item in result.new_items if item.type == "tool_call_item"]
+    streamed = [event.delta for event in events if event.type == "response.function_call_arguments.delta"]
+    assert "".join(streamed) == arguments
+
+
+async def test_an_escape_that_never_ends_is_left_out(chat_model: ChatModel, model: ScriptedModel) -> None:
+    cut = [chunk(call_delta(index=0, id="a", name="echo", arguments=r'{"text": "a\ud8')), chunk({}, "tool_calls")]
+    await model.script({"raw": [*cut, "data: [DONE]\n\n"]}, {"text": "done"})
     _, result = await run(chat_model)
-    assert result.final_output == "a\ufffdb"
+    [call] = [item.raw_item for item in result.new_items if item.type == "tool_call_item"]
+    assert call.arguments == '{"text": "a'
+
+
+@pytest.mark.parametrize("provider", ["custom", "openai"])
+async def test_the_variables_of_openai_are_for_openai(
+    model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, provider: ProviderName
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: key-of-mine\nAuthorization: other-of-mine")
+    chat_model = ChatModel(Endpoint(PROFILES[provider], model.openai_base_url, "none", "m"))
+    await chat_model.complete("go", max_tokens=10)
+    await chat_model.client.close()
+    [request] = await model.finished_requests()
+    sent = sorted(value for value in request["headers"].values() if value.endswith("-of-mine"))
+    everything = ["key-of-mine", "org-of-mine", "other-of-mine", "project-of-mine"]
+    assert sent == (everything if provider == "openai" else [])
 
 
 async def test_usage_is_asked_for_and_added_up(chat_model: ChatModel, model: ScriptedModel) -> None:

@@ -96,3 +96,19 @@ async def test_a_retry_can_be_retried(chat: ChatKit, rows: Rows) -> None:
         assert (await retry(chat, first)).error is None
     assert len(rows("SELECT 1 FROM tasks")) == 1
     assert len(await chat.items(first.thread_id)) == 2
+
+
+async def test_a_third_attempt_knows_what_the_first_one_did(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    await model.script(
+        {"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]},
+        {"text": "Milk is on your list."},
+        {"status": 401},
+        {"text": "Milk is on your list."},
+    )
+    first = await chat.say("add milk")
+    assert (await retry(chat, first)).error is not None
+    assert (await retry(chat, first)).error is None
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    assert str(messages).count("add_task(") == 1
+    assert 'add_task({"title": "milk"})' in messages[-1]["content"]
+    assert len(rows("SELECT 1 FROM messages WHERE kind = 'note' AND superseded_by IS NULL")) == 1

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from typing import Any
 
+import psycopg
 import pytest
 
 from backend.providers import ModelNotConfigured, resolve
@@ -107,3 +108,22 @@ def test_the_service_does_not_start_and_says_why() -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr == "DATABASE_URL is not set.\n"
+
+
+def test_a_database_where_rows_are_not_kept_apart_is_refused(fresh_database_url: str) -> None:
+    with psycopg.connect(fresh_database_url) as connection:
+        connection.execute("ALTER TABLE messages DISABLE ROW LEVEL SECURITY")
+    environment = {key: value for key, value in os.environ.items() if key not in NAMES}
+    command = [sys.executable, "-m", "backend"]
+    environment |= {"DATABASE_URL": fresh_database_url}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "ALTER TABLE messages ENABLE ROW LEVEL SECURITY" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_lease_shorter_than_its_heartbeat_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"DATABASE_URL": URL, "HEARTBEAT_SECONDS": "60", "LEASE_SECONDS": "6"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsInvalid, match="LEASE_SECONDS"):
+        read_settings()

@@ -2,13 +2,17 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from database import create_engine, system_transaction
 from tests.backend.conftest import Backend
-from tests.chatkit_client import ChatKit, text_of, user_input
+from tests.backend.test_model import chunk
+from tests.chatkit_client import ChatKit, check_sequence, text_of, user_input
 from tests.scripted_model import ScriptedModel
 
 Rows = Callable[..., list[dict[str, Any]]]
@@ -74,7 +78,7 @@ async def test_stop_saves_what_was_shown_and_closes_the_models_stream(
     assert after.error is None
     messages = (await model.finished_requests())[-1]["body"]["messages"]
     assert text_of(stored[0]) in [message["content"] for message in messages]
-    assert any("cancelled the stream" in message["content"] for message in messages)
+    assert any("person stopped this answer" in message["content"] for message in messages)
 
 
 async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_more(
@@ -231,5 +235,116 @@ async def test_leaving_early_leaves_no_turn_behind(chat: ChatKit, rows: Rows, wh
     async with chat.open("threads.create", input=user_input("add milk")) as events:
         if when != "at once":
             await anext(events)
+    await until(lambda: not rows("SELECT 1 FROM runs WHERE status = 'running'"))
+    left = rows("SELECT outcome, (SELECT count(*) FROM messages) AS messages FROM runs")
+    assert left == [] or left[0]["outcome"] in ("cancelled", "completed")
+    assert left == [] or left[0]["messages"] > 0, "a conversation without a message is not kept"
+
+
+@contextmanager
+def refusing(rows: Rows, privilege: str) -> Iterator[None]:
+    """A database that fails at one kind of statement."""
+    rows(f"REVOKE {privilege} FROM todo_app")
+    try:
+        yield
+    finally:
+        rows(f"GRANT {privilege} TO todo_app")
+
+
+async def test_a_database_that_refuses_in_mid_answer_closes_what_is_open_and_says_so(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({**SLOW, "token_delay": 0.02})
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        received = [await anext(events) for _ in range(4)]
+        with refusing(rows, "INSERT ON messages"):
+            received += [event async for event in events]
+    check_sequence(received, created=True)
+    assert received[-1]["type"] == "error"
+    assert "Reference" in received[-1]["message"]
+    assert [event["type"] for event in received].count("error") == 1
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "failed"}]
+
+
+async def test_an_outcome_that_could_not_be_written_is_written_when_the_database_is_back(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({**SLOW, "token_delay": 0.01})
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=4)
+        with refusing(rows, "UPDATE ON runs"):
+            assert [event async for event in events], "the reader does not wait for the database"
+            assert rows("SELECT status FROM runs") == [{"status": "running"}]
+    await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"), seconds=1)
+    assert rows("SELECT outcome FROM runs") != [{"outcome": "interrupted"}]
+
+
+async def test_turns_of_dead_processes_end_even_when_nobody_returns(chat: ChatKit, rows: Rows) -> None:
+    thread = (await chat.say("hello")).thread_id
+    rows(
+        "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at) "
+        "VALUES ('run_dead', %s, 'local', 'running', now() - interval '1 day')",
+        thread,
+    )
+    await until(lambda: rows("SELECT 1 FROM runs WHERE id = 'run_dead' AND outcome = 'interrupted'"))
+
+
+async def test_a_new_conversation_whose_message_was_not_stored_leaves_nothing(chat: ChatKit, rows: Rows) -> None:
+    with refusing(rows, "INSERT ON messages"):
+        answer = await chat.say("hello")
+    assert answer.events[-1]["type"] == "error"
+    assert rows("SELECT 1 FROM conversations") == []
+
+
+@pytest.mark.parametrize(("how", "sentence"), [("stop", "person stopped"), ("shut down", "server had to end")])
+async def test_the_model_is_told_who_ended_the_answer_before(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, how: str, sentence: str
+) -> None:
+    await model.script(SLOW)
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=4)
+        if how == "shut down":
+            chat.app.state.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+            _ = [event async for event in events]
     await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"))
-    assert rows("SELECT outcome FROM runs")[0]["outcome"] in ("cancelled", "completed")
+    thread = rows("SELECT id FROM conversations")[0]["id"]
+    await chat.say("hello", thread)
+    assert sentence in str((await model.finished_requests())[-1]["body"]["messages"])
+
+
+async def test_a_rename_is_quicker_than_the_automatic_title(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    rows("BEGIN")
+    async with chat.open("threads.create", input=user_input("first words")) as events:
+        thread = (await anext(events))["thread"]["id"]
+        rows("UPDATE conversations SET title = 'Mine' WHERE id = %s", thread)
+        rows("COMMIT")
+        updated = [event async for event in events if event["type"] == "thread.updated"]
+    shown = [event["thread"]["title"] for event in updated]
+    assert shown in (["Mine"], ["first words"])
+    assert rows("SELECT title FROM conversations") == [{"title": "Mine"}]
+
+
+async def test_two_thoughts_with_text_between_are_two_items_and_long_ones_are_not_sent_again_and_again(
+    chat: ChatKit, model: ScriptedModel
+) -> None:
+    thought = [chunk({"reasoning": "hm " * 10}) for _ in range(400)]
+    await model.script(
+        {"raw": [*thought, chunk({"content": "One."}), *thought, chunk({"content": " Two."}), chunk({}, "stop")]}
+    )
+    answer = await chat.say("think")
+    workflows = [item for item in answer.items if item["type"] == "workflow"]
+    assert len({item["id"] for item in workflows}) == len(workflows) == 2
+    assert sum(len(item["workflow"]["tasks"][0]["content"]) for item in workflows) == 400 * 30 * 2
+    assert sum(len(str(event)) for event in answer.events) < 400_000
+    stored = [item for item in await chat.items(answer.thread_id) if item["type"] == "workflow"]
+    assert [item["id"] for item in stored] == [item["id"] for item in workflows]
+
+
+async def test_a_statement_that_waits_for_ever_is_given_up(
+    database_url: str,
+) -> None:
+    engine = create_engine(database_url)
+    async with system_transaction(engine) as session:
+        connection = await session.connection()
+        assert (await connection.execute(text("SHOW statement_timeout"))).scalar() == "10s"
+    await engine.dispose()

@@ -1,6 +1,8 @@
-from typing import Any
+from typing import Any, Literal
 
 from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from mcp_types import Implementation
 
 
 class Tools:
@@ -25,6 +27,13 @@ class Tools:
 
     async def titles(self, **arguments: Any) -> list[str]:
         return [task["title"] for task in (await self.call("list_tasks", **arguments))["tasks"]]
+
+
+def client_of(
+    base: str, *, mode: Literal["auto", "legacy"] = "auto", client_info: Implementation | None = None
+) -> Client:
+    """Without TLS: reading the root certificates takes longer than most tests."""
+    return Client(StreamableHttpTransport(f"{base}/mcp", verify=False), mode=mode, client_info=client_info)
 
 
 def text(result: Any) -> str:

@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
-from fastmcp import Client
 from psycopg.rows import dict_row
 
-from tests.mcp_server.calls import Tools
+from tests.mcp_server.calls import Tools, client_of
+from tests.mcp_server.guarded import own, running
+from tests.mcp_server.wire import call, result, send
+from tests.processes import ServiceProcess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -39,10 +42,30 @@ def server_at(session_database_url: str) -> Iterator[str]:
         assert word not in log, log
 
 
+@pytest.fixture(scope="session")
+def guarded(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    with running(session_database_url, tmp_path_factory.mktemp("guarded") / "log") as server:
+        yield server
+
+
+@pytest.fixture
+async def guarded_http(guarded: ServiceProcess, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    limits = httpx2.Limits(max_connections=20)
+    async with httpx2.AsyncClient(base_url=guarded.url, verify=False, limits=limits) as client:
+        yield client
+
+
+@pytest.fixture
+async def milk(guarded_http: httpx2.AsyncClient, rows: "Rows") -> Any:
+    """What is stored once alice has a task, number 1."""
+    result(await send(guarded_http, call("add_task", {"title": "milk"}, token=own())))
+    return rows.tasks(), rows.changes()
+
+
 @pytest.fixture(params=["2026-07-28", "2025-11-25"])
 async def tools(request: pytest.FixtureRequest, server_at: str, database_url: str) -> AsyncIterator[Tools]:
     """The five tools over the wire, in both protocols, on empty tables."""
-    async with Client(f"{server_at}/mcp", mode="legacy" if request.param == "2025-11-25" else "auto") as client:
+    async with client_of(server_at, mode="legacy" if request.param == "2025-11-25" else "auto") as client:
         assert client.protocol_version == request.param
         yield Tools(client)
 
@@ -50,12 +73,11 @@ async def tools(request: pytest.FixtureRequest, server_at: str, database_url: st
 class Rows:
     """What is in the database, read past the service."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        self._connection = connection
 
     def __call__(self, statement: str, *values: object) -> list[dict[str, Any]]:
-        with psycopg.connect(self._url) as connection, connection.cursor(row_factory=dict_row) as cursor:
-            return cursor.execute(statement.encode(), values).fetchall()
+        return self._connection.execute(statement.encode(), values).fetchall()
 
     def tasks(self) -> list[dict[str, Any]]:
         return self("SELECT * FROM tasks ORDER BY id")
@@ -65,5 +87,6 @@ class Rows:
 
 
 @pytest.fixture
-def rows(database_url: str) -> Rows:
-    return Rows(database_url)
+def rows(database_url: str) -> Iterator[Rows]:
+    with psycopg.Connection[dict[str, Any]].connect(database_url, autocommit=True, row_factory=dict_row) as connection:
+        yield Rows(connection)

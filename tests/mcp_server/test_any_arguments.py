@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.mcp_server.conftest import Rows
-from tests.mcp_server.test_http import ENVELOPE
+from tests.mcp_server.wire import ENVELOPE
 
 TOOLS = ("add_task", "list_tasks", "complete_task", "update_task", "delete_task")
 FORBIDDEN = ("Traceback", "pydantic", "psycopg", "sqlalchemy", "postgresql://", "validation error", "internal error")
@@ -39,7 +39,7 @@ META = st.fixed_dictionaries({}, optional={"todo/idempotency_key": JSON | st.jus
 
 @pytest.fixture
 def http(server_at: str) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=server_at) as client:
+    with httpx2.Client(verify=False, base_url=server_at) as client:
         yield client
 
 

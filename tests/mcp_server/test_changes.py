@@ -4,11 +4,10 @@ import asyncio
 from typing import Any, Literal
 
 import pytest
-from fastmcp import Client
 from mcp_types import Implementation
 
 from mcp_server.tasks import Task
-from tests.mcp_server.calls import Tools
+from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conftest import Rows
 
 KEY = {"todo/idempotency_key": "key-1"}
@@ -116,7 +115,7 @@ async def test_who_gives_no_label_is_known_by_the_client_s_name(
 ) -> None:
     """As far as a request says it: without sessions, the older protocol does not."""
     me = Implementation(name="Inspector \x07", version="1")
-    async with Client(f"{server_at}/mcp", mode=mode, client_info=me) as client:
+    async with client_of(server_at, mode=mode, client_info=me) as client:
         await Tools(client).call("add_task", title="milk")
     assert [change["actor"] for change in rows.changes()] == [actor]
 

@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator
 import httpx2
 import psycopg
 import pytest
-from fastmcp import Client
 from sqlalchemy import text
 
 from database import create_engine, transaction
 from mcp_server.server import create_app
 from mcp_server.settings import Settings
-from tests.mcp_server.calls import Tools
+from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.proxy import Proxy, proxy
 from tests.serving import serve
@@ -39,7 +38,7 @@ async def served(way: Proxy) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def tools(served: str) -> AsyncIterator[Tools]:
-    async with Client(f"{served}/mcp") as client:
+    async with client_of(served) as client:
         yield Tools(client)
 
 
@@ -75,7 +74,7 @@ async def test_a_connection_lost_at_the_commit_is_not_called_a_failure(tools: To
 
 
 async def test_ready_follows_the_database_and_health_does_not(served: str, way: Proxy) -> None:
-    async with httpx2.AsyncClient(base_url=served) as http:
+    async with httpx2.AsyncClient(verify=False, base_url=served) as http:
         assert (await http.get("/ready")).json() == {"status": "ready"}
         await way.stop()
         ready = await http.get("/ready")
@@ -93,7 +92,7 @@ async def test_what_nobody_foresaw_is_a_reference_to_the_log(
     with psycopg.connect(fresh_database_url) as connection:
         connection.execute("ALTER TABLE tasks ADD CONSTRAINT odd CHECK (title <> 'secret')")
     settings = Settings(database_url=fresh_database_url)  # pyright: ignore[reportArgumentType]
-    async with serve(create_app(settings)) as base, Client(f"{base}/mcp") as client:
+    async with serve(create_app(settings)) as base, client_of(base) as client:
         with caplog.at_level(logging.ERROR):
             sentence = await Tools(client).refusal("add_task", title="secret")
         assert await Tools(client).titles() == []
@@ -109,7 +108,7 @@ async def test_what_nobody_foresaw_is_a_reference_to_the_log(
 
 async def test_an_unmigrated_database_is_not_ready(empty_database_url: str) -> None:
     settings = Settings(database_url=empty_database_url)  # pyright: ignore[reportArgumentType]
-    async with serve(create_app(settings)) as base, httpx2.AsyncClient(base_url=base) as http:
+    async with serve(create_app(settings)) as base, httpx2.AsyncClient(verify=False, base_url=base) as http:
         ready = await http.get("/ready")
         assert ready.status_code == 503
         assert ready.json() == {

@@ -11,19 +11,13 @@ import pytest
 from mcp_server.server import create_app
 from mcp_server.settings import Settings
 from tests.mcp_server.conftest import Rows
+from tests.mcp_server.wire import ENVELOPE, LEGACY, MODERN
 from tests.serving import serve
-
-MODERN = "2026-07-28"
-LEGACY = "2025-11-25"
-ENVELOPE = {
-    "io.modelcontextprotocol/protocolVersion": MODERN,
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 
 
 @pytest.fixture
 async def http(server_at: str, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=server_at) as client:
+    async with httpx2.AsyncClient(verify=False, base_url=server_at) as client:
         yield client
 
 
@@ -36,7 +30,7 @@ async def public(session_database_url: str) -> AsyncIterator[httpx2.AsyncClient]
             "allowed_origins": "https://page.example",
         }
     )
-    async with serve(create_app(settings)) as base, httpx2.AsyncClient(base_url=base) as client:
+    async with serve(create_app(settings)) as base, httpx2.AsyncClient(verify=False, base_url=base) as client:
         yield client
 
 

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from tests.mcp_server.conftest import Rows
+from tests.mcp_server.guarded import theirs
+from tests.processes import ServiceProcess
 
 pytestmark = pytest.mark.long
 
 PACKAGES = Path(__file__).resolve().parent.parent / "mcp_clients"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "todo-assistant"
-TOOL_FAILED = 5  # Inspector's exit code
+TOOL_FAILED, UNAUTHORIZED = 5, 3  # Inspector's exit codes
 
 Inspector = Callable[..., Any]
 
@@ -46,9 +48,9 @@ def node_modules() -> Path:
 def inspector(
     request: pytest.FixtureRequest, node_modules: Path, server_at: str, database_url: str, tmp_path: Path
 ) -> Inspector:
-    def run(*arguments: str, code: int = 0) -> Any:
+    def run(*arguments: str, code: int = 0, base: str = server_at) -> Any:
         program = [str(node_modules / ".bin" / "node"), str((node_modules / ".bin" / "mcp-inspector").resolve())]
-        server = ["--cli", f"{server_at}/mcp", "--transport", "http", "--protocol-era", request.param]
+        server = ["--cli", f"{base}/mcp", "--transport", "http", "--protocol-era", request.param]
         done = subprocess.run(
             [*program, *server, *arguments, "--format", "json", "-q"],
             env=os.environ | {"HOME": str(tmp_path)},
@@ -92,3 +94,13 @@ def test_it_calls_each_of_them(inspector: Inspector, rows: Rows, owner: dict[str
     assert call(inspector, "update_task", **owner, task_id=added["id"], title="bread")["title"] == "bread"
     assert call(inspector, "delete_task", **owner, task_id=added["id"])["deleted"] is True
     assert {change["user_id"] for change in rows.changes()} == {owner.get("user_id", "local")}
+
+
+def test_it_signs_in_with_a_token(inspector: Inspector, guarded: ServiceProcess, rows: Rows) -> None:
+    added = '{"title": "milk"}'
+    add = ("--method", "tools/call", "--tool-name", "add_task", "--tool-args-json", added)
+    inspector(*add, "--header", f"Authorization: Bearer {theirs()}", base=guarded.url)
+    assert [task["user_id"] for task in rows.tasks()] == ["alice"]
+    for headers in ((), ("--header", f"Authorization: Bearer {theirs(aud='https://todo.example')}")):
+        inspector(*add, *headers, base=guarded.url, code=UNAUTHORIZED)
+    assert len(rows.tasks()) == 1

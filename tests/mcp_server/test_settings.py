@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from mcp_server.__main__ import main
 from mcp_server.settings import SettingsInvalid, read_settings
+from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 URL = "postgresql://todo@127.0.0.1:1/todo"
@@ -14,6 +17,25 @@ BEYOND = (
     "AUTH_MODE=none checks nobody, so MCP_HOST must be a loopback address: set MCP_HOST=127.0.0.1, "
     "or AUTH_NONE_BEYOND_LOOPBACK=true where only this machine can reach the port."
 )
+WEAK = "is too easy to guess: make one with openssl rand -hex 32."
+GUESSED = [
+    "secret",
+    MCP_TOKEN_SECRET[:31],
+    "a" * 64,
+    "change-me-to-a-long-random-text-of-your-own",
+    "CHANGE_ME_0123456789abcdef0123456789abcdef",
+    "example-0123456789abcdef0123456789abcdef",
+]
+MCP_URL = "MCP_URL must be this server's address as clients spell it, https://host/mcp."
+MISSPELT = [
+    "127.0.0.1:8001/mcp",
+    "ftp://host/mcp",
+    "http://host/mcp/",
+    "http://host",
+    "http://HOST/mcp",
+    "https://host:443/mcp",
+]
+KEYS = "AUTH_JWKS_URL must be the address of your identity provider's keys, https://…."
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +69,16 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("MCP_HOST", "0.0.0.0", BEYOND),
         ("MCP_HOST", "::", BEYOND),
         ("MCP_HOST", "todo.example", BEYOND),
-        ("AUTH_MODE", "jwt", "AUTH_MODE=jwt is not built yet: set AUTH_MODE=none."),
+        (
+            "AUTH_MODE",
+            "jwt",
+            "AUTH_MODE=jwt needs MCP_TOKEN_SECRET, as the backend has it: make one with openssl rand -hex 32.",
+        ),
+        *(("MCP_TOKEN_SECRET", secret, f"MCP_TOKEN_SECRET {WEAK}") for secret in GUESSED),
+        *(("AUTH_JWT_SECRET", secret, f"AUTH_JWT_SECRET {WEAK}") for secret in GUESSED),
+        *(("MCP_URL", url, MCP_URL) for url in MISSPELT),
+        ("AUTH_JWKS_URL", "keys.json", KEYS),
+        ("AUTH_JWKS_URL", "file:///etc/keys", KEYS),
         ("AUTH_MODE", "open", "AUTH_MODE must be none or jwt."),
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR."),
         ("AUTH_NONE_BEYOND_LOOPBACK", "perhaps", "AUTH_NONE_BEYOND_LOOPBACK must be true or false."),
@@ -66,6 +97,65 @@ def test_defaults() -> None:
     settings = read_settings()
     assert (settings.mcp_host, settings.mcp_port, settings.auth_mode) == ("127.0.0.1", 8001, "none")
     assert settings.allowed_hosts == settings.allowed_origins == ()
+
+
+JWT = {"AUTH_MODE": "jwt", "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET}
+PROVIDER = {**JWT, "AUTH_JWT_SECRET": IDP_SECRET, "AUTH_ISSUER": ISSUER}
+BOTH = "AUTH_JWT_SECRET and AUTH_JWKS_URL are both set: keep the one your identity provider signs with."
+SAME = "AUTH_JWT_SECRET and MCP_TOKEN_SECRET must differ: make each with openssl rand -hex 32."
+NO_ISSUER = "AUTH_ISSUER must be the iss of your identity provider's tokens, and other than todo-assistant."
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"AUTH_JWKS_URL": "https://idp.example/keys"}, BOTH),
+        ({"AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, SAME),
+        ({"AUTH_ISSUER": ""}, NO_ISSUER),
+        ({"AUTH_ISSUER": "todo-assistant"}, NO_ISSUER),
+        ({"AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": "https://idp.example/keys", "AUTH_ISSUER": ""}, NO_ISSUER),
+    ],
+)
+def test_an_identity_provider_that_cannot_work_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], sentence: str
+) -> None:
+    for name, value in (PROVIDER | changed).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsInvalid) as refusal:
+        read_settings()
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("settings", "authorization_server"),
+    [
+        (JWT, None),
+        (JWT | {"AUTH_ISSUER": ISSUER}, None),
+        (PROVIDER, ISSUER),
+        (PROVIDER | {"AUTH_ISSUER": "my-login"}, None),
+        (JWT | {"AUTH_JWKS_URL": "http://keys:8080/jwks", "AUTH_ISSUER": f"{ISSUER}/"}, f"{ISSUER}/"),
+    ],
+)
+def test_where_tokens_come_from(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], authorization_server: str | None
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert read_settings().authorization_server == authorization_server
+
+
+def test_who_checks_callers_may_listen_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (JWT | {"MCP_HOST": "0.0.0.0"}).items():
+        monkeypatch.setenv(name, value)
+    assert read_settings().mcp_host == "0.0.0.0"
+
+
+def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in PROVIDER.items():
+        monkeypatch.setenv(name, value)
+    shown = repr(read_settings())
+    assert MCP_TOKEN_SECRET not in shown
+    assert IDP_SECRET not in shown
 
 
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,23 +179,37 @@ def test_the_address_of_the_database_is_never_shown() -> None:
     assert "todo@" not in repr(read_settings())
 
 
-def started(**settings: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | settings
-    command = [sys.executable, "-m", "mcp_server"]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30)
+def ended(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str:
+    """The sentence with which a start is refused."""
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert isinstance(end.value.code, str)
+    assert len(end.value.code.splitlines()) == 1
+    return end.value.code
 
 
-def test_a_refused_start_is_a_sentence_and_a_code() -> None:
-    process = started(DATABASE_URL="")
-    assert process.returncode == 1
-    assert process.stderr.startswith("DATABASE_URL is not set")
-    assert len(process.stderr.splitlines()) == 1
-
-
-def test_a_port_in_use_is_named() -> None:
+def test_a_port_in_use_is_named_in_one_line_and_a_code() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        process = started(MCP_PORT=str(port))
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "mcp_server"]
+        environment = os.environ | {"MCP_PORT": port}
+        process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30)
     assert process.returncode == 1
     assert process.stderr.startswith(f"Cannot listen on 127.0.0.1 port {port} (Address already in use)")
     assert len(process.stderr.splitlines()) == 1
+
+
+def test_settings_that_cannot_work_end_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ended(monkeypatch, DATABASE_URL="").startswith("DATABASE_URL is not set")
+
+
+@pytest.mark.parametrize("mode", [{}, JWT])
+def test_a_database_without_row_level_security_is_not_served(
+    monkeypatch: pytest.MonkeyPatch, fresh_database_url: str, mode: dict[str, str]
+) -> None:
+    with psycopg.connect(fresh_database_url) as connection:
+        connection.execute("ALTER TABLE tasks DISABLE ROW LEVEL SECURITY")
+    sentence = ended(monkeypatch, DATABASE_URL=fresh_database_url, MCP_PORT="0", **mode)
+    assert sentence.startswith("Row-level security does not keep people's rows apart in the table tasks: ")

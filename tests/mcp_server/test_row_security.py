@@ -1,0 +1,139 @@
+"""With the WHERE on user_id gone from each statement in turn, PostgreSQL still shows and changes nothing foreign."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+from sqlalchemy import Select, UpdateBase, event, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from database import create_engine, system_transaction, transaction
+from mcp_server import changes, tasks
+from mcp_server.changes import Caller
+from mcp_server.errors import TaskNotFound
+from tests.mcp_server.conftest import Rows
+
+CONDITION = re.compile(r"(\w+\.)?user_id = %\(\w+\)s(::\w+)?")
+ALICE = Caller("alice", idempotency_key="new")
+FOREIGN = 1
+
+Operation = Callable[[AsyncSession], Awaitable[Any]]
+
+READS: dict[str, Operation] = {
+    "list": lambda session: tasks.list_page(session, ALICE),
+    "list by status": lambda session: tasks.list_page(session, ALICE, status="pending"),
+}
+CHANGES: dict[str, Operation] = {
+    "complete": lambda session: tasks.complete(session, ALICE, task_id=FOREIGN),
+    "update": lambda session: tasks.update(session, ALICE, task_id=FOREIGN, title="mine"),
+    "delete": lambda session: tasks.delete(session, ALICE, task_id=FOREIGN),
+}
+
+
+class Unconditional:
+    """An engine whose statements have lost every condition on user_id."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self.rewritten: list[str] = []
+        event.listen(engine.sync_engine, "before_cursor_execute", self._rewrite, retval=True)
+
+    def _rewrite(self, _connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
+        changed, count = CONDITION.subn("true", statement)
+        if count:
+            self.rewritten.append(changed)
+        return changed, parameters
+
+
+@pytest.fixture
+async def unconditional(database_url: str) -> AsyncIterator[Unconditional]:
+    engine = create_engine(database_url)
+    async with transaction(engine, "bob") as session:
+        await tasks.add(session, Caller("bob", idempotency_key="k"), title="of bob")
+    async with transaction(engine, "alice") as session:
+        await tasks.add(session, Caller("alice", idempotency_key="k"), title="of alice")
+    yield Unconditional(engine)
+    await engine.dispose()
+
+
+def as_alice(engine: AsyncEngine) -> AbstractAsyncContextManager[AsyncSession]:
+    return transaction(engine, "alice")
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+async def test_lists(unconditional: Unconditional, read: Operation) -> None:
+    async with as_alice(unconditional.engine) as session:
+        page = await read(session)
+    assert [task.title for task in page.tasks] == ["of alice"]
+    async with system_transaction(unconditional.engine) as session:
+        page = await read(session)
+    assert len(page.tasks) == 2, "the condition is not gone: this test shows nothing"
+    assert len(unconditional.rewritten) == 2
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+async def test_changes(unconditional: Unconditional, rows: Rows, change: Operation) -> None:
+    before = rows.tasks(), rows.changes()
+    with pytest.raises(TaskNotFound, match=f"There is no task {FOREIGN}:"):
+        async with as_alice(unconditional.engine) as session:
+            await change(session)
+    assert (rows.tasks(), rows.changes()) == before
+    (rewritten,) = unconditional.rewritten
+    assert "user_id =" not in rewritten
+    async with system_transaction(unconditional.engine) as session:
+        await change(session)
+    assert rows.tasks() != before[0], "the condition is not gone: this test shows nothing"
+
+
+async def test_the_log_that_answers_a_call_sent_again(unconditional: Unconditional, rows: Rows) -> None:
+    before = rows.tasks(), rows.changes()
+    async with as_alice(unconditional.engine) as session:
+        again = await tasks.add(session, Caller("alice", idempotency_key="k"), title="of alice")
+    assert again.title == "of alice"
+    assert len(unconditional.rewritten) == 1
+    assert (rows.tasks(), rows.changes()) == before
+
+
+async def test_the_log_of_an_addition(unconditional: Unconditional, rows: Rows) -> None:
+    before = rows.tasks(), rows.changes()
+    async with as_alice(unconditional.engine) as session:
+        await tasks.add(session, ALICE, title="more")
+    assert len(unconditional.rewritten) == 1
+    assert (rows.tasks()[:2], rows.changes()[:2]) == before
+    assert (rows.tasks()[2]["user_id"], rows.changes()[2]["user_id"]) == ("alice", "alice")
+
+
+@pytest.mark.parametrize("table", ["tasks", "task_changes", "conversations", "messages", "runs"])
+async def test_a_statement_that_names_nobody(unconditional: Unconditional, rows: Rows, table: str) -> None:
+    """The tables of both services, with everything a statement can do."""
+    stored = {"tasks": rows.tasks(), "task_changes": rows.changes()}
+    async with transaction(unconditional.engine, "carol") as session:
+        connection = await session.connection()
+        assert (await connection.execute(text(f"SELECT * FROM {table}"))).all() == []
+        assert (await connection.execute(text(f"UPDATE {table} SET user_id = 'carol'"))).rowcount == 0
+        assert (await connection.execute(text(f"DELETE FROM {table}"))).rowcount == 0
+    assert {"tasks": rows.tasks(), "task_changes": rows.changes()} == stored
+
+
+async def test_every_statement_with_an_owner_is_among_these(unconditional: Unconditional) -> None:
+    """A statement that a later change adds to tasks or changes must be added here too."""
+    for operation in READS.values():
+        async with as_alice(unconditional.engine) as session:
+            await operation(session)
+    for operation in CHANGES.values():
+        with pytest.raises(TaskNotFound):
+            async with as_alice(unconditional.engine) as session:
+                await operation(session)
+    for key in ("k", "new"):
+        async with as_alice(unconditional.engine) as session:
+            await tasks.add(session, Caller("alice", idempotency_key=key), title="of alice")
+    assert len(set(unconditional.rewritten)) == len(owned_statements(unconditional.engine))
+
+
+def owned_statements(engine: AsyncEngine) -> list[str]:
+    built = [value for module in (tasks, changes) for value in vars(module).values()]
+    texts = [str(value.compile(dialect=engine.dialect)) for value in built if isinstance(value, Select | UpdateBase)]
+    return [statement for statement in texts if CONDITION.search(statement)]

@@ -1,0 +1,109 @@
+"""Tokens for the tests of both services, and an identity provider that publishes its keys."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+MCP_TOKEN_SECRET = "4f1d0a76c2b95e83d7fa61c90b3e2485a6d8f7c01b9e3d52"
+IDP_SECRET = "9c27e1b4f05d83a6c1e94b7d2f60a8537be1c09d4a6f2e83"
+OTHER_SECRET = "d83b5a0f9e7c61248b0f3d95e2a7c4861f5d9b3e0a7c2648"
+ISSUER = "https://idp.example"
+OWN_ISSUER = "todo-assistant"
+
+Algorithm = Literal["RS256", "ES256", "EdDSA"]
+
+
+def minted(key: Any, *, algorithm: str = "HS256", kid: str | None = None, without: str = "", **claims: Any) -> str:
+    """A token of ten minutes with these claims on top of alice's; `without` leaves one out."""
+    now = int(time.time())
+    payload: dict[str, Any] = {"sub": "alice", "iat": now, "exp": now + 600} | claims
+    payload.pop(without, None)
+    # PyJWT's own encode refuses some claims that a stranger can send.
+    return jwt.api_jws.encode(
+        json.dumps(payload).encode(), key, algorithm, {"typ": "JWT"} | ({"kid": kid} if kid else {})
+    )
+
+
+def for_mcp(user_id: str, mcp_url: str, **claims: Any) -> str:
+    """What the backend sends with a tool call."""
+    return minted(MCP_TOKEN_SECRET, sub=user_id, iss=OWN_ISSUER, aud=mcp_url, **claims)
+
+
+class SigningKey:
+    """A private key of an identity provider, and what it publishes of it."""
+
+    def __init__(self, algorithm: Algorithm, kid: str, *, bits: int = 2048) -> None:
+        self.algorithm = algorithm
+        self.kid = kid
+        self.private = _private(algorithm, kid, bits)
+        publish = {"RS256": RSAAlgorithm, "ES256": ECAlgorithm, "EdDSA": OKPAlgorithm}[algorithm]
+        self.jwk = json.loads(publish.to_jwk(self.private.public_key())) | {"kid": kid, "use": "sig"}
+
+    def mint(self, **claims: Any) -> str:
+        return minted(self.private, **{"algorithm": self.algorithm, "kid": self.kid, "iss": ISSUER} | claims)
+
+    @property
+    def public_pem(self) -> bytes:
+        return self.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+@cache
+def _private(algorithm: Algorithm, kid: str, bits: int) -> Any:
+    """One key for each name in a test run: making an RSA key takes a while."""
+    if algorithm == "RS256":
+        return rsa.generate_private_key(public_exponent=65537, key_size=bits)
+    return ec.generate_private_key(ec.SECP256R1()) if algorithm == "ES256" else ed25519.Ed25519PrivateKey.generate()
+
+
+class KeyEndpoint:
+    """A JWKS URL. What it publishes, and whether it answers at all, can be changed at any time."""
+
+    def __init__(self, url: str, *keys: SigningKey) -> None:
+        self.url = url
+        self.rotate(*keys)
+        self.status = 200
+        self.requests = 0
+        self.silent = False
+        """Accepts requests and does not answer them."""
+        self.closing = threading.Event()
+
+    def rotate(self, *keys: SigningKey) -> None:
+        self.body = json.dumps({"keys": [key.jwk for key in keys]}).encode()
+
+
+@contextmanager
+def key_endpoint(*keys: SigningKey) -> Iterator[KeyEndpoint]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            endpoint.requests += 1
+            if endpoint.silent:
+                endpoint.closing.wait()
+                return
+            self.send_response(endpoint.status)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(endpoint.body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        endpoint = KeyEndpoint(f"http://127.0.0.1:{server.server_address[1]}/keys", *keys)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield endpoint
+        finally:
+            endpoint.closing.set()
+            server.shutdown()
+            thread.join()
