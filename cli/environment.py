@@ -7,6 +7,7 @@ from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 
 OFFLINE = "offline"
+EXAMPLE = CHECKOUT / ".env.example"
 
 
 def load() -> dict[str, str]:
@@ -32,7 +33,7 @@ def port(environment: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _settings() -> set[str]:
-    return set(re.findall(r"^([A-Z_]+)=", (CHECKOUT / ".env.example").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([A-Z_]+)=", EXAMPLE.read_text(), re.MULTILINE))
 
 
 def needs_offline_model(environment: Mapping[str, str]) -> bool:

@@ -268,7 +268,7 @@ async def test_a_conversation_of_many_short_rows_is_summarised_bit_by_bit(
     turns = [messages_of(one) for one in requests if "tools" in one["body"]]
     made = [call["function"]["arguments"] for message in turns[-1] for call in message.get("tool_calls") or ()]
     for number in range(15):
-        arguments = f'{{"title": "{number}"}}'
+        arguments = f'{{"title": "task {number}"}}'
         assert sum(f"Call: add_task({arguments})" in text for text in summarised) + made.count(arguments) == 1
     steps_without_the_beginning = [turn for turn in turns if budget.OMITTED in str(turn)]
     assert 0 < len(steps_without_the_beginning) == 2 * len(summarised)

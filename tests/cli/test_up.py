@@ -84,7 +84,7 @@ def test_one_port_for_both_is_refused(up, free_port):
     process = up("--port", port, "--mcp-port", port)
     output, _ = process.communicate(timeout=20)
     assert (process.returncode, output.count("\n")) == (1, 1)
-    assert "choose another one with --mcp-port" in output
+    assert "cannot share port" in output
 
 
 def test_a_directory_that_cannot_be_written_is_one_sentence(up, tmp_path):
