@@ -73,8 +73,8 @@ class _Server(uvicorn.Server):
         gc.freeze()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if (turns := getattr(self._app.state, "turns", None)) is not None:
-            turns.shut_down()
+        if (parts := getattr(self._app.state, "parts", None)) is not None:
+            parts.turns.shut_down()
         super().handle_exit(sig, frame)
 
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from chatkit.types import (
     is_streaming_req,
 )
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.assistant import create_assistant
 from backend.edge import Edge
@@ -64,6 +66,17 @@ STATUS = {
 _REQUEST = TypeAdapter[ChatKitReq](ChatKitReq)
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What lives as long as the process."""
+
+    engine: AsyncEngine
+    model: ChatModel
+    tools: TaskTools
+    turns: Turns
+    server: TodoChatServer
+
+
 def create_app(settings: Settings) -> FastAPI:
     endpoint = resolve(settings)
     identity = Identity(settings)
@@ -81,12 +94,14 @@ def create_app(settings: Settings) -> FastAPI:
             agent = create_assistant(
                 model, [tools], temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens
             )
-            limits = Limits(settings.limit_turns_per_minute, settings.limit_running_turns)
             turns = Turns(
-                engine, limits, heartbeat_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds
+                engine,
+                _limits(settings),
+                heartbeat_seconds=settings.heartbeat_seconds,
+                lease_seconds=settings.lease_seconds,
             )
             await stack.enter_async_context(turns)
-            app.state.server = TodoChatServer(
+            server = TodoChatServer(
                 PostgresStore(engine),
                 turns,
                 model,
@@ -94,7 +109,7 @@ def create_app(settings: Settings) -> FastAPI:
                 message_chars=settings.limit_message_chars,
                 tool_wait_seconds=settings.tool_wait_seconds,
             )
-            app.state.engine, app.state.turns, app.state.model, app.state.tools = engine, turns, model, tools
+            app.state.parts = Parts(engine=engine, model=model, tools=tools, turns=turns, server=server)
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -112,7 +127,8 @@ def create_app(settings: Settings) -> FastAPI:
     @app.post("/chatkit")
     async def chatkit(request: Request) -> Response:
         context = RequestContext(await identity.user_of(request))
-        return await answer(request.app, parse(await read_body(request, settings.limit_request_bytes)), context)
+        parsed = parse(await read_body(request, settings.limit_request_bytes))
+        return await answer(request.app.state.parts, parsed, context)
 
     @app.post("/session")
     async def sign_in(request: Request) -> Response:
@@ -142,14 +158,22 @@ def create_app(settings: Settings) -> FastAPI:
 
     @app.get("/ready")
     async def ready(request: Request) -> Response:
-        return await readiness(request.app.state)
+        return await readiness(request.app.state.parts)
+
+    page_html = (WEB / "index.html").read_text().replace("<!-- notice -->", _notice(settings))
 
     @app.get("/")
     async def page() -> Response:
-        return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
+        return HTMLResponse(page_html, headers={"Cache-Control": "no-cache"})
 
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
     return app
+
+
+def _notice(settings: Settings) -> str:
+    if settings.auth_mode != "none":
+        return ""
+    return "<p><strong>Nobody is checked here</strong>: whoever reaches this address is its one person.</p>"
 
 
 def _tool_secret(settings: Settings) -> str | None:
@@ -208,8 +232,8 @@ def _strings(body: bytes) -> list[str]:
     return found
 
 
-async def answer(app: FastAPI, request: ChatKitReq, context: RequestContext) -> Response:
-    server: TodoChatServer = app.state.server
+async def answer(parts: Parts, request: ChatKitReq, context: RequestContext) -> Response:
+    server = parts.server
     if not is_streaming_req(request):
         await server.check(request, context)
         return Response(await server.answer(request, context), media_type="application/json")
@@ -217,20 +241,18 @@ async def answer(app: FastAPI, request: ChatKitReq, context: RequestContext) -> 
         await server.check(request, context)
         if isinstance(request, ThreadsCustomActionReq):
             return event_stream(server.events(request, context))  # runs no model, so needs no lease
-        turn = await _start(app.state, request, context)
+        turn = await _start(parts, request, context)
     except (Busy, LimitReached, MessageTooLong) as refusal:
         return event_stream(_refusal(refusal))
-    return event_stream(_events(app.state.turns, turn))
+    return event_stream(_events(parts.turns, turn))
 
 
-async def _start(state: Any, request: StreamingReq, context: RequestContext) -> Turn:
-    turns: Turns = state.turns
-
+async def _start(parts: Parts, request: StreamingReq, context: RequestContext) -> Turn:
     def work(turn: Turn) -> AsyncIterator[ThreadStreamEvent]:
-        return state.server.events(request, RequestContext(context.user_id, turn))
+        return parts.server.events(request, RequestContext(context.user_id, turn))
 
     thread_id = None if isinstance(request, ThreadsCreateReq) else request.params.thread_id
-    return await turns.start(work, user_id=context.user_id, conversation_id=thread_id)
+    return await parts.turns.start(work, user_id=context.user_id, conversation_id=thread_id)
 
 
 async def _events(turns: Turns, turn: Turn) -> AsyncIterator[ThreadStreamEvent]:
@@ -258,9 +280,9 @@ def event_stream(events: AsyncIterator[ThreadStreamEvent]) -> StreamingResponse:
     return StreamingResponse(frames(), media_type="text/event-stream", headers=headers)
 
 
-async def readiness(state: Any) -> Response:
+async def readiness(parts: Parts) -> Response:
     """200 when a turn could run now; the model is reported, not required."""
-    reason, tools_reason = await asyncio.gather(schema.problem(state.engine), state.tools.problem())
+    reason, tools_reason = await asyncio.gather(schema.problem(parts.engine), parts.tools.problem())
     if reason := reason or tools_reason:
         return JSONResponse({"status": "not ready", "reason": reason}, status_code=503)
-    return JSONResponse({"status": "ready", "model": await state.model.client.report()})
+    return JSONResponse({"status": "ready", "model": await parts.model.client.report()})

@@ -119,7 +119,7 @@ def explain(error: BaseException) -> Explanation:
     if own is not None:
         logger.warning("turn failed, reference %s: %s", reference, type(own).__name__)
         return Explanation(f"{own} (Reference {reference})", own.allow_retry)
-    message, allow_retry = _describe(error)
+    message, allow_retry = describe(error)
     if any(isinstance(one, openai.APIError | DBAPIError) for one in _chain(error)):
         logger.error("turn failed, reference %s\n%s", reference, _without_texts(error))
     else:
@@ -157,7 +157,8 @@ def _kind(error: BaseException) -> str:
             return name
 
 
-def _describe(error: BaseException) -> tuple[str, bool]:  # noqa: C901 - one row per case
+def describe(error: BaseException) -> tuple[str, bool]:  # noqa: C901 - one row per case
+    """The sentence for an error that is not ours, and whether to offer another try."""
     match error:
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return _SETUP.format("its key was refused"), False

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, Time
 from openai.types.responses.response import IncompleteDetails
 from pydantic import BaseModel
 
-from backend.errors import NotAnEndpoint
+from backend.errors import NotAnEndpoint, describe
 from backend.providers import Endpoint, Profile
 from backend.repairs import CheckedStream, End, storable
 from backend.tls import tls_context
@@ -167,7 +167,7 @@ class ProviderClient:
         try:
             yield
         except (openai.APIError, NotAnEndpoint) as error:
-            self.last_outcome = (time.monotonic(), type(error).__name__)
+            self.last_outcome = (time.monotonic(), describe(error)[0])
             raise
         self.last_outcome = (time.monotonic(), "ok")
 

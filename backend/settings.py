@@ -66,7 +66,7 @@ class Settings(TokenSettings):
 
     heartbeat_seconds: float = Field(default=2.0, gt=0)
     lease_seconds: float = Field(default=15.0, gt=0)
-    mcp_resend_seconds: float = Field(default=12.0, gt=0)
+    mcp_resend_seconds: float = Field(default=20.0, gt=0)
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -40,7 +40,7 @@ KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
 
 _UNAVAILABLE = -32050
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.5)
+_PAUSES = (0.05, 0.1, 0.2)
 
 
 class TaskTools(MCPServer):

@@ -127,4 +127,4 @@ def _model(readiness: str) -> str:
     if model["provider"] == environment.OFFLINE:
         return "offline: rules instead of a language model; set CEREBRAS_API_KEY for a real one"
     text = f"{model['name']} on {model['provider']}"
-    return text if model["last"] == "ok" else f"{text}, which did not answer now ({model['last']})"
+    return text if model["last"] == "ok" else f"{text}, but: {model['last']}"

@@ -235,6 +235,7 @@ async def test_health_ready_and_the_page(chat: ChatKit, backend: Backend) -> Non
     }
     page = await chat.http.get("/")
     assert "/chatkit" in page.text
+    assert "Nobody is checked here" in page.text
     async with backend(mcp_url="http://127.0.0.1:9/mcp") as other:
         response: httpx2.Response = await other.http.get("/ready")
         assert response.status_code == 503

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import SecretStr
 from backend.settings import Settings, SettingsInvalid, read_settings
 from tests.backend.conftest import Backend
 from tests.backend.test_refusals import UNKNOWN_ITEM, UNKNOWN_THREAD, UNSUPPORTED
+from tests.backend.test_turns import SLOW, read_text
 from tests.chatkit_client import ChatKit, user_input
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
@@ -304,3 +306,17 @@ async def test_no_token_and_no_secret_reaches_the_log(
     for text in (ours, jwt_mcp.log_text):
         for secret in (good, str(bad), IDP_SECRET, MCP_TOKEN_SECRET, "very private wish"):
             assert secret not in text
+
+
+async def test_people_who_sign_in_are_limited_without_any_setting(
+    alice: ChatKit, bob: ChatKit, model: ScriptedModel
+) -> None:
+    await model.script(*[{"when": "count", **SLOW}] * 4)
+    async with AsyncExitStack() as open_streams:
+        for _ in range(4):
+            stream = alice.open("threads.create", input=user_input("count"))
+            await read_text(await open_streams.enter_async_context(stream), at_least=4)
+        fifth = await alice.say("hello")
+        assert fifth.error is not None
+        assert "4 at once are the most" in fifth.error["message"]
+        assert (await bob.say("hello")).error is None

@@ -64,7 +64,7 @@ async def test_after_a_summary_the_requests_begin_alike_again(chat: ChatKit, mod
     thread = await grow(chat, 12)
     await until(lambda: rows("SELECT 1 FROM messages WHERE kind = 'summary'"))
     await chat.say("hello", thread)
-    await chat.app.state.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
+    await chat.app.state.parts.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
     await model.reset()
     await chat.say("hello once more", thread)
     await chat.say("hello again", thread)
@@ -261,7 +261,7 @@ async def test_a_conversation_of_many_short_rows_is_summarised_bit_by_bit(
         thread = None
         for number in range(15):
             thread = (await chat.say(f"add task {number}", thread)).thread_id
-            await chat.app.state.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
+            await chat.app.state.parts.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
         await chat.say("hello", thread)
     requests = await model.finished_requests()
     summarised = [messages_of(one)[-1]["content"] for one in requests if "tools" not in one["body"]]

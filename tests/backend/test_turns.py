@@ -126,7 +126,7 @@ async def test_shutting_down_ends_every_turn_and_tells_its_reader(
     async with backend() as chat:
         async with chat.open("threads.create", input=user_input("count")) as events:
             await read_text(events, at_least=4)
-            chat.app.state.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+            chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
             last = [event async for event in events][-1]
         assert last["type"] == "error"
         assert last["allow_retry"] is True
@@ -142,7 +142,7 @@ async def test_a_stop_signal_reaches_a_turn_in_another_process(
         async with runner.open("threads.create", input=user_input("count")) as events:
             await read_text(events, at_least=4)
             thread = rows("SELECT id FROM conversations")[0]["id"]
-            turns = other.app.state.turns  # pyright: ignore[reportAttributeAccessIssue]
+            turns = other.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
             async with asyncio.timeout(1):
                 assert await turns.stop_conversation(thread, user_id="local")
             assert rows("SELECT outcome, stop_requested FROM runs") == [
@@ -304,7 +304,7 @@ async def test_the_model_is_told_who_ended_the_answer_before(
     async with chat.open("threads.create", input=user_input("count")) as events:
         await read_text(events, at_least=4)
         if how == "shut down":
-            chat.app.state.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+            chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
             _ = [event async for event in events]
     await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"))
     thread = rows("SELECT id FROM conversations")[0]["id"]
