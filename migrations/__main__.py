@@ -9,6 +9,12 @@ import psycopg
 
 VERSIONS = Path(__file__).parent / "versions"
 
+FOR_AN_ADMINISTRATOR = """\
+The user of DATABASE_URL may not do what the migration needs ({}). An administrator of the database has to run, once:
+    CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
+    GRANT todo_app TO the user of DATABASE_URL;
+Then run ./todo migrate again."""
+
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
@@ -43,7 +49,7 @@ def _revision(url: str) -> str | None:
 def _migrate(url: str, revision: str) -> None:
     from alembic import command
     from alembic.util.exc import CommandError
-    from sqlalchemy.exc import ArgumentError, OperationalError
+    from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
 
     from migrations.schema import alembic_config
 
@@ -55,6 +61,10 @@ def _migrate(url: str, revision: str) -> None:
         (command.downgrade if back else command.upgrade)(alembic_config(url), revision)
     except OperationalError as error:
         sys.exit(f"The database cannot be reached: {_first_line(error.orig)}")
+    except ProgrammingError as error:
+        if not isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+            raise
+        sys.exit(FOR_AN_ADMINISTRATOR.format(_first_line(error.orig)))
     except ArgumentError:
         sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
     except CommandError as error:

@@ -11,7 +11,7 @@ TABLES = ("tasks", "task_changes", "conversations", "messages", "runs")
 
 
 def upgrade() -> None:
-    # Roles belong to the whole cluster: another database's migration may be creating it at this moment.
+    # Roles belong to the whole cluster: an administrator may have made it, or another migration be making it now.
     op.execute("""
         DO $$ BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'todo_app') THEN
@@ -20,7 +20,14 @@ def upgrade() -> None:
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END $$
     """)
-    op.execute("GRANT todo_app TO CURRENT_USER")
+    op.execute("""
+        DO $$ BEGIN
+            IF NOT pg_has_role(current_user, 'todo_app', 'MEMBER') OR
+               (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+                GRANT todo_app TO CURRENT_USER;
+            END IF;
+        END $$
+    """)
     for table in TABLES:
         op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO todo_app")
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")

@@ -3,11 +3,13 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from io import StringIO
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
+from psycopg.sql import SQL, Identifier
 
 from database import create_engine, schema
 from migrations.schema import alembic_config
@@ -92,3 +94,36 @@ async def test_the_services_tell_an_unmigrated_an_older_and_a_newer_schema(
             connection.execute("UPDATE alembic_version SET version_num = %s", [revision])
         assert sentence in (await problem(fresh_database_url) or "")
     assert "cannot be reached" in (await problem("postgresql://127.0.0.1:9/none") or "")
+
+
+def test_an_owner_who_may_not_create_roles_is_given_the_statements(server_url: str, empty_database_url: str) -> None:
+    """As on a managed database; the cluster is this test's own, because roles belong to all of it."""
+    if "DATABASE_URL" in os.environ:
+        pytest.skip("a server of somebody else's is not given new users")
+    name = urlsplit(empty_database_url).path.removeprefix("/")
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute("ALTER ROLE todo_app RENAME TO todo_app_aside")
+        admin.execute("CREATE ROLE plain_owner LOGIN NOSUPERUSER NOCREATEROLE")
+        try:
+            admin.execute(SQL("ALTER DATABASE {} OWNER TO plain_owner").format(Identifier(name)))
+            url = empty_database_url.replace("//app@", "//plain_owner@")
+            refused = run(url)
+            _, errors = refused.communicate(timeout=60)
+            assert refused.returncode == 1
+            assert "CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;" in errors
+            assert "Traceback" not in errors
+            assert tables(url) == set()
+            admin.execute("CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS")
+            admin.execute("GRANT todo_app TO plain_owner")
+            allowed = run(url)
+            _, errors = allowed.communicate(timeout=60)
+            assert allowed.returncode == 0, errors
+            assert tables(url) == TABLES
+        finally:
+            with psycopg.connect(empty_database_url, autocommit=True) as inside:
+                inside.execute("DROP OWNED BY plain_owner, todo_app")
+                inside.execute("ALTER SCHEMA public OWNER TO app")
+            admin.execute(SQL("ALTER DATABASE {} OWNER TO app").format(Identifier(name)))
+            admin.execute("DROP ROLE IF EXISTS todo_app")
+            admin.execute("DROP ROLE plain_owner")
+            admin.execute("ALTER ROLE todo_app_aside RENAME TO todo_app")
