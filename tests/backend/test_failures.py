@@ -124,7 +124,7 @@ PAGE = ("text/html", b"<html>")
 BROKEN_JSON = ("application/json", b"{oops")
 
 
-@pytest.mark.parametrize(("answer", "last"), [(PAGE, "NotAnEndpoint"), (BROKEN_JSON, "ok")])
+@pytest.mark.parametrize(("answer", "last"), [(PAGE, "address is unknown"), (BROKEN_JSON, "ok")])
 async def test_a_model_that_answers_nonsense_does_not_make_the_backend_unready(
     backend: Backend, answer: tuple[str, bytes], last: str
 ) -> None:
@@ -136,7 +136,7 @@ async def test_a_model_that_answers_nonsense_does_not_make_the_backend_unready(
     async with serve(nonsense, lifespan="off") as url, backend(llm_base_url=f"{url}/v1") as chat:
         ready = await chat.http.get("/ready")
         assert ready.status_code == 200
-        assert ready.json()["model"]["last"] == last
+        assert last in ready.json()["model"]["last"]
 
 
 def raised(error: BaseException, *causes: BaseException) -> BaseException:

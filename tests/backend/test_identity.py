@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from backend.settings import Settings, SettingsInvalid, read_settings
 from tests.backend.conftest import Backend
 from tests.backend.test_refusals import UNKNOWN_ITEM, UNKNOWN_THREAD, UNSUPPORTED
-from tests.backend.test_turns import SLOW, read_text
+from tests.backend.test_turns import read_text
 from tests.chatkit_client import ChatKit, user_input
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
@@ -311,7 +311,7 @@ async def test_no_token_and_no_secret_reaches_the_log(
 async def test_people_who_sign_in_are_limited_without_any_setting(
     alice: ChatKit, bob: ChatKit, model: ScriptedModel
 ) -> None:
-    await model.script(*[{"when": "count", **SLOW}] * 4)
+    await model.script(*[{"when": "count", "text": "one two", "chunk_chars": 4, "hang": True}] * 4)
     async with AsyncExitStack() as open_streams:
         for _ in range(4):
             stream = alice.open("threads.create", input=user_input("count"))

@@ -20,11 +20,24 @@ ROOT = Path(__file__).resolve().parents[2]
 def shared_dir() -> Iterator[Path]:
     """A directory that PostgreSQL's user can enter, unlike pytest's own."""
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="todo-cli-", dir=memory if memory.is_dir() else None) as directory:
-        os.chmod(directory, 0o711)
-        yield Path(directory)
-        for data_dir in (directory, f"{directory}/data"):  # left behind by owners that were killed
-            shutil.rmtree(postgres.url(data_dir).partition("host=")[2], ignore_errors=True)
+    directory = tempfile.mkdtemp(prefix="todo-cli-", dir=memory if memory.is_dir() else None)
+    os.chmod(directory, 0o711)
+    yield Path(directory)
+    for data_dir in (directory, f"{directory}/data"):  # left behind by owners that were killed
+        shutil.rmtree(postgres.url(data_dir).partition("host=")[2], ignore_errors=True)
+    _remove(directory)
+
+
+def _remove(directory: str) -> None:
+    """Remove it, while a PostgreSQL whose owner was killed may still be writing its last."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            return shutil.rmtree(directory)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 @pytest.fixture
