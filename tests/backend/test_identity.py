@@ -313,9 +313,12 @@ async def test_people_who_sign_in_are_limited_without_any_setting(
 ) -> None:
     await model.script(*[{"when": "count", "text": "one two", "chunk_chars": 4, "hang": True}] * 4)
     async with AsyncExitStack() as open_streams:
-        for _ in range(4):
-            stream = alice.open("threads.create", input=user_input("count"))
-            await read_text(await open_streams.enter_async_context(stream), at_least=4)
+        streams = [
+            await open_streams.enter_async_context(alice.open("threads.create", input=user_input("count")))
+            for _ in range(4)
+        ]
+        for stream in streams:
+            await read_text(stream, at_least=4)
         fifth = await alice.say("hello")
         assert fifth.error is not None
         assert "4 at once are the most" in fifth.error["message"]
