@@ -11,7 +11,6 @@ from agents import Agent, ModelSettings, RunConfig, Runner, RunResultStreaming
 from agents.exceptions import ModelRefusalError
 from chatkit import types as ck
 from chatkit.actions import Action
-from chatkit.errors import CustomStreamError
 from chatkit.server import ChatKitServer
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -81,7 +80,7 @@ class TodoChatServer(ChatKitServer[RequestContext]):
     async def action(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
     ) -> AsyncIterator[ck.ThreadStreamEvent]:
-        raise CustomStreamError(f"There is no action {action.type!r}.")
+        raise InvalidRequest(f"There is no action {action.type!r}.")
         yield  # makes this an async generator, as ChatKit expects
 
     async def sync_action(

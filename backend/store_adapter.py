@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 THREAD_ITEM = TypeAdapter[ThreadItem](ThreadItem)
 ROLES = {"user_message": "user", "assistant_message": "assistant"}
-HIDDEN = ("hidden_context_item", "sdk_hidden_context", "tool_calls", "tool_output", "note", "summary")
 VISIBLE = (
     "user_message",
     "assistant_message",

@@ -50,6 +50,12 @@ def test_the_lock_names_no_index_and_pins_everything_with_hashes() -> None:
     assert lock.count("--hash=sha256:") >= len(requirements)
 
 
+def test_the_npm_lock_holds_names_and_hashes_only() -> None:
+    lock = (ROOT / "tests/mcp_clients/package-lock.json").read_text()
+    assert "://" not in lock
+    assert lock.count('"integrity": "sha512-') > 50
+
+
 def test_the_readme_is_short_and_names_the_test_command() -> None:
     readme = (ROOT / "README.md").read_text()
     assert len(readme.splitlines()) < 150

@@ -98,6 +98,29 @@ async def test_an_action_on_what_is_no_widget_is_not_found(chat: ChatKit) -> Non
         assert "no action 'complete'" in sentence(response)
 
 
+async def test_an_action_that_a_widget_does_not_have_is_refused_in_words(chat: ChatKit, rows: Rows) -> None:
+    thread = (await chat.say("hello")).thread_id
+    widget = {"type": "Card", "children": [{"type": "Text", "value": "x"}]}
+    item = {
+        "type": "widget",
+        "id": "wid_1",
+        "thread_id": thread,
+        "created_at": "2026-01-01T00:00:00Z",
+        "widget": widget,
+    }
+    rows(
+        "INSERT INTO messages (conversation_id, id, user_id, role, kind, item) "
+        "VALUES (%s, 'wid_1', 'local', 'app', 'widget', %s)",
+        thread,
+        json.dumps(item),
+    )
+    answer = await chat.stream("threads.custom_action", thread_id=thread, item_id="wid_1", action=ACTION)
+    assert answer.error is not None
+    assert "no action 'complete'" in answer.error["message"]
+    response = await chat.post("threads.sync_custom_action", thread_id=thread, item_id="wid_1", action=ACTION)
+    assert response.status_code == 400
+
+
 async def test_only_a_message_of_the_person_is_answered_again(chat: ChatKit) -> None:
     first = await chat.say("hello")
     answer = first.items[-1]
