@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from chatkit.types import (
@@ -19,12 +18,13 @@ from chatkit.types import (
     is_streaming_req,
 )
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend import page
 from backend.assistant import create_assistant
 from backend.edge import Edge
 from backend.errors import (
@@ -52,7 +52,6 @@ from database import create_engine, schema
 
 logger = logging.getLogger(__name__)
 
-WEB = Path(__file__).parent / "web"
 STATUS = {
     InvalidRequest: 400,
     MessageTooLong: 400,
@@ -106,6 +105,7 @@ def create_app(settings: Settings) -> FastAPI:
                 turns,
                 model,
                 agent,
+                tools,
                 message_chars=settings.limit_message_chars,
                 tool_wait_seconds=settings.tool_wait_seconds,
             )
@@ -160,20 +160,9 @@ def create_app(settings: Settings) -> FastAPI:
     async def ready(request: Request) -> Response:
         return await readiness(request.app.state.parts)
 
-    page_html = (WEB / "index.html").read_text().replace("<!-- notice -->", _notice(settings))
-
-    @app.get("/")
-    async def page() -> Response:
-        return HTMLResponse(page_html, headers={"Cache-Control": "no-cache"})
-
+    app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
     return app
-
-
-def _notice(settings: Settings) -> str:
-    if settings.auth_mode != "none":
-        return ""
-    return "<p><strong>Nobody is checked here</strong>: whoever reaches this address is its one person.</p>"
 
 
 def _tool_secret(settings: Settings) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from backend import history
 from backend.models import Message
+from backend.rows import ONLY_SHOWN
 from backend.store_adapter import LeftOut, Recent
 
 OMITTED = "The beginning of this conversation is left out because it is long. Ask the person when something is missing."
@@ -109,7 +110,7 @@ def _size_of(rows: Sequence[Message]) -> int:
 
 
 def _size(row: Message) -> int:
-    if row.kind in history.NOT_FOR_THE_MODEL:
+    if row.kind in ONLY_SHOWN:
         return 0
     read = [row.item.get("content"), row.item.get("quoted_text")]
     return _tokens(json.dumps(read, ensure_ascii=False)) + 8
@@ -131,7 +132,7 @@ def _line(row: Message) -> str:
             return "\n".join(f"Call: {call['name']}({call['arguments']})" for call in content["calls"])
         case "tool_output" if content := history.content_of(row):
             return f"Result: {history.plain(content['output']['output'])}"
-        case "note" if content := history.content_of(row):
+        case "note" | "change" if content := history.content_of(row):
             return f"Note: {content['text']}"
         case _:
             return ""

@@ -72,6 +72,10 @@ class ToolsUnavailable(BackendError):
     allow_retry = True
 
 
+class NotCompleted(BackendError):
+    """The task could not be completed; it may be gone. Ask for the list to see what is there."""
+
+
 class AnswerCutOff(BackendError):
     """The model's answer was cut off before its end. Try again."""
 

@@ -18,7 +18,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel, ValidationError
 
 from backend.models import Message
-from backend.store_adapter import THREAD_ITEM
+from backend.rows import ONLY_SHOWN, THREAD_ITEM
 from database import new_id, utc_now
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,6 @@ UNKNOWN_OUTCOME = (
     "The outcome of this call is unknown: it may have been carried out. Check with list_tasks before repeating it."
 )
 NOTE = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
-NOT_FOR_THE_MODEL = frozenset({"widget", "workflow", "task", "generated_image", "end_of_turn", "summary"})
 
 _CALLS_IN_A_NOTE = 50
 _CHARS_IN_A_NOTE = 200  # of a call, and of its outcome
@@ -57,7 +56,12 @@ class _Note(BaseModel):
     attempted: list[tuple[str, str]] = []
 
 
-_CONTENTS: dict[str, type[BaseModel]] = {"tool_calls": _ToolCalls, "tool_output": _ToolOutput, "note": _Note}
+_CONTENTS: dict[str, type[BaseModel]] = {
+    "tool_calls": _ToolCalls,
+    "tool_output": _ToolOutput,
+    "note": _Note,
+    "change": _Note,
+}
 
 
 def content_of(row: Message) -> dict[str, Any] | None:
@@ -81,12 +85,12 @@ async def to_model_input(rows: Iterable[Message]) -> list[TResponseInputItem]:
         match row.kind:
             case "tool_calls":
                 items.extend(_step(row, outputs))
-            case "note":
+            case "note" | "change":
                 if content := content_of(row):
                     items.append({"role": "user", "content": NOTE.format(content["text"])})
             case "tool_output":
                 pass
-            case kind if kind not in NOT_FOR_THE_MODEL:
+            case kind if kind not in ONLY_SHOWN:
                 items.extend(await converter.convert(row))
     return items
 
@@ -146,6 +150,12 @@ def note(thread_id: str, text: str, **more: Any) -> HiddenContextItem:
     """A hidden item the model reads and no client sees; `more` is kept beside the text, for neither."""
     content = {"kind": "note", "text": text, **more}
     return HiddenContextItem(id=new_id("note"), thread_id=thread_id, created_at=utc_now(), content=content)
+
+
+def change_by_hand(thread_id: str, text: str) -> HiddenContextItem:
+    """A note of what the person did themselves; it outlasts a retry of the message before it."""
+    item = note(thread_id, text)
+    return item.model_copy(update={"content": {"kind": "change", "text": text}})
 
 
 def abandoned_attempt(thread_id: str, dropped: Sequence[Message]) -> HiddenContextItem | None:

@@ -1,29 +1,32 @@
-"""Tool steps, written down before they run, and what the page shows meanwhile."""
+"""Tool steps, written down before they run."""
 
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from agents import Agent, ModelResponse, RunHooks, Tool
 from agents.items import ItemHelpers, RunItem, TResponseInputItem
 from agents.run_context import RunContextWrapper
-from chatkit.types import AssistantMessageItem, HiddenContextItem, ProgressUpdateEvent, ThreadItem
+from chatkit.types import (
+    AssistantMessageItem,
+    HiddenContextItem,
+    ProgressUpdateEvent,
+    ThreadItem,
+    ThreadItemDoneEvent,
+    WidgetItem,
+)
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 
+from backend import progress, widgets
 from backend.events import assistant_content
+from backend.history import plain
 from backend.identity import RequestContext
+from backend.progress import TaskViews
 from backend.store_adapter import PostgresStore
 from backend.turns import Turn
 from database import new_id, utc_now
-
-_PROGRESS = {
-    "add_task": "Adding “{title}”…",
-    "list_tasks": "Looking at your list…",
-    "complete_task": "Completing task {task_id}…",
-    "update_task": "Changing task {task_id}…",
-    "delete_task": "Deleting task {task_id}…",
-}
 
 
 class Recorder(RunHooks[Turn]):
@@ -38,6 +41,7 @@ class Recorder(RunHooks[Turn]):
         self._message_id = message_id
         self._made: Counter[tuple[str, str]] = Counter()
         self._open: set[str] = set()
+        self._views = TaskViews()
 
     async def on_llm_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], response: ModelResponse) -> None:
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
@@ -47,19 +51,35 @@ class Recorder(RunHooks[Turn]):
             self._turn.call_keys[call.call_id] = self._key(call)
         self._open.update(call.call_id for call in calls)
         self._turn.tool_calls += len(calls)
+        self._views.begin_step(call.name for call in calls)
         # Text beside the calls goes first, so that the rows are in the order in which the model said them.
         texts = [self._text(item) for item in response.output if isinstance(item, ResponseOutputMessage)]
         await self._store.write(self._thread_id, [*texts, self._step(calls, response)], self._context)
 
     async def on_tool_start(self, context: RunContextWrapper[Turn], agent: Agent[Turn], tool: Tool) -> None:
-        template = _PROGRESS.get(tool.name)
-        if template:
-            text = template.format_map(_Arguments(getattr(context, "tool_arguments", "")))
-            self._turn.emit(ProgressUpdateEvent(text=text))
+        self._show(progress.running(tool.name, getattr(context, "tool_arguments", "")))
 
     async def on_tool_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], tool: Tool, result: Any) -> None:
         call: ResponseFunctionToolCall = context.tool_call  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext
-        await self._record([ItemHelpers.tool_call_output_item(call, result)])
+        output = ItemHelpers.tool_call_output_item(call, result)
+        text = plain(output["output"])
+        card = self._views.card(tool.name, text)
+        items = [widgets.item(self._thread_id, card)] if card else []
+        await self._record([output], items)
+        if tool.name == "list_tasks":
+            self._views.add_page(call.arguments, text)
+        self._show(progress.done(tool.name, text))
+        for item in items:
+            self._turn.emit(ThreadItemDoneEvent(item=item))
+
+    def final_list(self) -> WidgetItem | None:
+        """The list, when the turn was about it."""
+        found = self._views.final()
+        return widgets.item(self._thread_id, found) if found else None
+
+    def _show(self, event: ProgressUpdateEvent | None) -> None:
+        if event is not None:
+            self._turn.emit(event)
 
     async def on_llm_start(
         self,
@@ -80,12 +100,13 @@ class Recorder(RunHooks[Turn]):
         """Whether a call was written down that has no output yet."""
         return bool(self._open)
 
-    async def _record(self, items: list[Any]) -> None:
+    async def _record(self, items: list[Any], shown: Sequence[ThreadItem] = ()) -> None:
+        """Write the outputs that are not there yet, and with them what is shown of them."""
         outputs = [item for item in items if item.get("call_id") in self._open and "output" in item]
         if not outputs:
             return
         rows: list[ThreadItem] = [self._hidden({"kind": "tool_output", "output": output}) for output in outputs]
-        await self._store.write(self._thread_id, rows, self._context)
+        await self._store.write(self._thread_id, [*rows, *shown], self._context)
         self._open.difference_update(output["call_id"] for output in outputs)
 
     def _key(self, call: ResponseFunctionToolCall) -> str:
@@ -119,17 +140,3 @@ def _canonical(arguments: str) -> str:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:
         return arguments
-
-
-class _Arguments(dict[str, str]):
-    """A call's arguments for a progress line: whatever is missing or too long is cut."""
-
-    def __init__(self, arguments: str) -> None:
-        try:
-            given = json.loads(arguments or "{}")
-        except ValueError:
-            given = {}
-        super().__init__({key: str(value)[:60] for key, value in given.items()} if isinstance(given, dict) else {})
-
-    def __missing__(self, key: str) -> str:
-        return "…"

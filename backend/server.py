@@ -1,6 +1,7 @@
 """The ChatKit server: what each operation needs to be true, and the one stream of a turn."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -14,15 +15,16 @@ from chatkit.actions import Action
 from chatkit.server import ChatKitServer
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend import budget, checks, history
+from backend import budget, checks, history, widgets
 from backend.assistant import MAX_STEPS
-from backend.errors import BackendError, EmptyAnswer, InvalidRequest, explain
+from backend.errors import BackendError, EmptyAnswer, explain
 from backend.events import OpenItems, ThreadEvents
 from backend.identity import RequestContext
 from backend.model import ChatModel
 from backend.recorder import Recorder
 from backend.retries import retry_settings
 from backend.store_adapter import PostgresStore
+from backend.task_tools import TaskTools
 from backend.turns import Turn, Turns
 from database import to_utc
 
@@ -48,6 +50,7 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         turns: Turns,
         model: ChatModel,
         agent: Agent[Any],
+        tools: TaskTools,
         *,
         message_chars: int,
         tool_wait_seconds: float,
@@ -55,6 +58,7 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         super().__init__(store)
         self._turns = turns
         self._agent = agent
+        self._tools = tools
         self._model = model
         self._history_tokens = model.endpoint.profile.history_tokens
         self._message_chars = message_chars
@@ -77,23 +81,47 @@ class TodoChatServer(ChatKitServer[RequestContext]):
     ) -> None:
         await self.store.save_feedback(thread_id, item_ids, feedback, context)
 
-    async def action(
-        self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
-    ) -> AsyncIterator[ck.ThreadStreamEvent]:
-        raise InvalidRequest(f"There is no action {action.type!r}.")
-        yield  # makes this an async generator, as ChatKit expects
-
     async def sync_action(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
     ) -> ck.SyncCustomActionResponse:
-        raise InvalidRequest(f"There is no action {action.type!r}.")
+        assert sender is not None, "`check` lets no action through without its widget"
+        return ck.SyncCustomActionResponse(updated_item=await self._complete(action, sender, context))
+
+    async def _act(
+        self, params: ck.ThreadCustomActionParams, context: RequestContext
+    ) -> AsyncIterator[ck.ThreadStreamEvent]:
+        try:
+            sender = await self.store.load_item(params.thread_id, params.item_id or "", context)
+            assert isinstance(sender, ck.WidgetItem)
+            yield ck.ThreadItemReplacedEvent(item=await self._complete(params.action, sender, context))
+        except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
+            yield ck.ErrorEvent(message=explain(error).message)
+
+    async def _complete(
+        self, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
+    ) -> ck.WidgetItem:
+        """Complete the task that was ticked, redraw its widget, and let the model know."""
+        task_id = widgets.ticked_task(action, sender)
+        key = f"tick {sender.id} {task_id}"  # the same tick sent twice is one
+        completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key)
+        task = widgets.Task.model_validate(completed)
+        told = f"The person ticked task {task.id}, {json.dumps(task.title, ensure_ascii=False)}: it is completed."
+        note = history.change_by_hand(sender.thread_id, told)
+        return await self.store.redraw(
+            sender.thread_id, sender.id, lambda before: widgets.redrawn(before, task), note, context
+        )
 
     # A turn
 
     async def events(self, request: ck.StreamingReq, context: RequestContext) -> AsyncIterator[ck.ThreadStreamEvent]:
         """The events of a streaming request, not rendered; times are UTC, as they are after a reload."""
-        retry = isinstance(request, ck.ThreadsRetryAfterItemReq)
-        stream = self._retry(request.params, context) if retry else self._process_streaming_impl(request, context)
+        match request:
+            case ck.ThreadsRetryAfterItemReq(params=params):
+                stream = self._retry(params, context)
+            case ck.ThreadsCustomActionReq(params=params):
+                stream = self._act(params, context)
+            case _:
+                stream = self._process_streaming_impl(request, context)
         async for event in stream:
             for dated in (getattr(event, "item", None), getattr(event, "thread", None)):
                 if dated is not None:
@@ -198,6 +226,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             await pump
         if not events.answered:
             raise EmptyAnswer
+        if (tasks := recorder.final_list()) is not None:
+            yield ck.ThreadItemDoneEvent(item=tasks)
 
     async def _settle(self, turn: Turn, run: RunResultStreaming, pump: asyncio.Task[None], recorder: Recorder) -> None:
         """End the run: a tool in flight finishes and is recorded, no model call follows."""

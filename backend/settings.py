@@ -64,6 +64,9 @@ class Settings(TokenSettings):
     limit_message_chars: int = Field(default=8_000, ge=1)
     limit_request_bytes: int = Field(default=1_048_576, ge=1)
 
+    chatkit_widget: Literal["auto", "on", "off"] = "auto"
+    chatkit_domain_key: str | None = None
+
     heartbeat_seconds: float = Field(default=2.0, gt=0)
     lease_seconds: float = Field(default=15.0, gt=0)
     mcp_resend_seconds: float = Field(default=20.0, gt=0)

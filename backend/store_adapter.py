@@ -3,11 +3,9 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from chatkit.store import Store, StoreItemType
-from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata
-from pydantic import TypeAdapter, ValidationError
+from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata, WidgetItem
 from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -19,23 +17,11 @@ from backend import leases
 from backend.errors import NotFound
 from backend.identity import RequestContext
 from backend.models import Conversation, Message
-from database import new_id, to_utc, transaction, utc_now
+from backend.rows import ONLY_SHOWN, VISIBLE, from_item, to_item, to_thread
+from database import new_id, transaction, utc_now
 
 logger = logging.getLogger(__name__)
 
-THREAD_ITEM = TypeAdapter[ThreadItem](ThreadItem)
-ROLES = {"user_message": "user", "assistant_message": "assistant"}
-VISIBLE = (
-    "user_message",
-    "assistant_message",
-    "client_tool_call",
-    "widget",
-    "generated_image",
-    "structured_input",
-    "workflow",
-    "task",
-    "end_of_turn",
-)
 _PREFIXES: dict[StoreItemType, str] = {
     "thread": "thr",
     "message": "msg",
@@ -86,7 +72,7 @@ class PostgresStore(Store[RequestContext]):
             row = (await session.exec(select(Conversation).where(_own_thread(thread_id, context)))).first()
         if row is None:
             raise NotFound
-        return _thread(row)
+        return to_thread(row)
 
     async def save_thread(self, thread: ThreadMetadata, context: RequestContext) -> None:
         """Save the metadata; never the items, which a `Thread` may carry."""
@@ -127,7 +113,7 @@ class PostgresStore(Store[RequestContext]):
                 query = query.where(key < after if order == "desc" else key > after)
             rows = (await session.exec(query)).all()
         more = len(rows) > limit
-        threads = [_thread(row) for row in rows[:limit]]
+        threads = [to_thread(row) for row in rows[:limit]]
         return Page(data=threads, has_more=more, after=rows[limit - 1].id if more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
@@ -157,20 +143,15 @@ class PostgresStore(Store[RequestContext]):
                     raise NotFound
                 query = query.where(seq < position if order == "desc" else seq > position)
             rows = (await session.exec(query)).all()
-        items = [item for row in rows[:limit] if (item := _item(row)) is not None]
+        items = [item for row in rows[:limit] if (item := to_item(row)) is not None]
         more = len(rows) > limit
         return Page(data=items, has_more=more, after=rows[limit - 1].id if more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ThreadItem:
-        shown = and_(
-            _in_thread(thread_id, context),
-            col(Message.id) == item_id,
-            col(Message.kind).in_(VISIBLE),
-            col(Message.superseded_by).is_(None),
-        )
+        shown = select(Message).where(_shown_item(thread_id, item_id, context))
         async with transaction(self._engine, context.user_id) as session:
-            row = (await session.exec(select(Message).where(shown))).first()
-        item = _item(row) if row is not None else None
+            row = (await session.exec(shown)).first()
+        item = to_item(row) if row is not None else None
         if item is None:
             raise NotFound
         return item
@@ -191,7 +172,7 @@ class PostgresStore(Store[RequestContext]):
 
     async def write(self, thread_id: str, items: Sequence[ThreadItem], context: RequestContext) -> None:
         """Insert items, or bring those already there up to date, in one transaction; raises `LeaseLost` when fenced."""
-        rows = [_row(thread_id, item, context) for item in items]
+        rows = [from_item(thread_id, item, context) for item in items]
         statement = insert(Message).values(rows)
         statement = statement.on_conflict_do_update(
             index_elements=["conversation_id", "id"],
@@ -201,6 +182,28 @@ class PostgresStore(Store[RequestContext]):
         async with transaction(self._engine, context.user_id) as session:
             await _fence(session, context)
             await session.exec(statement)
+
+    async def redraw(
+        self,
+        thread_id: str,
+        item_id: str,
+        redrawn: Callable[[WidgetItem], WidgetItem],
+        note: HiddenContextItem,
+        context: RequestContext,
+    ) -> WidgetItem:
+        """Replace a widget by what `redrawn` makes of it, and add the note; two at once go one after the other."""
+        shown = select(Message).where(_shown_item(thread_id, item_id, context)).with_for_update()
+        async with transaction(self._engine, context.user_id) as session:
+            # The note first: as the deletion of the conversation does, it locks the conversation before a message.
+            await session.exec(insert(Message).values(from_item(thread_id, note, context)))
+            row = (await session.exec(shown)).first()
+            before = to_item(row) if row is not None else None
+            if not isinstance(before, WidgetItem):
+                raise NotFound
+            after = redrawn(before)
+            changed = update(Message).where(_in_thread(thread_id, context), col(Message.id) == item_id)
+            await session.exec(changed.values(item=from_item(thread_id, after, context)["item"]))
+        return after
 
     async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:
         """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
@@ -220,14 +223,15 @@ class PostgresStore(Store[RequestContext]):
     async def _after_summary(
         self, session: AsyncSession, thread_id: str, context: RequestContext
     ) -> tuple[SelectOfScalar[Message], str | None]:
-        """A query for what no summary covers, and the text of the last summary."""
+        """A query for what the model reads and no summary covers, and the text of the last summary."""
         counts = select(Message).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+        read = counts.where(col(Message.kind).not_in(ONLY_SHOWN))
         summaries = counts.where(col(Message.kind) == "summary", _covered.is_not(None))
         latest = summaries.order_by(_covered.desc(), col(Message.seq).desc()).limit(1)
         if (summary := (await session.exec(latest)).first()) is None:
-            return counts, None
+            return read, None
         content = summary.item["content"]
-        return counts.where(col(Message.seq) > content["covers"]), content["text"]
+        return read.where(col(Message.seq) > content["covers"]), content["text"]
 
     async def add_summary(self, thread_id: str, text: str, *, covers: int, context: RequestContext) -> None:
         """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""
@@ -239,7 +243,7 @@ class PostgresStore(Store[RequestContext]):
         async with transaction(self._engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
             if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:
-                await session.exec(insert(Message).values(_row(thread_id, item, context)))
+                await session.exec(insert(Message).values(from_item(thread_id, item, context)))
 
     async def retry_after(
         self,
@@ -248,7 +252,10 @@ class PostgresStore(Store[RequestContext]):
         make_note: Callable[[str, Sequence[Message]], ThreadItem | None],
         context: RequestContext,
     ) -> None:
-        """Mark all that follows an item as replaced by this turn, and add the note made of it, in one transaction."""
+        """Mark all that follows an item as replaced by this turn, and add the note made of it, in one transaction.
+
+        What the person changed by hand meanwhile still holds.
+        """
         assert context.turn is not None
         position = select(col(Message.seq)).where(_in_thread(thread_id, context), col(Message.id) == item_id)
         statement = (
@@ -256,6 +263,7 @@ class PostgresStore(Store[RequestContext]):
             .where(
                 _in_thread(thread_id, context),
                 col(Message.seq) > position.scalar_subquery(),
+                col(Message.kind) != "change",
                 col(Message.superseded_by).is_(None),
             )
             .values(superseded_by=context.turn.run_id)
@@ -265,7 +273,7 @@ class PostgresStore(Store[RequestContext]):
             await _fence(session, context)
             dropped = sorted((await session.exec(statement)).scalars(), key=lambda row: row.seq or 0)
             if (note := make_note(thread_id, dropped)) is not None:
-                await session.exec(insert(Message).values(_row(thread_id, note, context)))
+                await session.exec(insert(Message).values(from_item(thread_id, note, context)))
 
     async def save_feedback(
         self, thread_id: str, item_ids: Iterable[str], feedback: str, context: RequestContext
@@ -307,44 +315,16 @@ def _in_thread(thread_id: str, context: RequestContext) -> ColumnElement[bool]:
     return and_(col(Message.conversation_id) == thread_id, col(Message.user_id) == context.user_id)
 
 
+def _shown_item(thread_id: str, item_id: str, context: RequestContext) -> ColumnElement[bool]:
+    return and_(
+        _in_thread(thread_id, context),
+        col(Message.id) == item_id,
+        col(Message.kind).in_(VISIBLE),
+        col(Message.superseded_by).is_(None),
+    )
+
+
 async def _fence(session: AsyncSession, context: RequestContext) -> None:
     """A turn that was taken over writes nothing: it must hold its lease to the end of this transaction."""
     if context.turn is not None:
         await leases.hold(session, context.turn.run_id, user_id=context.user_id)
-
-
-def _thread(row: Conversation) -> ThreadMetadata:
-    return ThreadMetadata.model_validate(
-        {
-            "id": row.id,
-            "title": row.title,
-            "created_at": to_utc(row.created_at),
-            "status": row.status,
-            "allowed_image_domains": row.allowed_image_domains,
-            "metadata": row.details,
-        }
-    )
-
-
-def _item(row: Message) -> ThreadItem | None:
-    """The item a row holds, or None for a type this version of ChatKit does not know."""
-    try:
-        return THREAD_ITEM.validate_python(row.item)
-    except ValidationError:
-        logger.warning("item %s of kind %s is not shown: unknown to this version", row.id, row.kind)
-        return None
-
-
-def _row(thread_id: str, item: ThreadItem, context: RequestContext) -> dict[str, Any]:
-    created_at = to_utc(item.created_at)
-    kind = item.content["kind"] if isinstance(item, HiddenContextItem) and isinstance(item.content, dict) else item.type
-    return {
-        "conversation_id": thread_id,
-        "id": item.id,
-        "user_id": context.user_id,
-        "run_id": context.turn.run_id if context.turn else None,
-        "role": ROLES.get(item.type, "app"),
-        "kind": kind,
-        "item": item.model_copy(update={"created_at": created_at}).model_dump(mode="json", by_alias=True),
-        "created_at": created_at,
-    }

@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
 
-from backend.errors import ToolsUnavailable
+from backend.errors import NotCompleted, ToolsUnavailable
 from backend.history import UNKNOWN_OUTCOME
 from backend.tls import tls_context
 from tokens import make_token
@@ -121,6 +121,14 @@ class TaskTools(MCPServer):
             )
         finally:
             _caller.reset(token)
+
+    async def complete_task(self, task_id: int, *, user_id: str, key: str) -> dict[str, Any]:
+        """Complete a task that its person ticked, and return it as it is now; raises `NotCompleted`."""
+        meta = {USER: user_id, KEY: key, ACTOR: "person"}
+        result = await self.call_tool("complete_task", {"task_id": task_id}, meta)
+        if result.is_error or result.structured_content is None:
+            raise NotCompleted
+        return result.structured_content
 
     async def list_prompts(self) -> ListPromptsResult:
         return ListPromptsResult(prompts=[])

@@ -285,6 +285,7 @@ async def test_reasoning_is_shown_as_reasoning_and_goes_back_to_cerebras_only(
     assert [item["type"] for item in await chat.items(answer.thread_id)] == [
         "user_message",
         "workflow",
+        "widget",
         "workflow",
         "assistant_message",
     ]

@@ -57,7 +57,8 @@ async def test_a_long_conversation_is_cut_at_whole_turns_and_summarised(
     head = messages_of([request for request in await model.finished_requests() if "tools" in request["body"]][-1])[1]
     assert head["role"] == "user"
     assert "Summary of the conversation so far" in head["content"]
-    assert [item["type"] for item in await chat.items(thread)] == ["user_message", "assistant_message"] * 13
+    said = [item["type"] for item in await chat.items(thread) if item["type"] != "widget"]
+    assert said == ["user_message", "assistant_message"] * 13
 
 
 async def test_after_a_summary_the_requests_begin_alike_again(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:

@@ -21,10 +21,10 @@ async def test_a_retry_replaces_the_answer_and_adds_no_task_twice(
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY title")] == ["bread", "milk"]
     assert len(rows("SELECT 1 FROM task_changes")) == 2
     items = await chat.items(first.thread_id)
-    assert [item["type"] for item in items] == ["user_message", "assistant_message"]
+    assert [item["type"] for item in items] == ["user_message", "widget", "widget", "assistant_message"]
     assert items[0]["id"] == first.user_item_id
-    assert items[1]["id"] == second.items[-1]["id"]
-    assert items[1]["id"] != first.items[-1]["id"]
+    assert [item["id"] for item in items[1:]] == [item["id"] for item in second.items]
+    assert {item["id"] for item in items[1:]}.isdisjoint(item["id"] for item in first.items)
 
 
 async def test_nothing_is_deleted_and_the_replaced_rows_name_the_run(chat: ChatKit, rows: Rows) -> None:
@@ -95,7 +95,7 @@ async def test_a_retry_can_be_retried(chat: ChatKit, rows: Rows) -> None:
     for _ in range(3):
         assert (await retry(chat, first)).error is None
     assert len(rows("SELECT 1 FROM tasks")) == 1
-    assert len(await chat.items(first.thread_id)) == 2
+    assert len(await chat.items(first.thread_id)) == 3
 
 
 async def test_a_third_attempt_knows_what_the_first_one_did(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:

@@ -11,7 +11,8 @@ from backend.errors import LeaseLost, NotFound
 from backend.history import note
 from backend.identity import RequestContext
 from backend.models import Conversation
-from backend.store_adapter import THREAD_ITEM, VISIBLE, PostgresStore
+from backend.rows import THREAD_ITEM, VISIBLE
+from backend.store_adapter import PostgresStore
 from backend.turns import Turn
 from database import create_engine, new_id, transaction
 
