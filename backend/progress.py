@@ -26,6 +26,7 @@ _DONE = {
     "delete_task": "Deleted “{title}”",
 }
 _CARDS = {"add_task": "Added", "update_task": "Changed"}
+_REDRAWING = ("complete_task", "update_task", "delete_task")
 
 
 def running(tool: str, arguments: str) -> ProgressUpdateEvent | None:
@@ -59,6 +60,11 @@ class _Values(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return "…"
+
+
+def changed_task(tool: str, output: str) -> Task | None:
+    """The task as a call left it, when widgets may show what it was before."""
+    return _as(Task, output) if tool in _REDRAWING else None
 
 
 class TaskViews:

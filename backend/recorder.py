@@ -15,6 +15,7 @@ from chatkit.types import (
     ProgressUpdateEvent,
     ThreadItem,
     ThreadItemDoneEvent,
+    ThreadItemReplacedEvent,
     WidgetItem,
 )
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
@@ -26,6 +27,7 @@ from backend.identity import RequestContext
 from backend.progress import TaskViews
 from backend.store_adapter import PostgresStore
 from backend.turns import Turn
+from backend.widgets import Task
 from database import new_id, utc_now
 
 
@@ -71,6 +73,15 @@ class Recorder(RunHooks[Turn]):
         self._show(progress.done(tool.name, text))
         for item in items:
             self._turn.emit(ThreadItemDoneEvent(item=item))
+        if (task := progress.changed_task(tool.name, text)) is not None:
+            await self._redraw(task)
+
+    async def _redraw(self, task: Task) -> None:
+        """Let the widgets that are shown already follow a change."""
+        for item in await self._store.redraw(
+            self._thread_id, lambda shown: widgets.redrawn(shown, task), self._context
+        ):
+            self._turn.emit(ThreadItemReplacedEvent(item=item))
 
     def final_list(self) -> WidgetItem | None:
         """The list, when the turn was about it."""

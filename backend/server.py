@@ -85,7 +85,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
     ) -> ck.SyncCustomActionResponse:
         assert sender is not None, "`check` lets no action through without its widget"
-        return ck.SyncCustomActionResponse(updated_item=await self._complete(action, sender, context))
+        redrawn = await self._complete(action, sender, context)
+        return ck.SyncCustomActionResponse(updated_item=next(item for item in redrawn if item.id == sender.id))
 
     async def _act(
         self, params: ck.ThreadCustomActionParams, context: RequestContext
@@ -93,22 +94,26 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         try:
             sender = await self.store.load_item(params.thread_id, params.item_id or "", context)
             assert isinstance(sender, ck.WidgetItem)
-            yield ck.ThreadItemReplacedEvent(item=await self._complete(params.action, sender, context))
+            for item in await self._complete(params.action, sender, context):
+                yield ck.ThreadItemReplacedEvent(item=item)
         except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
             yield ck.ErrorEvent(message=explain(error).message)
 
     async def _complete(
         self, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
-    ) -> ck.WidgetItem:
-        """Complete the task that was ticked, redraw its widget, and let the model know."""
+    ) -> list[ck.WidgetItem]:
+        """Complete the task that was ticked, redraw the widgets that show it, and let the model know."""
         task_id = widgets.ticked_task(action, sender)
         key = f"tick {sender.id} {task_id}"  # the same tick sent twice is one
         completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key)
         task = widgets.Task.model_validate(completed)
         told = f"The person ticked task {task.id}, {json.dumps(task.title, ensure_ascii=False)}: it is completed."
-        note = history.change_by_hand(sender.thread_id, told)
         return await self.store.redraw(
-            sender.thread_id, sender.id, lambda before: widgets.redrawn(before, task), note, context
+            sender.thread_id,
+            lambda shown: widgets.redrawn(shown, task),
+            context,
+            sender=sender.id,
+            note=history.change_by_hand(sender.thread_id, told),
         )
 
     # A turn

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from chatkit.store import Store, StoreItemType
 from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata, WidgetItem
-from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, update
+from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, or_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
@@ -22,6 +22,7 @@ from database import new_id, transaction, utc_now
 
 logger = logging.getLogger(__name__)
 
+_REDRAWN = 20  # widgets at the end of a thread that follow a change of their tasks
 _PREFIXES: dict[StoreItemType, str] = {
     "thread": "thr",
     "message": "msg",
@@ -186,23 +187,33 @@ class PostgresStore(Store[RequestContext]):
     async def redraw(
         self,
         thread_id: str,
-        item_id: str,
-        redrawn: Callable[[WidgetItem], WidgetItem],
-        note: HiddenContextItem,
+        redrawn: Callable[[WidgetItem], WidgetItem | None],
         context: RequestContext,
-    ) -> WidgetItem:
-        """Replace a widget by what `redrawn` makes of it, and add the note; two at once go one after the other."""
-        shown = select(Message).where(_shown_item(thread_id, item_id, context)).with_for_update()
+        *,
+        sender: str | None = None,
+        note: HiddenContextItem | None = None,
+    ) -> list[WidgetItem]:
+        """Replace widgets by what `redrawn` makes of them, if anything, and add the note; returns the new ones.
+
+        Looks at the newest of the thread and at the one named `sender`. Two at once go one after the other.
+        """
+        shown = and_(
+            _in_thread(thread_id, context), col(Message.kind) == "widget", col(Message.superseded_by).is_(None)
+        )
+        newest = select(Message.id).where(shown).order_by(col(Message.seq).desc()).limit(_REDRAWN)
+        rows = select(Message).where(shown, or_(col(Message.id).in_(newest), col(Message.id) == sender))
+        after: list[WidgetItem] = []
         async with transaction(self._engine, context.user_id) as session:
-            # The note first: as the deletion of the conversation does, it locks the conversation before a message.
-            await session.exec(insert(Message).values(from_item(thread_id, note, context)))
-            row = (await session.exec(shown)).first()
-            before = to_item(row) if row is not None else None
-            if not isinstance(before, WidgetItem):
-                raise NotFound
-            after = redrawn(before)
-            changed = update(Message).where(_in_thread(thread_id, context), col(Message.id) == item_id)
-            await session.exec(changed.values(item=from_item(thread_id, after, context)["item"]))
+            await _fence(session, context)
+            if note is not None:
+                # First: as the deletion of the conversation does, this locks the conversation before its messages.
+                await session.exec(insert(Message).values(from_item(thread_id, note, context)))
+            for row in (await session.exec(rows.order_by(col(Message.seq)).with_for_update())).all():
+                before = to_item(row)
+                if isinstance(before, WidgetItem) and (item := redrawn(before)) is not None:
+                    changed = update(Message).where(_in_thread(thread_id, context), col(Message.id) == row.id)
+                    await session.exec(changed.values(item=from_item(thread_id, item, context)["item"]))
+                    after.append(item)
         return after
 
     async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:

@@ -20,12 +20,12 @@ Json = dict[str, Any]
 
 
 class Task(BaseModel):
-    """What a widget shows of a tool's Task."""
+    """What a widget shows of a tool's Task, or of a DeletedTask."""
 
     id: int
     title: str
     description: str = ""
-    status: Literal["pending", "completed"]
+    status: Literal["pending", "completed", "deleted"] = "deleted"
 
 
 class TaskPage(BaseModel):
@@ -80,15 +80,17 @@ def ticked_task(action: Action[str, Any], sender: WidgetItem) -> int:
     return task_id
 
 
-def redrawn(sender: WidgetItem, task: Task) -> WidgetItem:
-    """The same widget with the task as it is now."""
-    widget = sender.widget.model_dump(mode="json")
-    for box in _boxes(widget):
-        if box.get("key") == _key(task.id):
-            box.clear()
-            box.update(_box(task))
-    fresh = item(sender.thread_id, _counted(widget))
-    return fresh.model_copy(update={"id": sender.id, "created_at": sender.created_at})
+def redrawn(shown: WidgetItem, task: Task) -> WidgetItem | None:
+    """The same widget with the task as it is now; None when it does not show the task."""
+    widget = shown.widget.model_dump(mode="json")
+    found = [box for box in _boxes(widget) if box.get("key") == _key(task.id)]
+    if not found:
+        return None
+    for box in found:
+        box.clear()
+        box.update(_box(task))
+    fresh = item(shown.thread_id, _counted(widget))
+    return fresh.model_copy(update={"id": shown.id, "created_at": shown.created_at})
 
 
 def _list_row(task: Task) -> Json:
@@ -97,11 +99,15 @@ def _list_row(task: Task) -> Json:
 
 
 def _box(task: Task) -> Json:
-    done = task.status == "completed"
     box: Json = {"type": "Checkbox", "key": _key(task.id), "name": _key(task.id), "label": task.title}
-    if done:
-        return {**box, "defaultChecked": True, "disabled": True}
-    return {**box, "defaultChecked": False, "onChangeAction": {"type": COMPLETE, "payload": {"task_id": task.id}}}
+    match task.status:
+        case "completed":
+            return {**box, "defaultChecked": True, "disabled": True}
+        case "deleted":
+            return {**box, "label": f"{task.title} (deleted)", "defaultChecked": False, "disabled": True}
+        case "pending":
+            action = {"type": COMPLETE, "payload": {"task_id": task.id}}
+            return {**box, "defaultChecked": False, "onChangeAction": action}
 
 
 def _key(task_id: int) -> str:
@@ -125,7 +131,7 @@ def _counted(widget: Json) -> Json:
     """A list's heading tells how many there are, and how many of them are done."""
     if widget["type"] != "ListView":
         return widget
-    boxes = _boxes(widget)
+    boxes = [box for box in _boxes(widget) if box["defaultChecked"] or "onChangeAction" in box]
     done = sum(box["defaultChecked"] for box in boxes)
     tasks = "1 task" if len(boxes) == 1 else f"{len(boxes)} tasks"
     return {**widget, "status": {"text": f"{tasks}, {done} done" if done else tasks}}

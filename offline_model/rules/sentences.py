@@ -82,10 +82,6 @@ def task_line(task: dict[str, Any], *, state: bool = False, limit: int = 120) ->
     return f"- **{task['id']}** {one_line(task['title'])}{done}" + (f": {description}" if description else "")
 
 
-def task_lines(tasks: Iterable[dict[str, Any]]) -> str:
-    return "\n".join(task_line(task) for task in tasks)
-
-
 def named(task: dict[str, Any]) -> str:
     return f'"{one_line(task["title"])}" (number {task["id"]})'
 
@@ -98,9 +94,8 @@ def listing(status: str, tasks: Sequence[dict[str, Any]], *, whole: bool) -> str
             "all": "Your list is empty.",
         }[status]
     kind = {"pending": "open ", "completed": "completed ", "all": ""}[status]
-    # Said before the list, whose end the limit of an answer's length may cut off.
-    head = counted(len(tasks), kind) if whole else f"The first {counted(len(tasks), kind)}; there are more"
-    return f"{head}:\n\n{task_lines(tasks)}"
+    # The tasks themselves are shown as the tool's result, with boxes to tick.
+    return f"{counted(len(tasks), kind)}." if whole else f"The first {counted(len(tasks), kind)}; there are more."
 
 
 def found(phrase: str, tasks: Sequence[dict[str, Any]], *, among: int | None) -> str:

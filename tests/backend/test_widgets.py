@@ -47,8 +47,8 @@ async def act(chat: ChatKit, item: dict[str, Any], action: dict[str, Any]) -> An
 
 
 def replaced(answer: Answer) -> dict[str, Any]:
-    (event,) = answer.of("thread.item.replaced")
-    return event["item"]
+    """The newest of the widgets that were redrawn."""
+    return answer.of("thread.item.replaced")[-1]["item"]
 
 
 async def test_a_list_that_was_asked_for_is_shown_with_boxes(chat: ChatKit) -> None:
@@ -143,6 +143,35 @@ async def test_the_model_learns_of_a_tick_by_a_hidden_note(chat: ChatKit, model:
     assert "HiddenContext" not in json.dumps(await chat.items(thread))
 
 
+async def test_a_change_by_words_or_by_a_tick_shows_in_the_widgets_above(chat: ChatKit) -> None:
+    thread, item = await listed(chat, "milk", "bread", "eggs")
+    second = await chat.say("I bought the milk", thread)
+    assert boxes(replaced(second))["milk"]["defaultChecked"] is True
+    await chat.say("rename bread to rye bread", thread)
+    await chat.say("delete eggs", thread)
+    shown = next(one for one in await chat.items(thread) if one["id"] == item["id"])
+    assert set(boxes(shown)) == {"eggs (deleted)", "rye bread", "milk"}
+    assert "onChangeAction" not in boxes(shown)["eggs (deleted)"]
+    assert shown["widget"]["status"] == {"text": "2 tasks, 1 done"}
+    await tick(chat, shown, "rye bread")
+    cards = [one for one in await chat.items(thread) if one["type"] == "widget" and "rye bread" in boxes(one)]
+    assert len(cards) == 3
+    assert all(boxes(one)["rye bread"]["disabled"] for one in cards)
+
+
+async def test_an_old_widget_can_be_ticked_however_many_came_after_it(chat: ChatKit, rows: Rows) -> None:
+    _, item = await listed(chat, "milk", "bread")
+    rows(
+        "INSERT INTO messages (conversation_id, id, user_id, role, kind, item) "
+        "SELECT conversation_id, copy, user_id, role, kind, jsonb_set(item, '{id}', to_jsonb(copy)) "
+        "FROM messages, generate_series(1, 30) n, LATERAL (SELECT 'wid_' || n AS copy) WHERE id = %s",
+        item["id"],
+    )
+    answer = await tick(chat, item, "milk")
+    assert len(answer.of("thread.item.replaced")) == 21
+    assert answer.of("thread.item.replaced")[0]["item"]["id"] == item["id"]
+
+
 async def test_a_card_can_be_ticked_too(chat: ChatKit) -> None:
     (card,) = widgets_of(await chat.say("add milk"))
     assert boxes(replaced(await tick(chat, card, "milk")))["milk"]["defaultChecked"] is True
@@ -151,7 +180,7 @@ async def test_a_card_can_be_ticked_too(chat: ChatKit) -> None:
 async def test_the_same_tick_sent_twice_is_one(chat: ChatKit, rows: Rows) -> None:
     _, item = await listed(chat, "milk", "bread")
     first, second = await tick(chat, item, "milk"), await tick(chat, item, "milk")
-    assert replaced(first)["widget"] == replaced(second)["widget"]
+    assert first.of("thread.item.replaced") == second.of("thread.item.replaced")
     assert len(rows("SELECT 1 FROM task_changes WHERE operation = 'complete'")) == 1
 
 

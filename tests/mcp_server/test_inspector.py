@@ -1,11 +1,8 @@
 """MCP Inspector, the client developers try servers with, lists the tools and calls each of them."""
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +11,11 @@ import pytest
 
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.guarded import theirs
+from tests.node_packages import installed
 from tests.processes import ServiceProcess
 
 pytestmark = pytest.mark.long
 
-PACKAGES = Path(__file__).resolve().parent.parent / "mcp_clients"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "todo-assistant"
 TOOL_FAILED, UNAUTHORIZED = 5, 3  # Inspector's exit codes
 
 Inspector = Callable[..., Any]
@@ -27,21 +23,7 @@ Inspector = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def node_modules() -> Path:
-    """The locked packages, installed once for each state of the lock."""
-    lock = hashlib.sha256((PACKAGES / "package-lock.json").read_bytes()).hexdigest()[:12]
-    installed = CACHE / f"mcp-clients-{lock}"
-    if not installed.is_dir():
-        npm = shutil.which("npm")
-        assert npm, "npm is needed: install Node.js 20 or newer."
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
-            half = Path(directory) / "packages"
-            half.mkdir()
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(PACKAGES / name, half)
-            subprocess.run([npm, "ci", "--no-audit", "--no-fund"], cwd=half, check=True, timeout=300)
-            half.rename(installed)
-    return installed / "node_modules"
+    return installed(Path(__file__).resolve().parent.parent / "mcp_clients")
 
 
 @pytest.fixture(params=["modern", "legacy"])

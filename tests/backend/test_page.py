@@ -1,0 +1,85 @@
+"""What the server does for the page: which chat it may show, what it may load."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.backend.conftest import Backend
+from tests.chatkit_client import ChatKit
+
+CDN = "https://cdn.platform.openai.com"
+
+
+async def page_of(chat: ChatKit, path: str = "/", **headers: str) -> tuple[dict[str, Any], str]:
+    """The configuration in the page, and its policy."""
+    response = await chat.http.get(path, headers=headers)
+    assert response.status_code == 200
+    (config,) = re.findall(r'<script type="application/json" id="config">(.*?)</script>', response.text)
+    return json.loads(config), response.headers["content-security-policy"]
+
+
+async def test_on_localhost_openai_s_widget_may_be_tried(chat: ChatKit) -> None:
+    config, policy = await page_of(chat)
+    assert config == {
+        "auth": "none",
+        "model": {"offline": True, "name": "offline-rules"},
+        "messageChars": 8000,
+        "widget": {"domainKey": "local-dev"},
+        "ui": "auto",
+    }
+    assert f"script-src 'self' {CDN};" in policy
+    assert f"frame-src {CDN};" in policy
+
+
+async def test_the_built_in_chat_loads_nothing_from_elsewhere(chat: ChatKit) -> None:
+    config, policy = await page_of(chat, "/?ui=built-in")
+    assert config["ui"] == "built-in"
+    assert "http" not in policy
+    assert "unsafe" not in policy
+    assert "require-trusted-types-for 'script'" in policy
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "host", "expected"),
+    [
+        ("auto", None, "todo.example", None),
+        ("auto", "domain_pk_1", "todo.example", "domain_pk_1"),
+        ("auto", "domain_pk_1", "localhost:8000", "domain_pk_1"),
+        ("on", None, "todo.example", "local-dev"),
+        ("off", "domain_pk_1", "localhost:8000", None),
+    ],
+)
+async def test_the_widget_is_tried_where_it_can_work_and_never_when_it_is_off(
+    backend: Backend, setting: str, key: str | None, host: str, expected: str | None
+) -> None:
+    async with backend(chatkit_widget=setting, chatkit_domain_key=key, allowed_hosts=("todo.example",)) as chat:
+        config, policy = await page_of(chat, Host=host)
+        assert (config["widget"] or {}).get("domainKey") == expected
+        assert (CDN in policy) == (expected is not None)
+
+
+async def test_no_setting_can_end_the_block_of_configuration(backend: Backend) -> None:
+    name = "</script><script>alert(1)</script>"
+    async with backend(llm_model=name) as chat:
+        text = (await chat.http.get("/?ui=</script><script>alert(2)</script>")).text
+        assert "alert(2)" not in text
+        assert text.count("alert(1)") == 1
+        assert (await page_of(chat))[0]["model"]["name"] == name
+
+
+async def test_the_page_s_files_are_small_on_the_wire_and_asked_for_again_by_etag(chat: ChatKit) -> None:
+    response = await chat.http.get("/web/style.css")
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.headers["cache-control"] == "no-cache"
+    assert response.headers["content-type"].startswith("text/css")
+    again = await chat.http.get("/web/style.css", headers={"If-None-Match": response.headers["etag"]})
+    assert again.status_code == 304
+    assert (await chat.http.get("/web/../settings.py")).status_code == 404
+    assert (await chat.http.get("/web/%2e%2e/settings.py")).status_code == 404
+
+
+async def test_other_answers_allow_no_content_at_all(chat: ChatKit) -> None:
+    policy = (await chat.http.get("/health")).headers["content-security-policy"]
+    assert policy == "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
