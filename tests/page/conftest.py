@@ -1,5 +1,6 @@
 """The page in a real browser, on real services."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -167,6 +168,13 @@ def questions(page: Page) -> Locator:
 
 def task_list(page: Page) -> Locator:
     return log(page).get_by_role("group", name="Task list")
+
+
+async def until(page: Page, expression: str) -> None:
+    """Wait until it is true in the page. Playwright's own waiting evaluates strings, which the page's policy forbids."""
+    async with asyncio.timeout(10):
+        while not await page.evaluate(f"Boolean({expression})"):
+            await asyncio.sleep(0.02)
 
 
 async def send(page: Page, text: str) -> None:

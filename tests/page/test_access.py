@@ -19,6 +19,7 @@ from tests.page.conftest import (
     questions,
     say,
     task_list,
+    until,
 )
 from tests.scripted_model import ScriptedModel
 
@@ -133,7 +134,7 @@ async def test_a_finished_answer_is_announced_once(open_page: OpenPage, model: S
     await page.evaluate(LISTEN)
     await model.script({"text": "words that are said " * 10, "token_delay": 0.02})
     await say(page, "hello")
-    await page.wait_for_function("window.spoken.length > 0")
+    await until(page, "window.spoken.length")
     spoken = await page.evaluate("window.spoken")
     assert len(set(spoken)) == 1, "one announcement for a whole answer, none for its tokens"
 

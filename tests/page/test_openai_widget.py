@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.page.conftest import OpenPage, message_box, say
+from tests.page.conftest import OpenPage, message_box, say, until
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -115,7 +115,7 @@ async def test_one_that_comes_late_does_not_replace_ours(open_page: OpenPage) ->
     page = await open_page("/", prepare=late)
     await expect(message_box(page)).to_be_visible()
     await message_box(page).fill("half a mess")
-    await page.wait_for_function("Boolean(customElements.get('openai-chatkit'))")
+    await until(page, "customElements.get('openai-chatkit')")
     await expect(page.locator("todo-chat")).to_have_count(1)
     await expect(page.locator("openai-chatkit")).to_have_count(0)
     await expect(message_box(page)).to_have_value("half a mess")

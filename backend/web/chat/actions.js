@@ -1,0 +1,46 @@
+// @ts-check
+/** @import {Api} from "./protocol.js" */
+/** @import {Action, ThreadEvent} from "./types" */
+
+/** The actions of a conversation's widgets: one after the other, because each answers with the whole widget. */
+export class Actions {
+  /** Those that run or wait, as `actionKey` names them. @type {ReadonlySet<string>} */
+  running = new Set();
+  /** @type {Promise<void>} */
+  #last = Promise.resolve();
+  #api;
+  #owner;
+
+  /** @param {Api} api @param {{changed: () => void, receive: (event: ThreadEvent) => void}} owner */
+  constructor(api, owner) {
+    this.#api = api;
+    this.#owner = owner;
+  }
+
+  /** @param {Action} action @param {string | null} threadId @param {string} [itemId] */
+  run(action, threadId, itemId) {
+    const key = actionKey(action, itemId);
+    this.running = new Set([...this.running, key]);
+    this.#owner.changed();
+    const run = this.#last.then(() => this.#send(action, threadId, itemId)).finally(() => {
+      this.running = new Set([...this.running].filter((other) => other !== key));
+      this.#owner.changed();
+    });
+    this.#last = run.catch(() => {}); // the caller hears of it
+    return run;
+  }
+
+  /** @param {Action} action @param {string | null} threadId @param {string} [itemId] */
+  async #send({ type, payload, streaming }, threadId, itemId) {
+    const params = { thread_id: threadId, item_id: itemId, action: { type, payload } };
+    if (streaming === false) {
+      const { updated_item: item } = await this.#api.ask("threads.sync_custom_action", params);
+      if (item) this.#owner.receive({ type: "thread.item.replaced", item });
+    } else {
+      for await (const event of this.#api.stream("threads.custom_action", params)) this.#owner.receive(event);
+    }
+  }
+}
+
+/** The name of one action while it runs. @param {Action} action @param {string} [itemId] */
+export const actionKey = ({ type, payload }, itemId) => JSON.stringify([itemId, type, payload]);

@@ -1,0 +1,65 @@
+// @ts-check
+/** @import {Api} from "./protocol.js" */
+/** @import {Page, Thread} from "./types" */
+
+const PAGE = 20;
+const LONGEST_PAGE = 100;
+
+/** The list of conversations. */
+export class History {
+  /** @type {readonly Thread[]} */
+  threads = [];
+  hasMore = false;
+  loaded = false;
+  /** @type {string | null} */
+  #after = null;
+  #api;
+
+  /** @param {Api} api */
+  constructor(api) {
+    this.#api = api;
+  }
+
+  /** Load the newest, as many as were there. */
+  async load() {
+    const limit = Math.min(LONGEST_PAGE, Math.max(PAGE, this.threads.length));
+    this.threads = await this.#page(limit, null);
+    this.loaded = true;
+  }
+
+  async more() {
+    const older = await this.#page(PAGE, this.#after);
+    const known = new Set(this.threads.map(({ id }) => id));
+    this.threads = [...this.threads, ...older.filter(({ id }) => !known.has(id))];
+  }
+
+  /** @param {Thread} thread a new one */
+  put(thread) {
+    this.threads = [thread, ...this.threads.filter(({ id }) => id !== thread.id)];
+  }
+
+  /** @param {Thread} thread */
+  update(thread) {
+    this.threads = this.threads.map((old) => (old.id === thread.id ? { ...old, ...thread } : old));
+  }
+
+  /** @param {Thread} thread @param {string} title */
+  async rename(thread, title) {
+    this.update(await this.#api.ask("threads.update", { thread_id: thread.id, title }));
+  }
+
+  /** @param {Thread} thread */
+  async remove(thread) {
+    await this.#api.ask("threads.delete", { thread_id: thread.id });
+    this.threads = this.threads.filter(({ id }) => id !== thread.id);
+  }
+
+  /** @param {number} limit @param {string | null} after @returns {Promise<Thread[]>} */
+  async #page(limit, after) {
+    /** @type {Page<Thread>} */
+    const page = await this.#api.ask("threads.list", { limit, order: "desc", ...(after && { after }) });
+    this.hasMore = page.has_more;
+    this.#after = page.after ?? null;
+    return page.data;
+  }
+}

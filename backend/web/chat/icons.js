@@ -1,0 +1,47 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+
+/** Drawn on a 20 × 20 grid. */
+const PATHS = {
+  list: "M3 4.5h14v11H3zM8 4.5v11",
+  plus: "M10 4v12M4 10h12",
+  send: "M10 16V4.5M5 9l5-5 5 5",
+  stop: "M6 6h8v8H6z",
+  down: "M10 4v12M5 11l5 5 5-5",
+  copy: "M7.5 7.5h8v9h-8zM12.5 7.5v-4h-8v9h3",
+  check: "M4.5 10.5l3.5 3.5 7.5-8",
+  retry: "M15.5 8A6 6 0 1 0 16 11.5M16 4v4.2h-4.2",
+  rename: "M4 16l.8-3.4 8.7-8.7 2.6 2.6-8.7 8.7z",
+  remove: "M4 6h12M8 6V4h4v2M5.5 6l.7 10.5h7.6L14.5 6M8.5 9v4.5M11.5 9v4.5",
+  close: "M5 5l10 10M15 5L5 15",
+  good: "M3.5 9h3v7.5h-3zM6.5 9l3.2-5.8c1.2 0 2 .9 1.8 2.1L11 8h4.3c.9 0 1.5.8 1.3 1.7l-1.2 5.4c-.2.8-.9 1.4-1.7 1.4H6.5",
+  poor: "M3.5 11h3V3.5h-3zM6.5 11l3.2 5.8c1.2 0 2-.9 1.8-2.1L11 12h4.3c.9 0 1.5-.8 1.3-1.7l-1.2-5.4c-.2-.8-.9-1.4-1.7-1.4H6.5",
+  warning: "M10 3.5l7.5 13h-15zM10 8.5v3.5M10 14.2v.1",
+  info: "M10 3a7 7 0 1 0 .01 0M10 9.5v4M10 6.6v.1",
+};
+
+/** @typedef {keyof typeof PATHS} Icon */
+
+/** @param {Icon} name */
+export const icon = (name) =>
+  html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]} /></svg>`;
+
+/**
+ * A button that shows only an icon.
+ * @param {Icon} name
+ * @param {string} label
+ * @param {() => void} onClick
+ * @param {boolean} [pressed] for one that stays pressed
+ */
+export const iconButton = (name, label, onClick, pressed) => html`
+  <button
+    type="button"
+    class="icon-button"
+    aria-label=${label}
+    title=${label}
+    aria-pressed=${pressed === undefined ? nothing : pressed}
+    @click=${onClick}
+  >
+    ${icon(name)}
+  </button>
+`;

@@ -1,0 +1,60 @@
+// @ts-check
+/** @import {Api} from "./protocol.js" */
+/** @import {Item, Page} from "./types" */
+
+const SIZE = 20;
+
+/** A conversation's items page by page, from the newest back. */
+export class Pages {
+  hasMore = false;
+  /** @type {string | null} */
+  #after = null;
+  #api;
+
+  /** @param {Api} api */
+  constructor(api) {
+    this.#api = api;
+  }
+
+  /**
+   * The newest items, oldest first. A page may be empty though there are more behind it.
+   * @param {string | null} threadId
+   * @param {string | null} after
+   * @returns {Promise<Page<Item>>}
+   */
+  async load(threadId, after = null) {
+    /** @type {Page<Item>} */
+    const page = await this.#api.ask("items.list", {
+      thread_id: threadId,
+      limit: SIZE,
+      order: "desc",
+      ...(after && { after }),
+    });
+    if (page.data.length === 0 && page.has_more && page.after) return this.load(threadId, page.after);
+    return { ...page, data: page.data.reverse() };
+  }
+
+  /**
+   * The shown items with the newest page behind those of them that are older.
+   * @param {readonly Item[]} items
+   * @param {Page<Item>} page
+   */
+  join(items, page) {
+    const overlap = items.findIndex(({ id }) => id === page.data[0]?.id);
+    if (overlap < 0) this.#reached(page);
+    return [...items.slice(0, Math.max(overlap, 0)), ...page.data];
+  }
+
+  /** The next older items. @param {string | null} threadId @returns {Promise<Item[]>} */
+  async older(threadId) {
+    const page = await this.load(threadId, this.#after);
+    this.#reached(page);
+    return page.data;
+  }
+
+  /** @param {Page<Item>} page */
+  #reached(page) {
+    this.hasMore = page.has_more;
+    this.#after = page.after ?? null;
+  }
+}

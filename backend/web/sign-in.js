@@ -1,0 +1,61 @@
+// @ts-check
+import { sentence } from "./chat/protocol.js";
+import { storage } from "./chat/storage.js";
+import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+
+/**
+ * Show the form that exchanges a token for a session.
+ * @param {HTMLElement} place
+ * @param {() => void} done
+ */
+export function showSignIn(place, done) {
+  const panel = document.createElement("div");
+  panel.className = "sign-in";
+  place.replaceChildren(panel);
+  /** @param {string} [problem] */
+  const draw = (problem) => render(form(submit, problem), panel);
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    const field = /** @type {HTMLInputElement} */ (panel.querySelector("input"));
+    const problem = await signIn(field.value.trim());
+    if (problem === null) return done();
+    draw(problem);
+    field.select();
+  };
+  draw();
+  panel.querySelector("input")?.focus();
+}
+
+export async function signOut() {
+  await fetch("/session", { method: "DELETE" });
+  storage.clear("todo.");
+}
+
+/** @param {string} token @returns {Promise<string | null>} why it was refused */
+async function signIn(token) {
+  const response = await fetch("/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
+  if (!response) return "The server cannot be reached.";
+  if (!response.ok) return sentence(response);
+  const { user_id: person } = await response.json();
+  if (person !== storage.get("todo.person")) {
+    if (storage.get("todo.person")) storage.clear("todo."); // drafts are those of another person
+    storage.set("todo.person", person);
+  }
+  return null;
+}
+
+/** @param {(event: SubmitEvent) => void} submit @param {string} [problem] */
+const form = (submit, problem) => html`
+  <form @submit=${submit}>
+    <h2>Sign in to see your tasks.</h2>
+    <p class="quiet">
+      Your identity provider's token is exchanged for a session at <code>POST /session</code>; whoever runs this server
+      connects the two.
+    </p>
+    <label for="token">Token</label>
+    <input id="token" type="password" autocomplete="off" required />
+    ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
+    <button type="submit" class="button primary">Sign in</button>
+  </form>
+`;
