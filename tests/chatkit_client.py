@@ -45,6 +45,12 @@ class Answer:
         return "\n".join(text_of(item) for item in self.items if item["type"] == "assistant_message")
 
     @property
+    def listed(self) -> list[str]:
+        """The tasks in the list that is shown, if one is; each with `[x]` or `[ ]` before its title."""
+        lists = [item for item in self.items if item["type"] == "widget" and item["widget"]["type"] == "ListView"]
+        return [line.removeprefix("- ") for item in lists for line in item["copy_text"].splitlines()]
+
+    @property
     def user_item_id(self) -> str:
         return next(item["id"] for item in self.items if item["type"] == "user_message")
 

@@ -33,8 +33,7 @@ async def test_a_conversation_changes_the_list_as_its_answers_say(chat: ChatKit,
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY title")] == ["buy milk", "call mum"]
 
     listed = await chat.say(SENTENCES[1], thread)
-    assert "buy milk" in listed.text
-    assert "call mum" in listed.text
+    assert sorted(listed.listed) == ["[ ] buy milk", "[ ] call mum"]
 
     await chat.say(SENTENCES[2], thread)
     assert rows("SELECT status FROM tasks WHERE title = 'buy milk'") == [{"status": "completed"}]
@@ -46,8 +45,7 @@ async def test_a_conversation_changes_the_list_as_its_answers_say(chat: ChatKit,
     assert rows("SELECT title FROM tasks") == [{"title": "call mum at six"}]
 
     left = await chat.say(SENTENCES[5], thread)
-    assert "call mum at six" in left.text
-    assert "milk" not in left.text
+    assert left.listed == ["[ ] call mum at six"]
     outcomes = rows("SELECT status, outcome, (usage->>'requests')::int > 1 AS counted FROM runs")
     assert outcomes == [{"status": "ended", "outcome": "completed", "counted": True}] * 6
 
@@ -149,7 +147,7 @@ async def test_a_task_text_that_gives_orders_is_data(chat: ChatKit, rows: Rows) 
     first = await chat.say("add 'buy milk'")
     await chat.say(f"add '{order}'", first.thread_id)
     listed = await chat.say("what is on my list?", first.thread_id)
-    assert order in listed.text
+    assert f"[ ] {order}" in listed.listed
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")] == ["buy milk", order]
 
 

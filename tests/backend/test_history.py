@@ -115,7 +115,7 @@ async def test_the_turns_after_a_row_of_a_later_version_go_on(
     )
     answer = await chat.say("what is on my list?", thread)
     assert answer.error is None
-    assert "milk" in answer.text
+    assert answer.listed == ["[ ] milk"]
     check_pairs((await model.finished_requests())[-1]["body"]["messages"])
 
 
