@@ -40,6 +40,10 @@ def _run(arguments: argparse.Namespace, rest: list[str]) -> int:
             from cli import token
 
             return token.run(user=arguments.user, days=arguments.days, mcp_port=arguments.mcp_port)
+        case "bench":
+            from cli import bench
+
+            return bench.run(scale="full" if arguments.full else "short", json_file=arguments.json)
         case _:
             from cli import test
 
@@ -80,6 +84,15 @@ def _parser() -> argparse.ArgumentParser:
     token.add_argument("--user", required=True, metavar="NAME", help="whose tasks")
     token.add_argument("--days", type=int, default=1, help="how long it is valid (%(default)s)")
     token.add_argument("--mcp-port", type=_port, default=8001, help="of the MCP server (%(default)s)")
+
+    bench = commands.add_parser(
+        "bench",
+        help="measure how fast it is",
+        description="Runs everything on a throwaway PostgreSQL and an instant model, beside what it is made of.",
+        allow_abbrev=False,
+    )
+    bench.add_argument("--full", action="store_true", help="longer, for figures that vary less")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
 
     test = commands.add_parser(
         "test",

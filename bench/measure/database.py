@@ -1,0 +1,37 @@
+"""What one tool turn asks of PostgreSQL, counted on the wire of both services."""
+
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from bench.product import Chat
+from bench.relay import Relay
+from bench.rows import Row
+from bench.stage import Stage
+
+TURNS = 20
+
+
+async def database(stage: Stage) -> list[Row]:
+    with tempfile.TemporaryDirectory(prefix="todo-relay-") as directory:  # short: a socket's path is limited
+        relay = Relay(stage.place.database_url, Path(directory))
+        await relay.start()
+        mcp = stage.place.mcp_server(relay.url)
+        backend = stage.place.backend(relay.url, mcp)
+        try:
+            await mcp.ready()
+            await backend.ready()
+            chat = Chat(backend.port)
+            counted = []
+            for _ in range(TURNS):
+                before = relay.counts
+                await chat.say(next(stage.threads), "add milk")
+                counted.append(relay.counts - before)
+        finally:
+            await backend.stop()
+            await mcp.stop()
+            await relay.stop()
+    return [
+        Row("transactions in a tool turn", median(turn.transactions for turn in counted), ""),
+        Row("round trips in a tool turn", median(turn.round_trips for turn in counted), ""),
+    ]

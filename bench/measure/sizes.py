@@ -1,0 +1,42 @@
+"""What must not depend on how much there is: a long conversation, many tasks."""
+
+from functools import partial
+from itertools import repeat
+
+from bench import load
+from bench.compared import in_turns, p50_ms
+from bench.load import Call
+from bench.rows import Row
+from bench.stage import FEW, MANY, Stage
+
+
+async def open_threads(stage: Stage) -> Row:
+    chat, long = stage.chat, f"{stage.scale.long_thread:,} items"
+    return await _compare(
+        stage,
+        "open a long thread",
+        "20 items",
+        lambda: chat.open_thread(next(stage.short_threads)),
+        long,
+        lambda: chat.open_thread(stage.long_thread),
+    )
+
+
+async def turns_in_threads(stage: Stage) -> Row:
+    long = stage.chat.turns(repeat(stage.long_thread), "add milk")
+    for _ in range(5):  # what is old is summarised once, after a turn
+        await long()
+    short = stage.chat.turns(stage.short_threads, "add milk")
+    return await _compare(stage, "turn in a long thread", "20 items", short, f"{stage.scale.long_thread:,} items", long)
+
+
+async def first_pages(stage: Stage) -> Row:
+    few, many = partial(stage.tools.first_page, FEW), partial(stage.tools.first_page, MANY)
+    return await _compare(stage, "first page of many tasks", "20 tasks", few, f"{stage.scale.tasks:,} tasks", many)
+
+
+async def _compare(stage: Stage, name: str, little: str, few: Call, much: str, many: Call) -> Row:
+    """In short rounds, because the two are close to each other."""
+    seconds = stage.scale.seconds / 5
+    sides = {size: partial(load.run, call, callers=1, seconds=seconds) for size, call in ((little, few), (much, many))}
+    return (await in_turns(stage.scale.rounds * 3, sides)).row(name, "ms", p50_ms, much, little)

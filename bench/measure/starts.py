@@ -1,0 +1,62 @@
+"""Starts of everything together, and what the first turn after one costs."""
+
+import asyncio
+import sys
+import time
+from statistics import median
+
+from bench.processes import Server, free_port
+from bench.product import Chat
+from bench.rows import Row
+from bench.stage import Place
+
+_LIBRARIES = "import agents, chatkit.server, fastapi, fastmcp, sqlmodel"
+_HUNDREDTH = range(90, 110)
+
+
+async def starts(place: Place) -> list[Row]:
+    """Cold: with no database yet. Warm: with that of the run before."""
+    imports = await _import_seconds()
+    seconds: list[float] = []
+    firsts: list[tuple[float, float]] = []
+    for _ in range(2):
+        began = time.perf_counter()
+        everything = _up(place)
+        try:
+            await everything.ready()
+            seconds.append(time.perf_counter() - began)
+            firsts.append(await _first_and_hundredth(everything.port))
+        finally:
+            await everything.stop()
+    first, hundredth = (median(values) for values in zip(*firsts, strict=True))
+    ratio = median(one / other for one, other in firsts)
+    return [
+        *[
+            Row(f"{name} start", taken, "s", imports, "imports", taken / imports)
+            for name, taken in zip(("cold", "warm"), seconds, strict=True)
+        ],
+        Row("first turn after /ready", first, "ms", hundredth, "the 100th", ratio),
+    ]
+
+
+def _up(place: Place) -> Server:
+    port = free_port()
+    directory = str(place.work / "up")
+    options = ["up", "--port", str(port), "--mcp-port", str(free_port()), "--data-dir", directory]
+    # Set to nothing, so that a developer's .env does not name another.
+    return Server(place.work, "cli", *options, port=port, DATABASE_URL="", **place.model_settings)
+
+
+async def _first_and_hundredth(port: int) -> tuple[float, float]:
+    chat = Chat(port)
+    taken = [(await chat.create("add milk"))[0].total * 1000 for _ in range(_HUNDREDTH.stop)]
+    return taken[0], median(taken[n] for n in _HUNDREDTH)
+
+
+async def _import_seconds() -> float:
+    """What two processes that only import the libraries take, side by side as the two services start."""
+    began = time.perf_counter()
+    both = [await asyncio.create_subprocess_exec(sys.executable, "-c", _LIBRARIES) for _ in range(2)]
+    for process in both:
+        await process.wait()
+    return time.perf_counter() - began

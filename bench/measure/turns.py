@@ -1,0 +1,60 @@
+"""A turn: the person's message, a tool call, the answer."""
+
+from functools import partial
+
+from bench import load
+from bench.compared import Compared, Side, first_ms, in_turns, p50_ms, p99_ms, paired, rate
+from bench.load import joined
+from bench.rows import Row
+from bench.stage import Stage
+
+FLOOR, LIMIT, PRODUCT = "Agents SDK", "bare client", "product"
+SHORT, LONG = 20, 420  # tokens of an answer
+
+
+async def turns(stage: Stage, callers: int) -> list[Row]:
+    scale = stage.scale
+    done = await in_turns(scale.rounds, _sides(stage, "add milk", callers, scale.seconds))
+    many = f"{callers} conversation" + "s" * (callers > 1)
+    return [
+        done.row(f"turn p50, {many}", "ms", p50_ms, PRODUCT, FLOOR),
+        done.row(f"turn p99, {many}", "ms", p99_ms, PRODUCT, FLOOR),
+        *([_tail(done, f"turn p99, {many}, to its p50")] if callers > 1 else []),
+        done.row(f"turns a second, {many}", "/s", rate, PRODUCT, FLOOR),
+        done.row(f"turns a second, {many}, to the limit", "/s", rate, PRODUCT, LIMIT),
+        *([done.row("first event", "ms", first_ms, PRODUCT, LIMIT)] if callers == 1 else []),
+    ]
+
+
+def _tail(done: Compared, name: str) -> Row:
+    everything = joined(done.loads[PRODUCT])
+    p50, p99 = p50_ms(everything), p99_ms(everything)
+    return Row(name, p99, "ms", p50, "its p50", p99 / p50)
+
+
+async def tokens(stage: Stage) -> list[Row]:
+    """What one more token of an answer costs: long answers less short ones, taken in turns."""
+    rounds, seconds = stage.scale.rounds * 2, stage.scale.seconds / 3
+    short = _sides(stage, f"say {SHORT}", 1, seconds)
+    long = _sides(stage, f"say {LONG}", 1, seconds)
+    sides = {f"{name} {size}": side for size, of in ((SHORT, short), (LONG, long)) for name, side in of.items()}
+    done = await in_turns(rounds, sides)
+    cost = {name: _per_token_us(done, name) for name in (PRODUCT, FLOOR, LIMIT)}
+    return [
+        paired("a streamed token", "µs", cost[PRODUCT], cost[LIMIT], LIMIT),
+        paired("a streamed token, to the floor", "µs", cost[PRODUCT], cost[FLOOR], FLOOR),
+    ]
+
+
+def _per_token_us(done: Compared, name: str) -> list[float]:
+    short, long = (done.figures(f"{name} {size}", p50_ms) for size in (SHORT, LONG))
+    return [(more - less) * 1000 / (LONG - SHORT) for less, more in zip(short, long, strict=True)]
+
+
+def _sides(stage: Stage, text: str, callers: int, seconds: float) -> dict[str, Side]:
+    say = stage.chat.turns(stage.threads, text)
+    return {
+        PRODUCT: partial(load.run, say, callers=callers, seconds=seconds),
+        FLOOR: partial(stage.floor.run, text, callers=callers, seconds=seconds),
+        LIMIT: partial(stage.limit.run, text, callers=callers, seconds=seconds),
+    }

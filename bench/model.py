@@ -1,0 +1,126 @@
+"""A chat-completions endpoint that takes no time: a fixed tool call, then a fixed answer, a chunk for each token.
+
+The last user message says what to do: `say N` is answered with N tokens, `wait` with an answer that stays open until
+`POST /release`, anything else with a call of add_task.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from functools import cache
+from typing import Any, ClassVar
+
+import uvloop
+
+ANSWER_TOKENS = 20
+_SAY = re.compile(r"say (\d+)")
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+_END = b"0\r\n\r\n"
+_CALL = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "add_task", "arguments": ""}}
+_COMPLETION = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "instant",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "word"}, "finish_reason": "stop"}],
+}
+_ARGUMENTS = {"index": 0, "function": {"arguments": '{"title":"Buy milk"}'}}
+
+
+class Endpoint(asyncio.Protocol):
+    waiting: ClassVar[set[asyncio.Transport]] = set()
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport: asyncio.Transport = transport
+        self._received = b""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.waiting.discard(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, separator, body = self._received.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        if separator and len(body) >= (int(length[1]) if length else 0):
+            self._received = b""
+            self._answer(head.split(b" ", 2)[1], body)
+
+    def _answer(self, path: bytes, body: bytes) -> None:
+        if path.endswith(b"/chat/completions"):
+            self._complete(json.loads(body))
+            return
+        if path == b"/release":
+            while self.waiting:
+                self.waiting.pop().write(b"".join([*_finish("stop"), _END]))
+        self._transport.write(_json({}))
+
+    def _complete(self, request: dict[str, Any]) -> None:
+        streamed = answer(doing(request), usage="stream_options" in request)
+        if not request.get("stream"):
+            self._transport.write(_json(_COMPLETION))
+        elif streamed is None:
+            self._transport.write(_HEAD + b"".join(_text(1)))
+            self.waiting.add(self._transport)
+        else:
+            self._transport.write(streamed)
+
+
+def doing(request: dict[str, Any]) -> str:
+    """What the request's last message asks for: `call`, `wait` or the number of tokens to say."""
+    last = request["messages"][-1]
+    if last["role"] == "tool":
+        return str(ANSWER_TOKENS)
+    text = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
+    said = _SAY.search(text)
+    return said[1] if said else "wait" if "wait" in text else "call"
+
+
+@cache
+def answer(what: str, *, usage: bool) -> bytes | None:
+    """A whole HTTP response, None when it has no end yet."""
+    if what == "wait":
+        return None
+    if what == "call":
+        chunks = [_chunk({"tool_calls": [_CALL]}), _chunk({"tool_calls": [_ARGUMENTS]}), *_finish("tool_calls")]
+    else:
+        chunks = [*_text(int(what)), *_finish("stop")]
+    if usage:
+        counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+        chunks.append(_event({"choices": [], "usage": counted}))
+    return b"".join([_HEAD, *chunks, _frame(b"data: [DONE]\n\n"), _END])
+
+
+def _text(tokens: int) -> list[bytes]:
+    return [_chunk({"role": "assistant", "content": ""}), *[_chunk({"content": " word"})] * tokens]
+
+
+def _finish(reason: str) -> list[bytes]:
+    return [_chunk({}, reason)]
+
+
+def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
+    return _event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
+
+
+def _event(fields: dict[str, Any]) -> bytes:
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "instant", **fields}
+    return _frame(f"data: {json.dumps(chunk, separators=(',', ':'))}\n\n".encode())
+
+
+def _json(fields: dict[str, Any]) -> bytes:
+    body = json.dumps(fields).encode()
+    return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+
+
+def _frame(body: bytes) -> bytes:
+    return f"{len(body):x}\r\n".encode() + body + b"\r\n"
+
+
+async def main(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Endpoint, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1])))

@@ -1,0 +1,78 @@
+"""Services and endpoints as processes of their own. They share this one's process group, so its end is theirs."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HOST = "127.0.0.1"
+START_SECONDS = 60
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")
+
+
+class Failed(Exception):
+    """A process that did not start, or ended before it was asked to."""
+
+
+class Server:
+    """`python -m MODULE …` on a port of its own, its output in a file."""
+
+    def __init__(self, logs: Path, module: str, *arguments: str, port: int | None = None, **environment: str) -> None:
+        self.port = port or free_port()
+        self._log = logs / f"{module}-{self.port}.log"
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                env={**inherited, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    @property
+    def memory(self) -> int:
+        return memory(self._process.pid)
+
+    async def ready(self, path: str = "/ready") -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not await _answers(self.port, path):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise Failed(f"{self._log.stem} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
+            await asyncio.sleep(0.01)
+
+    async def stop(self) -> None:
+        self._process.terminate()
+        try:
+            await asyncio.to_thread(self._process.wait, 20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def memory(pid: int) -> int:
+    """Resident bytes that are the process's own."""
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        fields = dict(line.split(":", 1) for line in file if ":" in line and not line[0].isdigit())
+    return sum(int(fields[name].split()[0]) * 1024 for name in ("Private_Clean", "Private_Dirty"))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+async def _answers(port: int, path: str) -> bool:
+    with contextlib.suppress(OSError):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        try:
+            writer.write(f"GET {path} HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\n\r\n".encode())
+            return (await reader.readline()).startswith(b"HTTP/1.1 200")
+        finally:
+            writer.close()
+    return False

@@ -1,0 +1,90 @@
+"""A relay in front of PostgreSQL that counts what goes over the wire."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from psycopg.conninfo import conninfo_to_dict
+
+READY = b"Z\x00\x00\x00\x05"
+
+
+@dataclass
+class Counts:
+    round_trips: int = 0
+    transactions: int = 0
+
+    def __sub__(self, other: "Counts") -> "Counts":
+        return Counts(self.round_trips - other.round_trips, self.transactions - other.transactions)
+
+
+class Relay:
+    """Listens on a Unix socket in `directory` for the server of `url`."""
+
+    def __init__(self, url: str, directory: Path) -> None:
+        address = urlsplit(url)
+        account = address.netloc.rpartition("@")[0]
+        self.url = f"postgresql://{account}@{address.path}?host={directory}"
+        self._server = conninfo_to_dict(url)
+        self._socket = directory / ".s.PGSQL.5432"
+        self._counts = Counts()
+
+    async def start(self) -> None:
+        self._listener = await asyncio.start_unix_server(self._relay, self._socket)
+
+    async def stop(self) -> None:
+        self._listener.close()
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(self._counts.round_trips, self._counts.transactions)
+
+    async def _relay(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+        server, requests = await self._connect()
+        connection = _Connection(self._counts)
+        await asyncio.gather(_copy(client, requests, connection.request), _copy(server, answers, connection.answer))
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        host, port = self._server.get("host") or "localhost", self._server.get("port") or 5432
+        assert isinstance(host, str)
+        if host.startswith("/"):
+            return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        return await asyncio.open_connection(host, int(port))
+
+
+class _Connection:
+    """A round trip begins with the first bytes the client sends after an answer."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self._waiting = False
+        self._rest = b""
+
+    def request(self, _: bytes) -> None:
+        self._counts.round_trips += not self._waiting
+        self._waiting = True
+
+    def answer(self, data: bytes) -> None:
+        self._waiting = False
+        self._rest += data
+        while len(self._rest) >= 5:
+            size = 1 + int.from_bytes(self._rest[1:5])
+            if len(self._rest) < size:
+                return
+            # Ready for the next statement, outside of any transaction: one has ended.
+            self._counts.transactions += self._rest[:size] == READY + b"I"
+            self._rest = self._rest[size:]
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Callable[[bytes], None]) -> None:
+    try:
+        while data := await reader.read(65_536):
+            seen(data)
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()

@@ -1,0 +1,62 @@
+"""The rows of the table: what was measured, what it is compared to, and what it must show."""
+
+import operator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on a row's ratio, or on the figure itself."""
+
+    bound: float
+    sign: Literal["≤", "≥"] = "≤"
+    of: Literal["ratio", "figure"] = "ratio"
+
+    def __str__(self) -> str:
+        return f"{self.of} {self.sign} {self.bound:g}"
+
+
+TARGETS = {
+    "turn p50, 1 conversation": Target(2),
+    "turns a second, 16 conversations": Target(0.4, "≥"),
+    "turn p99, 16 conversations, to its p50": Target(2),
+    "first event": Target(5, of="figure"),
+    "a streamed token": Target(3),
+    "tool calls a second at 16": Target(0.40, "≥"),
+    "tool calls a second at 16, with tokens": Target(0.30, "≥"),
+    "open a long thread": Target(1.2),
+    "first page of many tasks": Target(1.2),
+    "first turn after /ready": Target(2),
+    "transactions in a tool turn": Target(6, of="figure"),
+    "round trips in a tool turn": Target(10, of="figure"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """`ratio` is measured side by side, so it is not always exactly the figure by the baseline."""
+
+    name: str
+    figure: float
+    unit: str
+    baseline: float | None = None
+    against: str = ""
+    ratio: float | None = None
+
+    @property
+    def target(self) -> Target | None:
+        return TARGETS.get(self.name)
+
+    @property
+    def reached(self) -> bool | None:
+        """None where there is no target."""
+        if self.target is None:
+            return None
+        value = self.figure if self.target.of == "figure" else self.ratio
+        assert value is not None
+        return (operator.le if self.target.sign == "≤" else operator.ge)(value, self.target.bound)
+
+    def as_json(self) -> dict[str, Any]:
+        target = str(self.target) if self.target else None
+        return {**asdict(self), "target": target, "reached": self.reached}

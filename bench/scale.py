@@ -1,0 +1,21 @@
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How long a run takes, and how large the large things are."""
+
+    rounds: int  # of each comparison: what is compared takes turns, because the machine's other work comes and goes
+    seconds: float  # of each side in a round
+    threads: int
+    connections: int
+    long_thread: int = 10_000
+    tasks: int = 100_000
+    starts: bool = True  # also those of everything together
+
+
+SCALES = {
+    "tiny": Scale(rounds=1, seconds=0.2, threads=500, connections=4, long_thread=200, tasks=500, starts=False),
+    "short": Scale(rounds=3, seconds=1.0, threads=2_000, connections=50),
+    "full": Scale(rounds=8, seconds=3.0, threads=8_000, connections=200),
+}

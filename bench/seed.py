@@ -1,0 +1,43 @@
+"""Rows in bulk: conversations are copies of one that the product itself has made, so their form is always today's."""
+
+import psycopg
+
+_CONVERSATIONS = """
+INSERT INTO conversations (id, user_id, title, status, metadata)
+SELECT %(prefix)s || n, user_id, title, status, metadata
+FROM conversations, generate_series(1, %(threads)s) n WHERE id = %(template)s
+"""
+_MESSAGES = """
+INSERT INTO messages (conversation_id, id, user_id, role, kind, item)
+SELECT thread, item_id, user_id, role, kind,
+       replace(item::text, ': "call_', ': "call_' || k || '_')::jsonb
+       || jsonb_build_object('id', item_id, 'thread_id', thread)
+FROM (
+    SELECT %(prefix)s || n AS thread, id || '_' || k AS item_id, user_id, role, kind, item, n, k, seq
+    FROM messages, generate_series(1, %(threads)s) n, generate_series(1, %(turns)s) k
+    WHERE conversation_id = %(template)s
+) copies
+ORDER BY n, k, seq
+"""
+_TASKS = "INSERT INTO tasks (user_id, title) SELECT %s, 'Task ' || n FROM generate_series(1, %s) n"
+
+
+def copy_conversation(url: str, template: str, *, prefix: str, threads: int, turns: int) -> list[str]:
+    """The ids of so many conversations, each the template's turn so many times over."""
+    values = {"template": template, "prefix": prefix, "threads": threads, "turns": turns}
+    with psycopg.connect(url) as connection:
+        connection.execute(_CONVERSATIONS, values)
+        connection.execute(_MESSAGES, values)
+    return [f"{prefix}{n}" for n in range(1, threads + 1)]
+
+
+def add_tasks(url: str, person: str, count: int) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(_TASKS, (person, count))
+
+
+def settle(url: str) -> None:
+    """What autovacuum would do in the middle of the measuring."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("CHECKPOINT")

@@ -1,0 +1,145 @@
+"""Everything that is measured, running, with rows in the database."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+from bench import seed
+from bench.client import Client
+from bench.processes import Server, free_port
+from bench.product import Chat, Tools
+from bench.scale import Scale
+from bench.worker import Worker
+from tokens import make_token
+
+PEOPLE = [f"person-{n}" for n in range(16)]
+FEW, MANY = "few-tasks", "many-tasks"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run happens."""
+
+    scale: Scale
+    database_url: str
+    work: Path
+    pgbench: str | None
+    model_port: int
+
+    @property
+    def model_url(self) -> str:
+        return f"http://127.0.0.1:{self.model_port}/v1"
+
+    @property
+    def model_settings(self) -> dict[str, str]:
+        return {"LLM_PROVIDER": "custom", "LLM_BASE_URL": self.model_url, "LLM_MODEL": "instant"}
+
+    def mcp_server(self, database_url: str, **settings: str) -> Server:
+        port = free_port()
+        return Server(
+            self.work,
+            "mcp_server",
+            port=port,
+            DATABASE_URL=database_url,
+            MCP_PORT=str(port),
+            MCP_URL=f"http://127.0.0.1:{port}/mcp",
+            **settings,
+        )
+
+    def backend(self, database_url: str, mcp: Server) -> Server:
+        port = free_port()
+        return Server(
+            self.work,
+            "backend",
+            port=port,
+            DATABASE_URL=database_url,
+            BACKEND_PORT=str(port),
+            MCP_URL=f"http://127.0.0.1:{mcp.port}/mcp",
+            **self.model_settings,
+        )
+
+
+@dataclass(frozen=True)
+class Stage:
+    place: Place
+    backend: Server
+    endpoint: Server
+    model: Client
+    chat: Chat
+    tools: Tools
+    tools_with_tokens: Tools
+    plain: Client
+    floor: Worker
+    limit: Worker
+    threads: Iterator[str]  # of one short exchange, round and round
+    short_threads: Iterator[str]  # of 20 items
+    long_thread: str
+
+    @property
+    def scale(self) -> Scale:
+        return self.place.scale
+
+
+@asynccontextmanager
+async def set_up(scale: Scale, *, database_url: str, work: Path, pgbench: str | None) -> AsyncIterator[Stage]:
+    async with AsyncExitStack() as stack:
+        port = free_port()
+        place = Place(scale, database_url, work, pgbench, port)
+        model = _started(stack, Server(work, "bench.model", str(port), port=port))
+        await model.ready()
+        floor, limit = [await Worker.start(module, place.model_url) for module in ("bench.floor", "bench.limit")]
+        stack.push_async_callback(floor.stop)
+        stack.push_async_callback(limit.stop)
+        secret = secrets.token_hex(32)
+        mcp = _started(stack, place.mcp_server(database_url))
+        guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", MCP_TOKEN_SECRET=secret))
+        backend = _started(stack, place.backend(database_url, mcp))
+        port = free_port()
+        endpoint = _started(stack, Server(work, "bench.endpoint", str(port), port=port, DATABASE_URL=database_url))
+        await endpoint.ready("/health")
+        for service in (mcp, guarded, backend):
+            await service.ready()
+        await floor.ready()
+        await limit.ready()
+        chat = Chat(backend.port)
+        audience = f"http://127.0.0.1:{guarded.port}/mcp"
+        yield Stage(
+            place,
+            backend,
+            endpoint,
+            Client(model.port),
+            chat,
+            Tools(mcp.port),
+            Tools(guarded.port, _tokens(secret, audience)),
+            Client(endpoint.port),
+            floor,
+            limit,
+            *await _seeded(place, chat),
+        )
+
+
+def _started(stack: AsyncExitStack, server: Server) -> Server:
+    stack.push_async_callback(server.stop)
+    return server
+
+
+def _tokens(secret: str, audience: str) -> dict[str, str]:
+    expires = int(time.time()) + 3600
+    return {person: make_token(secret, person, audience=audience, expires=expires) for person in PEOPLE}
+
+
+async def _seeded(place: Place, chat: Chat) -> tuple[Iterator[str], Iterator[str], str]:
+    url, scale = place.database_url, place.scale
+    _, exchange = await chat.create("say 5")
+    _, tool_turn = await chat.create("add milk")
+    threads = seed.copy_conversation(url, exchange, prefix="thr_one_", threads=scale.threads, turns=1)
+    short = seed.copy_conversation(url, tool_turn, prefix="thr_short_", threads=scale.threads // 10, turns=10)
+    (long,) = seed.copy_conversation(url, tool_turn, prefix="thr_long_", threads=1, turns=scale.long_thread // 2)
+    seed.add_tasks(url, FEW, 20)
+    seed.add_tasks(url, MANY, scale.tasks)
+    seed.settle(url)
+    return cycle(threads), cycle(short), long

@@ -1,0 +1,82 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.rows import TARGETS, Row, Target
+from cli import report
+from tests.conftest import ROOT
+
+
+def reported(*rows: Row) -> dict[str, Any]:
+    machine = {"cores": 2, "python": "3.11"}
+    return json.loads(
+        json.dumps({"machine": machine, "seconds": 1.0, "notes": ["A note."], "rows": [row.as_json() for row in rows]})
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "ratio", "figure", "reached"),
+    [
+        (Target(2), 2.0, 99.0, True),
+        (Target(2), 2.01, 1.0, False),
+        (Target(0.4, "≥"), 0.4, 1.0, True),
+        (Target(0.4, "≥"), 0.39, 1.0, False),
+        (Target(5, of="figure"), 9.0, 5.0, True),
+        (Target(5, of="figure"), 1.0, 5.1, False),
+    ],
+)
+def test_a_target_is_reached_up_to_its_bound_and_not_beyond(
+    monkeypatch: pytest.MonkeyPatch, target: Target, ratio: float, figure: float, reached: bool
+) -> None:
+    monkeypatch.setitem(TARGETS, "row", target)
+    assert Row("row", figure, "ms", 1.0, "base", ratio).reached is reached
+
+
+def test_every_target_of_the_project_is_in_the_table() -> None:
+    assert {name: str(target) for name, target in TARGETS.items()} == {
+        "turn p50, 1 conversation": "ratio ≤ 2",
+        "turns a second, 16 conversations": "ratio ≥ 0.4",
+        "turn p99, 16 conversations, to its p50": "ratio ≤ 2",
+        "first event": "figure ≤ 5",
+        "a streamed token": "ratio ≤ 3",
+        "tool calls a second at 16": "ratio ≥ 0.4",
+        "tool calls a second at 16, with tokens": "ratio ≥ 0.3",
+        "open a long thread": "ratio ≤ 1.2",
+        "first page of many tasks": "ratio ≤ 1.2",
+        "first turn after /ready": "ratio ≤ 2",
+        "transactions in a tool turn": "figure ≤ 6",
+        "round trips in a tool turn": "figure ≤ 10",
+    }
+
+
+def test_the_table_shows_every_row_with_its_verdict() -> None:
+    (name, *_) = TARGETS
+    rows = [Row(name, 50.0, "ms", 20.0, "floor", 2.5), Row("other", 1234.5, "/s")]
+    headings, first, second, _, note, machine = report.table(reported(*rows))
+    assert headings.split() == ["figure", "baseline", "ratio", "target"]
+    assert first.split("  ")[0] == name
+    assert first.split()[-9:] == ["50.0", "ms", "20.0", "floor", "2.50", "ratio", "≤", "2", "MISSED"]
+    assert second.split() == ["other", "1,234", "/s"]
+    assert (note, machine) == ("A note.", "1 seconds on 2 cores, Python 3.11.")
+
+
+@pytest.mark.long
+def test_a_small_run_measures_every_row_that_has_a_target(fresh_database_url: str, tmp_path: Path) -> None:
+    """All but the starts of everything together, which need a PostgreSQL of their own."""
+    command = [sys.executable, "-m", "bench", "--scale", "tiny", "--work", tmp_path]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"DATABASE_URL": fresh_database_url}, stdout=subprocess.PIPE, check=True
+    )
+    *progress, last = map(json.loads, done.stdout.splitlines())
+    shares = [line["share"] for line in progress]
+    assert shares == sorted(shares)
+    rows = {row["name"]: row for row in last["report"]["rows"]}
+    assert TARGETS.keys() - rows.keys() == {"first turn after /ready"}
+    assert all(row["figure"] > 0 for name, row in rows.items() if not name.startswith("memory"))
+    assert {row["reached"] for name, row in rows.items() if name not in TARGETS} == {None}
+    assert len(list(report.table(last["report"]))) > len(rows)
