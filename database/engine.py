@@ -3,7 +3,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 
 def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> AsyncEngine:
-    """An engine for any libpq URL (`postgres://`, `postgresql://`), its connections checked before use.
+    """An engine for any libpq URL (`postgres://`, `postgresql://`); `transaction` replaces connections that are dead.
 
     The driver runs in autocommit: `transaction` opens each one itself, with role and user in the same round trip.
     """
@@ -15,6 +15,5 @@ def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> Asy
         max_overflow=max_overflow,
         pool_timeout=10,
         pool_recycle=1800,
-        pool_pre_ping=True,
         connect_args={"connect_timeout": 5, "application_name": "todo-assistant"},
     )

@@ -1,7 +1,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection, OperationalError, sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
@@ -29,9 +29,28 @@ async def system_transaction(engine: AsyncEngine) -> AsyncIterator[AsyncSession]
 
 @asynccontextmanager
 async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> AsyncIterator[AsyncSession]:
-    async with AsyncSession(engine, expire_on_commit=False) as session, session.begin():
-        connection = await (await session.connection()).get_raw_connection()
-        driver: AsyncConnection = connection.driver_connection  # pyright: ignore[reportAssignmentType]
+    async with AsyncSession(engine, expire_on_commit=False) as session:
+        # BEGIN is itself the check of a pooled connection, without a round trip of its own: nothing was done before it.
+        while not await _begun(session, statement):
+            await session.rollback()
+        try:
+            yield session
+        except BaseException:
+            await session.rollback()
+            raise
+        await session.commit()
+
+
+async def _begun(session: AsyncSession, statement: sql.SQL | sql.Composed) -> bool:
+    """False when the connection had died in the pool, which holds no older one any more then."""
+    connection = await (await session.connection()).get_raw_connection()
+    driver: AsyncConnection = connection.driver_connection  # pyright: ignore[reportAssignmentType]
+    try:
         # Several statements in one message need the simple protocol, so this is never prepared.
         await driver.execute(statement, prepare=False)
-        yield session
+    except OperationalError:
+        if not driver.closed:
+            raise
+        connection.invalidate()
+        return False
+    return True
