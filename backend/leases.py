@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Update, func, literal, text, update
+from sqlalchemy import ColumnElement, Text, Update, bindparam, func, literal, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
@@ -17,6 +17,27 @@ Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 STOP_CHANNEL = "todo_stop"
 # In words: a prepared statement's parameters would not match the partial index.
 _LEASED = text("status IN ('running', 'waiting')")
+
+# Built once, of the table and not of its class: building them costs more than PostgreSQL takes to run them.
+_RUNS, _CONVERSATIONS = Run.metadata.tables["runs"], Conversation.metadata.tables["conversations"]
+_RUN, _OWNER = bindparam("run"), bindparam("owner")
+_OWNED = select(bindparam("run", type_=Text), _CONVERSATIONS.c.id, _CONVERSATIONS.c.user_id, literal("running")).where(
+    _CONVERSATIONS.c.id == bindparam("conversation"), _CONVERSATIONS.c.user_id == _OWNER
+)
+_CLAIM = (
+    insert(_RUNS)
+    .from_select(["id", "conversation_id", "user_id", "status"], _OWNED)
+    .on_conflict_do_nothing(index_elements=["conversation_id"], index_where=_LEASED)
+    .returning(_RUNS.c.id)
+)
+_MINE = (_RUNS.c.id == _RUN, _RUNS.c.user_id == _OWNER, _RUNS.c.status == "running")
+_HELD = select(_RUNS.c.id).where(*_MINE).with_for_update(read=True)
+_END = (
+    update(_RUNS)
+    .where(*_MINE)
+    .values(status="ended", outcome=bindparam("how"), usage=bindparam("used"), ended_at=func.now())
+    .returning(_RUNS.c.id)
+)
 
 
 @dataclass(frozen=True)
@@ -56,30 +77,23 @@ async def take(
 
     Raises `Busy` while another run holds it, `NotFound` when the conversation is not there.
     """
-    owned = select(literal(run_id), col(Conversation.id), col(Conversation.user_id), literal("running")).where(
-        col(Conversation.id) == conversation_id, col(Conversation.user_id) == user_id
-    )
-    claim = (
-        insert(Run)
-        .from_select(["id", "conversation_id", "user_id", "status"], owned)
-        .on_conflict_do_nothing(index_elements=["conversation_id"], index_where=_LEASED)
-        .returning(col(Run.id))
-    )
-    if (await session.exec(claim)).first() is not None:
+    connection = await session.connection()
+    wanted = {"run": run_id, "conversation": conversation_id, "owner": user_id}
+    if (await connection.execute(_CLAIM, wanted)).first() is not None:
         return None
     stale = _ending("interrupted").where(
         col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, _is_stale(lease_seconds)
     )
     taken = (await session.exec(stale)).scalar()
-    if taken is None or (await session.exec(claim)).first() is None:
-        raise Busy if (await session.exec(owned)).first() else NotFound
+    if taken is None or (await connection.execute(_CLAIM, wanted)).first() is None:
+        raise Busy if (await connection.execute(_OWNED, wanted)).first() else NotFound
     return taken
 
 
 async def hold(session: AsyncSession, run_id: str, *, user_id: str) -> None:
     """Keep the lease to the end of this transaction; raises `LeaseLost` when it is not ours any more."""
-    held = select(Run.id).where(col(Run.id) == run_id, col(Run.user_id) == user_id, col(Run.status) == "running")
-    if (await session.exec(held.with_for_update(read=True))).first() is None:
+    connection = await session.connection()
+    if (await connection.execute(_HELD, {"run": run_id, "owner": user_id})).first() is None:
         raise LeaseLost
 
 
@@ -87,8 +101,9 @@ async def end(
     session: AsyncSession, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
 ) -> bool:
     """Write the outcome, unless the run has one; returns whether this one was written."""
-    statement = _ending(outcome).values(usage=usage).where(col(Run.id) == run_id, col(Run.user_id) == user_id)
-    return (await session.exec(statement)).first() is not None
+    connection = await session.connection()
+    written = {"run": run_id, "owner": user_id, "how": outcome, "used": usage}
+    return (await connection.execute(_END, written)).first() is not None
 
 
 async def beat(session: AsyncSession, run_ids: Iterable[str]) -> dict[str, bool]:

@@ -51,6 +51,14 @@ class LeftOut:
     summary: str | None
 
 
+# Built once, of the table and not of its class: neither has to be analysed again for every row.
+_MESSAGES = Message.metadata.tables["messages"]
+_INSERT = insert(_MESSAGES)
+_WRITE = _INSERT.on_conflict_do_update(
+    index_elements=["conversation_id", "id"],
+    set_={"item": _INSERT.excluded.item},
+    where=_MESSAGES.c.user_id == _INSERT.excluded.user_id,
+)
 _covered = cast(col(Message.item)["content"]["covers"].as_string(), BigInteger)
 
 
@@ -174,15 +182,10 @@ class PostgresStore(Store[RequestContext]):
     async def write(self, thread_id: str, items: Sequence[ThreadItem], context: RequestContext) -> None:
         """Insert items, or bring those already there up to date, in one transaction; raises `LeaseLost` when fenced."""
         rows = [from_item(thread_id, item, context) for item in items]
-        statement = insert(Message).values(rows)
-        statement = statement.on_conflict_do_update(
-            index_elements=["conversation_id", "id"],
-            set_={"item": statement.excluded.item},
-            where=col(Message.user_id) == context.user_id,
-        )
         async with transaction(self._engine, context.user_id) as session:
             await _fence(session, context)
-            await session.exec(statement)
+            connection = await session.connection()
+            await connection.execute(_WRITE, rows if len(rows) > 1 else rows[0])
 
     async def redraw(
         self,
