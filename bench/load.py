@@ -19,6 +19,7 @@ class Timing:
 class Load:
     timings: list[Timing]
     elapsed: float
+    cpu: float = 0  # seconds that the processes in question computed, where it was asked for
 
     @property
     def rate(self) -> float:

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 
-READY = b"Z\x00\x00\x00\x05"
+READY_AGAIN = b"Z\x00\x00\x00\x05I"
+NOTHING = b"I\x00\x00\x00\x04"
 
 
 @dataclass
@@ -59,7 +60,7 @@ class _Connection:
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._waiting = False
+        self._waiting = self._asked_nothing = False
         self._rest = b""
 
     def request(self, _: bytes) -> None:
@@ -73,9 +74,10 @@ class _Connection:
             size = 1 + int.from_bytes(self._rest[1:5])
             if len(self._rest) < size:
                 return
-            # Ready for the next statement, outside of any transaction: one has ended.
-            self._counts.transactions += self._rest[:size] == READY + b"I"
-            self._rest = self._rest[size:]
+            message, self._rest = self._rest[:size], self._rest[size:]
+            # Ready for the next statement, outside of any transaction: one has ended, unless nothing was asked.
+            self._counts.transactions += message == READY_AGAIN and not self._asked_nothing
+            self._asked_nothing = message == NOTHING
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Callable[[bytes], None]) -> None:

@@ -67,6 +67,7 @@ class Place:
 class Stage:
     place: Place
     backend: Server
+    mcp: Server
     endpoint: Server
     model: Client
     chat: Chat
@@ -110,6 +111,7 @@ async def set_up(scale: Scale, *, database_url: str, work: Path, pgbench: str | 
         yield Stage(
             place,
             backend,
+            mcp,
             endpoint,
             Client(model.port),
             chat,

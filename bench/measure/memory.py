@@ -18,21 +18,21 @@ async def idle(stage: Stage) -> Row:
     for server in (stage.backend, stage.endpoint):
         client = Client(server.port)
         await client.open(1)
-        before = server.memory
+        before = processes.memory(server.pid)
         await client.open(count)
-        figures.append(_each(server.memory - before, count))
+        figures.append(_each(processes.memory(server.pid) - before, count))
         client.close()
     figure, baseline = figures
     return Row("memory of an idle connection", figure, "KiB", baseline, "FastAPI", _ratio(figure, baseline))
 
 
 async def streaming(stage: Stage) -> Row:
-    """Turns held open in the middle of an answer; the first half of them fills what is kept for good."""
+    """Of turns held open in the middle of an answer."""
     count = stage.scale.connections
-    before = stage.backend.memory
+    before = processes.memory(stage.backend.pid)
     streams = await asyncio.gather(*[_held(stage) for _ in range(count)])
     await asyncio.sleep(_REACHED_SECONDS)
-    figure = _each(stage.backend.memory - before, count)
+    figure = _each(processes.memory(stage.backend.pid) - before, count)
     await stage.model.post("/release", {})
     await asyncio.gather(*streams)
     before = processes.memory(stage.floor.pid)

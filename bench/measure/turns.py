@@ -3,7 +3,7 @@
 from functools import partial
 
 from bench import load
-from bench.compared import Compared, Side, first_ms, in_turns, p50_ms, p99_ms, paired, rate
+from bench.compared import Compared, Side, cpu_ms, first_ms, in_turns, p50_ms, p99_ms, paired, rate, with_cpu
 from bench.load import joined
 from bench.rows import Row
 from bench.stage import Stage
@@ -20,6 +20,7 @@ async def turns(stage: Stage, callers: int) -> list[Row]:
         done.row(f"turn p50, {many}", "ms", p50_ms, PRODUCT, FLOOR),
         done.row(f"turn p99, {many}", "ms", p99_ms, PRODUCT, FLOOR),
         *([_tail(done, f"turn p99, {many}, to its p50")] if callers > 1 else []),
+        done.row(f"CPU of a turn, {many}", "ms", cpu_ms, PRODUCT, FLOOR),
         done.row(f"turns a second, {many}", "/s", rate, PRODUCT, FLOOR),
         done.row(f"turns a second, {many}, to the limit", "/s", rate, PRODUCT, LIMIT),
         *([done.row("first event", "ms", first_ms, PRODUCT, LIMIT)] if callers == 1 else []),
@@ -53,8 +54,9 @@ def _per_token_us(done: Compared, name: str) -> list[float]:
 
 def _sides(stage: Stage, text: str, callers: int, seconds: float) -> dict[str, Side]:
     say = stage.chat.turns(stage.threads, text)
+    ours = (stage.backend.pid, stage.mcp.pid)
     return {
-        PRODUCT: partial(load.run, say, callers=callers, seconds=seconds),
-        FLOOR: partial(stage.floor.run, text, callers=callers, seconds=seconds),
+        PRODUCT: with_cpu(partial(load.run, say, callers=callers, seconds=seconds), ours),
+        FLOOR: with_cpu(partial(stage.floor.run, text, callers=callers, seconds=seconds), [stage.floor.pid]),
         LIMIT: partial(stage.limit.run, text, callers=callers, seconds=seconds),
     }
