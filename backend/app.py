@@ -48,6 +48,7 @@ from backend.settings import Settings
 from backend.store_adapter import PostgresStore
 from backend.task_tools import TaskTools
 from backend.turns import Turn, Turns
+from backend.warm_up import warm_up
 from database import create_engine, schema
 
 logger = logging.getLogger(__name__)
@@ -100,8 +101,10 @@ def create_app(settings: Settings) -> FastAPI:
                 lease_seconds=settings.lease_seconds,
             )
             await stack.enter_async_context(turns)
+            store = PostgresStore(engine)
+            await warm_up(endpoint, store)
             server = TodoChatServer(
-                PostgresStore(engine),
+                store,
                 turns,
                 model,
                 agent,

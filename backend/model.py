@@ -10,6 +10,7 @@ import openai
 from agents import ModelResponse, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
 from agents.models.fake_id import FAKE_RESPONSES_ID
+from httpx2 import AsyncBaseTransport
 from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, Timeout
 from openai.types.responses.response import IncompleteDetails
 from pydantic import BaseModel
@@ -24,9 +25,9 @@ from database import new_id
 class ChatModel(OpenAIChatCompletionsModel):
     """The SDK gives every streamed item of chat completions the same placeholder id; this gives each its own."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, *, transport: AsyncBaseTransport | None = None) -> None:
         self.endpoint = endpoint
-        self.client = ProviderClient(endpoint)
+        self.client = ProviderClient(endpoint, transport)
         super().__init__(endpoint.model, cast(AsyncOpenAI, self.client), lambda _: True)
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
@@ -112,7 +113,7 @@ class _ItemIds:
 class ProviderClient:
     """What the SDK's model calls instead of `AsyncOpenAI`: it shapes requests and repairs streams per provider."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, transport: AsyncBaseTransport | None = None) -> None:
         self._profile: Profile = endpoint.profile
         self._model = endpoint.model
         client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
@@ -121,7 +122,7 @@ class ProviderClient:
             api_key=endpoint.api_key,
             max_retries=0,
             timeout=Timeout(30, connect=5),
-            http_client=DefaultAsyncHttpxClient(verify=tls_context()),
+            http_client=DefaultAsyncHttpxClient(verify=tls_context(), transport=transport),
         )
         self.base_url = self._openai.base_url
         self.chat = self

@@ -66,7 +66,7 @@ class PostgresStore(Store[RequestContext]):
     """Threads are `conversations`, items are `messages`; what was never yours is not found."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
+        self.engine = engine
 
     def generate_thread_id(self, context: RequestContext) -> str:
         return context.turn.conversation_id if context.turn else new_id("thr")
@@ -77,7 +77,7 @@ class PostgresStore(Store[RequestContext]):
     # Threads
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ThreadMetadata:
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             row = (await session.exec(select(Conversation).where(_own_thread(thread_id, context)))).first()
         if row is None:
             raise NotFound
@@ -92,7 +92,7 @@ class PostgresStore(Store[RequestContext]):
             "details": thread.metadata,
         }
         statement = update(Conversation).where(_own_thread(thread.id, context)).values(values)
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             if (await session.exec(statement.returning(col(Conversation.id)))).first() is None:
                 raise NotFound
@@ -101,7 +101,7 @@ class PostgresStore(Store[RequestContext]):
         """Give a title to a thread that has none; returns the one it has now, somebody's own if they were quicker."""
         first = func.coalesce(col(Conversation.title), title)
         statement = update(Conversation).where(_own_thread(thread_id, context)).values(title=first)
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             row = (await session.exec(statement.returning(col(Conversation.title)))).first()
         if row is None:
@@ -115,7 +115,7 @@ class PostgresStore(Store[RequestContext]):
         key = col(Conversation.id)
         query = select(Conversation).where(owned).limit(limit + 1)
         query = query.order_by(key.desc() if order == "desc" else key.asc())
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             if after is not None:
                 if (await session.exec(select(key).where(owned, key == after))).first() is None:
                     raise NotFound
@@ -126,7 +126,7 @@ class PostgresStore(Store[RequestContext]):
         return Page(data=threads, has_more=more, after=rows[limit - 1].id if more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             # First the lease, as every write of a turn takes its locks, or the two could wait for each other.
             await leases.cancel(session, user_id=context.user_id, conversation_id=thread_id)
             statement = delete(Conversation).where(_own_thread(thread_id, context)).returning(col(Conversation.id))
@@ -144,7 +144,7 @@ class PostgresStore(Store[RequestContext]):
         )
         seq = col(Message.seq)
         query = select(Message).where(shown).order_by(seq.desc() if order == "desc" else seq.asc()).limit(limit + 1)
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             if after is not None:
                 cursor = select(seq).where(_in_thread(thread_id, context), col(Message.id) == after)
                 position = (await session.exec(cursor)).first()
@@ -158,7 +158,7 @@ class PostgresStore(Store[RequestContext]):
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ThreadItem:
         shown = select(Message).where(_shown_item(thread_id, item_id, context))
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             row = (await session.exec(shown)).first()
         item = to_item(row) if row is not None else None
         if item is None:
@@ -175,14 +175,14 @@ class PostgresStore(Store[RequestContext]):
         """Take an item out of the thread; its row stays, marked with the run that replaced it."""
         mark = context.turn.run_id if context.turn else "removed"
         statement = update(Message).where(_in_thread(thread_id, context), col(Message.id) == item_id)
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             await session.exec(statement.values(superseded_by=mark))
 
     async def write(self, thread_id: str, items: Sequence[ThreadItem], context: RequestContext) -> None:
         """Insert items, or bring those already there up to date, in one transaction; raises `LeaseLost` when fenced."""
         rows = [from_item(thread_id, item, context) for item in items]
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             connection = await session.connection()
             await connection.execute(_WRITE, rows if len(rows) > 1 else rows[0])
@@ -206,7 +206,7 @@ class PostgresStore(Store[RequestContext]):
         newest = select(Message.id).where(shown).order_by(col(Message.seq).desc()).limit(_REDRAWN)
         rows = select(Message).where(shown, or_(col(Message.id).in_(newest), col(Message.id) == sender))
         after: list[WidgetItem] = []
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             if note is not None:
                 # First: as the deletion of the conversation does, this locks the conversation before its messages.
@@ -221,7 +221,7 @@ class PostgresStore(Store[RequestContext]):
 
     async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:
         """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             query, summary = await self._after_summary(session, thread_id, context)
             query = query.order_by(col(Message.seq).desc()).limit(newest + 1)
             rows = list((await session.exec(query)).all())
@@ -229,7 +229,7 @@ class PostgresStore(Store[RequestContext]):
 
     async def left_out(self, thread_id: str, context: RequestContext, *, up_to: int, oldest: int = 600) -> LeftOut:
         """What a next summary is made of: the `oldest` rows after the last one, up to a `seq`."""
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             query, summary = await self._after_summary(session, thread_id, context)
             query = query.where(col(Message.seq) <= up_to).order_by(col(Message.seq)).limit(oldest)
             return LeftOut(rows=list((await session.exec(query)).all()), summary=summary)
@@ -254,7 +254,7 @@ class PostgresStore(Store[RequestContext]):
         counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
         last = counts.where(col(Message.seq) == covers).with_for_update()
         known = counts.where(col(Message.kind) == "summary", _covered >= covers)
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
             if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:
                 await session.exec(insert(Message).values(from_item(thread_id, item, context)))
@@ -283,7 +283,7 @@ class PostgresStore(Store[RequestContext]):
             .values(superseded_by=context.turn.run_id)
             .returning(Message)
         )
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             dropped = sorted((await session.exec(statement)).scalars(), key=lambda row: row.seq or 0)
             if (note := make_note(thread_id, dropped)) is not None:
@@ -305,7 +305,7 @@ class PostgresStore(Store[RequestContext]):
             .values(feedback=feedback)
             .returning(col(Message.id))
         )
-        async with transaction(self._engine, context.user_id) as session:
+        async with transaction(self.engine, context.user_id) as session:
             if len((await session.exec(statement)).all()) != len(wanted):
                 raise NotFound
 

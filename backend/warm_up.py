@@ -1,0 +1,76 @@
+"""The first turn of a process, made up before anybody waits for one: late imports, schemas, statements."""
+
+import importlib
+import json
+import logging
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+from agents import RunConfig, Runner, function_tool
+from sqlalchemy.exc import SQLAlchemyError
+
+from backend import budget, leases
+from backend.assistant import create_assistant
+from backend.errors import BackendError
+from backend.events import ThreadEvents
+from backend.identity import RequestContext
+from backend.model import ChatModel
+from backend.providers import Endpoint
+from backend.store_adapter import PostgresStore
+from database import new_id, transaction
+
+logger = logging.getLogger(__name__)
+
+_NOBODY = "todo-assistant/warm-up"
+_CALL = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "add_task", "arguments": "{}"}}
+
+
+@function_tool
+async def add_task() -> str:
+    """Nothing: it stands in for the tools."""
+    return "{}"
+
+
+async def warm_up(endpoint: Endpoint, store: PostgresStore) -> None:
+    """Run a turn with a model that is not there, and the statements of a turn of nobody, which find nothing."""
+    importlib.import_module("jsonschema")  # by the MCP client, with the first result of a tool
+    await _ask_database(store)
+    model = ChatModel(endpoint, transport=httpx2.MockTransport(_answer))
+    agent = create_assistant(model, [], temperature=0, max_tokens=1)
+    agent.tools.append(add_task)
+    events = ThreadEvents(new_id("thr"))
+    run = Runner.run_streamed(agent, "hello", run_config=RunConfig(tracing_disabled=True))
+    async for event in run.stream_events():
+        for thread_event in events.map(event):
+            thread_event.model_dump_json(by_alias=True, exclude_none=True)
+    await model.client.close()
+
+
+async def _ask_database(store: PostgresStore) -> None:
+    """A database that is away or not migrated yet may come: then the first turn is a little later."""
+    nobody, thread = RequestContext(_NOBODY), new_id("thr")
+    with suppress(SQLAlchemyError, OSError):
+        with suppress(BackendError):
+            await store.load_thread(thread, nobody)
+        await budget.window(await store.history(thread, nobody), tokens=1000).to_model_input()
+        async with transaction(store.engine, _NOBODY) as session:
+            with suppress(BackendError):
+                await leases.take(session, new_id("run"), user_id=_NOBODY, conversation_id=thread, lease_seconds=60)
+            with suppress(BackendError):
+                await leases.hold(session, thread, user_id=_NOBODY)
+            await leases.end(session, thread, user_id=_NOBODY, outcome="completed", usage=None)
+
+
+def _answer(request: httpx2.Request) -> httpx2.Response:
+    """A tool call, then, once it has an output, a word."""
+    answered = json.loads(request.content)["messages"][-1]["role"] == "tool"
+    delta = {"content": "word"} if answered else {"tool_calls": [_CALL]}
+    chunks = [_chunk(delta), _chunk({}, "stop" if answered else "tool_calls")]
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body.encode())
+
+
+def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    return {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "none", "choices": [choice]}
