@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from chatkit.store import Store, StoreItemType
 from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata, WidgetItem
-from sqlalchemy import BigInteger, ColumnElement, and_, cast, delete, func, or_, update
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, cast, delete, func, or_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
@@ -57,7 +57,7 @@ _INSERT = insert(_MESSAGES)
 _WRITE = _INSERT.on_conflict_do_update(
     index_elements=["conversation_id", "id"],
     set_={"item": _INSERT.excluded.item},
-    where=_MESSAGES.c.user_id == _INSERT.excluded.user_id,
+    where=_MESSAGES.c.user_id == bindparam("owner"),
 )
 _covered = cast(col(Message.item)["content"]["covers"].as_string(), BigInteger)
 
@@ -181,7 +181,7 @@ class PostgresStore(Store[RequestContext]):
 
     async def write(self, thread_id: str, items: Sequence[ThreadItem], context: RequestContext) -> None:
         """Insert items, or bring those already there up to date, in one transaction; raises `LeaseLost` when fenced."""
-        rows = [from_item(thread_id, item, context) for item in items]
+        rows = [{**from_item(thread_id, item, context), "owner": context.user_id} for item in items]
         async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
             connection = await session.connection()

@@ -1,8 +1,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
-from psycopg import AsyncConnection, OperationalError, sql
-from sqlalchemy.ext.asyncio import AsyncEngine
+import psycopg
+from psycopg import sql
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 # No statement of ours takes a second; without a limit, a lock that is never released would hang its caller for ever.
@@ -27,30 +29,42 @@ async def system_transaction(engine: AsyncEngine) -> AsyncIterator[AsyncSession]
         yield session
 
 
+class _Session(AsyncSession):
+    """The ORM over a transaction that is already open; what needs no ORM asks for `connection()` and pays nothing."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        super().__init__(bind=connection, expire_on_commit=False)
+        self._open = connection
+
+    async def connection(self, *_: Any, **__: Any) -> AsyncConnection:
+        return self._open
+
+
 @asynccontextmanager
 async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> AsyncIterator[AsyncSession]:
-    async with AsyncSession(engine, expire_on_commit=False) as session:
+    async with engine.connect() as connection:
         # BEGIN is itself the check of a pooled connection, without a round trip of its own: nothing was done before it.
-        while not await _begun(session, statement):
-            await session.rollback()
+        while not await _begun(connection, statement):
+            await connection.invalidate()
+        session = _Session(connection)
         try:
             yield session
-        except BaseException:
-            await session.rollback()
-            raise
-        await session.commit()
+            if session.in_transaction():
+                await session.commit()
+            await connection.commit()
+        finally:
+            if session.in_transaction():
+                await session.close()
 
 
-async def _begun(session: AsyncSession, statement: sql.SQL | sql.Composed) -> bool:
-    """False when the connection had died in the pool, which holds no older one any more then."""
-    connection = await (await session.connection()).get_raw_connection()
-    driver: AsyncConnection = connection.driver_connection  # pyright: ignore[reportAssignmentType]
+async def _begun(connection: AsyncConnection, statement: sql.SQL | sql.Composed) -> bool:
+    """False when the connection had died in the pool."""
+    driver: psycopg.AsyncConnection = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
     try:
         # Several statements in one message need the simple protocol, so this is never prepared.
         await driver.execute(statement, prepare=False)
-    except OperationalError:
+    except psycopg.OperationalError:
         if not driver.closed:
             raise
-        connection.invalidate()
         return False
     return True

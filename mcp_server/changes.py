@@ -78,11 +78,12 @@ async def make(
         "actor": caller.actor,
         "idempotency_key": caller.idempotency_key,
     }
-    claimed = (await session.exec(_CLAIM, params=claim)).scalar_one_or_none()
+    connection = await session.connection()
+    claimed = (await connection.execute(_CLAIM, claim)).scalar_one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
     params = {**values, "owner": caller.user_id, "claimed": claimed}
-    row = (await session.exec(statement, params=params)).one_or_none()
+    row = (await connection.execute(statement, params)).one_or_none()
     return Change(before=row.before, after=row.after) if row else None
 
 
