@@ -12,6 +12,7 @@ from chatkit.types import (
     ChatKitReq,
     ErrorEvent,
     StreamingReq,
+    ThreadsAddUserMessageReq,
     ThreadsCreateReq,
     ThreadsCustomActionReq,
     ThreadStreamEvent,
@@ -244,7 +245,8 @@ async def _start(parts: Parts, request: StreamingReq, context: RequestContext) -
         return parts.server.events(request, RequestContext(context.user_id, turn))
 
     thread_id = None if isinstance(request, ThreadsCreateReq) else request.params.thread_id
-    return await parts.turns.start(work, user_id=context.user_id, conversation_id=thread_id)
+    said = request.params.input if isinstance(request, ThreadsCreateReq | ThreadsAddUserMessageReq) else None
+    return await parts.turns.start(work, user_id=context.user_id, conversation_id=thread_id, said=said)
 
 
 async def _events(turns: Turns, turn: Turn) -> AsyncIterator[ThreadStreamEvent]:

@@ -25,6 +25,8 @@ async def check(request: ck.ChatKitReq, store: PostgresStore, context: RequestCo
             _check_message(params.input, message_chars)
         case _:
             pass
+    if isinstance(request, ck.ThreadsAddUserMessageReq):
+        return  # the thread is looked up where its lease is taken
     if (thread_id := getattr(request.params, "thread_id", None)) is not None:
         await store.load_thread(thread_id, context)
     await _check_item(request, store, context)

@@ -30,7 +30,7 @@ from chatkit.types import (
     WorkflowTaskAdded,
     WorkflowTaskUpdated,
 )
-from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import Response, ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from database import new_id, utc_now
 
@@ -58,7 +58,13 @@ class ThreadEvents:
         self._reasoning: WorkflowItem | None = None
         self._reasoning_since = self._thought_shown = 0.0
         self._thoughts: set[str] = set()
+        self._closing: list[ThreadStreamEvent] = []
         self.answered = False
+
+    def take_closing(self) -> list[ThreadStreamEvent]:
+        """What ends the last message: it is told when the message is stored, together with the turn's outcome."""
+        closing, self._closing = self._closing, []
+        return closing
 
     def map(self, event: StreamEvent) -> Iterator[ThreadStreamEvent]:
         if event.type != "raw_response_event":
@@ -74,16 +80,23 @@ class ThreadEvents:
             case "response.content_part.done" if data.part.type in ("output_text", "refusal"):
                 yield self._finish_part(data.item_id, data.content_index, _content(data.part))
             case "response.output_item.done" if isinstance(data.item, ResponseOutputMessage):
-                yield from self._close_message(assistant_content(data.item))
+                self._close_message(assistant_content(data.item))
             case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
                 yield from self._think(data.item_id, data.delta)
             case "response.output_item.done" if data.item.type == "reasoning":
                 yield from self._close_reasoning()
-            case "response.completed" if data.response.incomplete_details is not None:
-                yield NoticeEvent(level="warning", message=_CUT_SHORT[data.response.incomplete_details.reason])
+            case "response.completed":
+                yield from self._complete(data.response)
+
+    def _complete(self, response: Response) -> Iterator[ThreadStreamEvent]:
+        if any(isinstance(item, ResponseFunctionToolCall) for item in response.output):
+            yield from self.take_closing()  # the turn goes on
+        if response.incomplete_details is not None:
+            yield NoticeEvent(level="warning", message=_CUT_SHORT[response.incomplete_details.reason])
 
     def _open_message(self, item_id: str) -> Iterator[ThreadStreamEvent]:
         yield from self._close_reasoning()
+        yield from self.take_closing()
         self._message = AssistantMessageItem(id=item_id, thread_id=self._thread_id, created_at=utc_now(), content=[])
         yield ThreadItemAddedEvent(item=self._message.model_copy(deep=True))
 
@@ -105,12 +118,12 @@ class ThreadEvents:
         update = AssistantMessageContentPartDone(content_index=index, content=content)
         return ThreadItemUpdatedEvent(item_id=item_id, update=update)
 
-    def _close_message(self, content: list[AssistantMessageContent]) -> Iterator[ThreadStreamEvent]:
+    def _close_message(self, content: list[AssistantMessageContent]) -> None:
         if self._message is None:
             return
         item, self._message = self._message, None
         self.answered = self.answered or any(part.text.strip() for part in content)
-        yield ThreadItemDoneEvent(item=item.model_copy(update={"content": content}))
+        self._closing.append(ThreadItemDoneEvent(item=item.model_copy(update={"content": content})))
 
     def _update(self, update: Any) -> ThreadStreamEvent:
         assert self._message is not None

@@ -17,8 +17,7 @@ from chatkit.types import (
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel, ValidationError
 
-from backend.models import Message
-from backend.rows import ONLY_SHOWN, THREAD_ITEM
+from backend.rows import ONLY_SHOWN, THREAD_ITEM, StoredItem
 from database import new_id, utc_now
 
 logger = logging.getLogger(__name__)
@@ -64,7 +63,7 @@ _CONTENTS: dict[str, type[BaseModel]] = {
 }
 
 
-def content_of(row: Message) -> dict[str, Any] | None:
+def content_of(row: StoredItem) -> dict[str, Any] | None:
     """The content of a row of calls, an output or a note, or None when it is not as this version writes it."""
     content = row.item.get("content")
     try:
@@ -75,7 +74,7 @@ def content_of(row: Message) -> dict[str, Any] | None:
     return content
 
 
-async def to_model_input(rows: Iterable[Message]) -> list[TResponseInputItem]:
+async def to_model_input(rows: Iterable[StoredItem]) -> list[TResponseInputItem]:
     """The model's input for these rows: calls paired with their outputs, nothing that is only for the page."""
     rows = list(rows)
     outputs = _outputs(rows)
@@ -95,7 +94,7 @@ async def to_model_input(rows: Iterable[Message]) -> list[TResponseInputItem]:
     return items
 
 
-def _outputs(rows: Iterable[Message]) -> dict[tuple[str, str], dict[str, Any]]:
+def _outputs(rows: Iterable[StoredItem]) -> dict[tuple[str, str], dict[str, Any]]:
     """Outputs by the row of their calls and the call's id, which some providers use again in every step."""
     outputs: dict[tuple[str, str], dict[str, Any]] = {}
     step = ""
@@ -107,7 +106,7 @@ def _outputs(rows: Iterable[Message]) -> dict[tuple[str, str], dict[str, Any]]:
     return outputs
 
 
-def _step(row: Message, outputs: dict[tuple[str, str], dict[str, Any]]) -> list[Any]:
+def _step(row: StoredItem, outputs: dict[tuple[str, str], dict[str, Any]]) -> list[Any]:
     content = content_of(row)
     if content is None:
         return []
@@ -118,7 +117,7 @@ def _step(row: Message, outputs: dict[tuple[str, str], dict[str, Any]]) -> list[
 
 
 class _Converter(ThreadItemConverter):
-    async def convert(self, row: Message) -> list[Any]:
+    async def convert(self, row: StoredItem) -> list[Any]:
         try:
             item = THREAD_ITEM.validate_python(row.item)
         except ValidationError:
@@ -146,6 +145,14 @@ def user_text(item: UserMessageItem) -> str:
     return f"{quote}\n\n{text}"
 
 
+def title_from(text: str, *, longest: int = 60) -> str:
+    """A conversation's title: the first words of its first message, in at most `longest` characters."""
+    words = " ".join(text.split())
+    if len(words) <= longest:
+        return words
+    return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
+
+
 def note(thread_id: str, text: str, **more: Any) -> HiddenContextItem:
     """A hidden item the model reads and no client sees; `more` is kept beside the text, for neither."""
     content = {"kind": "note", "text": text, **more}
@@ -158,7 +165,7 @@ def change_by_hand(thread_id: str, text: str) -> HiddenContextItem:
     return item.model_copy(update={"content": {"kind": "change", "text": text}})
 
 
-def abandoned_attempt(thread_id: str, dropped: Sequence[Message]) -> HiddenContextItem | None:
+def abandoned_attempt(thread_id: str, dropped: Sequence[StoredItem]) -> HiddenContextItem | None:
     """What the attempts that were dropped had already done, or None when they had called no tool."""
     notes = [content for row in dropped if row.kind == "note" and (content := content_of(row))]
     earlier = [content.get("attempted", ()) for content in notes]
@@ -175,7 +182,7 @@ def abandoned_attempt(thread_id: str, dropped: Sequence[Message]) -> HiddenConte
     )
 
 
-def _attempted(rows: Sequence[Message]) -> list[tuple[str, str]]:
+def _attempted(rows: Sequence[StoredItem]) -> list[tuple[str, str]]:
     """The calls in these rows that may have changed something, each with its outcome."""
     outputs = _outputs(rows)
     steps = [(row.id, content) for row in rows if row.kind == "tool_calls" and (content := content_of(row))]

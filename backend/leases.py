@@ -4,40 +4,79 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Text, Update, bindparam, func, literal, text, update
-from sqlalchemy.dialects.postgresql import insert
-from sqlmodel import col, select
+from psycopg.types.json import Jsonb
+from sqlalchemy import ColumnElement, Float, Text, Update, bindparam, func, literal, select, text, true, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlmodel import col
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from backend.errors import Busy, LeaseLost, LimitReached, NotFound
+from backend.errors import LeaseLost, LimitReached
 from backend.models import Conversation, Run
+from database import Pipeline, Statement
+from database.pipeline import Result
 
 Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 
 STOP_CHANNEL = "todo_stop"
 # In words: a prepared statement's parameters would not match the partial index.
 _LEASED = text("status IN ('running', 'waiting')")
+RUNS, CONVERSATIONS = Run.metadata.tables["runs"], Conversation.metadata.tables["conversations"]
+_RUN, _OWNER, _THREAD = bindparam("run"), bindparam("owner"), bindparam("thread")
+_MINE = (RUNS.c.id == _RUN, RUNS.c.user_id == _OWNER, RUNS.c.status == literal("running"))
 
-# Built once, of the table and not of its class: building them costs more than PostgreSQL takes to run them.
-_RUNS, _CONVERSATIONS = Run.metadata.tables["runs"], Conversation.metadata.tables["conversations"]
-_RUN, _OWNER = bindparam("run"), bindparam("owner")
-_OWNED = select(bindparam("run", type_=Text), _CONVERSATIONS.c.id, _CONVERSATIONS.c.user_id, literal("running")).where(
-    _CONVERSATIONS.c.id == bindparam("conversation"), _CONVERSATIONS.c.user_id == _OWNER
-)
-_CLAIM = (
-    insert(_RUNS)
-    .from_select(["id", "conversation_id", "user_id", "status"], _OWNED)
-    .on_conflict_do_nothing(index_elements=["conversation_id"], index_where=_LEASED)
-    .returning(_RUNS.c.id)
-)
-_MINE = (_RUNS.c.id == _RUN, _RUNS.c.user_id == _OWNER, _RUNS.c.status == "running")
-_HELD = select(_RUNS.c.id).where(*_MINE).with_for_update(read=True)
-_END = (
-    update(_RUNS)
+HELD = select(RUNS.c.id).where(*_MINE).with_for_update(read=True)
+"""The run, if it holds its lease; parameters `run` and `owner`. The lease is then kept to the transaction's end."""
+
+
+def _claim() -> Statement:
+    """The conversation, and in `claimed` the run's id if the lease was free; nothing for one that is not there."""
+    owned = select(CONVERSATIONS).where(CONVERSATIONS.c.id == _THREAD, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
+    run = select(bindparam("run", type_=Text), owned.c.id, owned.c.user_id, literal("running"))
+    claimed = (
+        insert(RUNS)
+        .from_select(["id", "conversation_id", "user_id", "status"], run)
+        .on_conflict_do_nothing(index_elements=["conversation_id"], index_where=_LEASED)
+        .returning(RUNS.c.id)
+        .cte("claimed")
+    )
+    return Statement(select(owned, claimed.c.id.label("claimed")).join_from(owned, claimed, true(), isouter=True))
+
+
+_CLAIM = _claim()
+_END = Statement(
+    update(RUNS)
     .where(*_MINE)
-    .values(status="ended", outcome=bindparam("how"), usage=bindparam("used"), ended_at=func.now())
-    .returning(_RUNS.c.id)
+    .values(
+        status=literal("ended"), outcome=bindparam("how"), usage=bindparam("used", type_=JSONB), ended_at=func.now()
+    )
+    .returning(RUNS.c.id)
 )
+_TAKE_OVER = Statement(
+    update(RUNS)
+    .where(
+        RUNS.c.conversation_id == _THREAD,
+        RUNS.c.user_id == _OWNER,
+        RUNS.c.status == literal("running"),
+        RUNS.c.heartbeat_at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, bindparam("seconds", type_=Float)),
+    )
+    .values(status=literal("ended"), outcome=literal("interrupted"), ended_at=func.now())
+    .returning(RUNS.c.id)
+)
+# One at a time per person, or two processes would both see the last free place.
+_ONE_BY_ONE = Statement(select(func.pg_advisory_xact_lock(func.hashtextextended(_OWNER, 0))))
+
+
+def _count() -> Statement:
+    recent = RUNS.c.started_at > func.now() - func.make_interval(0, 0, 0, 0, 0, 1)
+    wait = func.ceil(60 - func.extract("epoch", func.now() - func.min(RUNS.c.started_at).filter(recent)))
+    running = func.count().filter(RUNS.c.status == literal("running"))
+    counted = select(
+        running.label("running"), func.count().filter(recent).label("started"), func.coalesce(wait, 0).label("seconds")
+    )
+    return Statement(counted.where(RUNS.c.user_id == _OWNER))
+
+
+_COUNT = _count()
 
 
 @dataclass(frozen=True)
@@ -48,62 +87,47 @@ class Limits:
     running: int | None = None
 
 
-async def check(session: AsyncSession, limits: Limits, *, user_id: str) -> None:
+async def check(pipeline: Pipeline, limits: Limits, *, user_id: str) -> None:
     """Raise `LimitReached` when one more turn of this person would be over a limit, with the time to wait."""
     if limits == Limits():
         return
-    # One at a time per person, or two processes would both see the last free place.
-    connection = await session.connection()
-    await connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": user_id})
-    recent = col(Run.started_at) > func.now() - func.make_interval(0, 0, 0, 0, 0, 1)
-    wait = func.ceil(60 - func.extract("epoch", func.now() - func.min(col(Run.started_at)).filter(recent)))
-    query = select(
-        func.count().filter(col(Run.status) == "running"), func.count().filter(recent), func.coalesce(wait, 0)
-    ).where(col(Run.user_id) == user_id)
-    running, started, seconds = (await session.exec(query)).one()
-    if limits.running is not None and running >= limits.running:
-        raise LimitReached(f"You have {running} answers running, {limits.running} at once are the most: wait for one.")
-    if limits.per_minute is not None and started >= limits.per_minute:
+    await pipeline.send(_ONE_BY_ONE, owner=user_id)
+    counted = await (await pipeline.send(_COUNT, owner=user_id)).fetchone()
+    assert counted is not None
+    if limits.running is not None and counted["running"] >= limits.running:
         raise LimitReached(
-            f"You have asked {started} times in a minute, {limits.per_minute} times are the most: "
-            f"go on in {int(seconds)} seconds."
+            f"You have {counted['running']} answers running, {limits.running} at once are the most: wait for one."
+        )
+    if limits.per_minute is not None and counted["started"] >= limits.per_minute:
+        raise LimitReached(
+            f"You have asked {counted['started']} times in a minute, {limits.per_minute} times are the most: "
+            f"go on in {int(counted['seconds'])} seconds."
         )
 
 
-async def take(
-    session: AsyncSession, run_id: str, *, user_id: str, conversation_id: str, lease_seconds: float
-) -> str | None:
-    """Take the lease on a conversation; returns the run it was taken from when that one's heartbeat had stopped.
+async def claim(pipeline: Pipeline, run_id: str, *, user_id: str, conversation_id: str) -> Result:
+    """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None."""
+    return await pipeline.send(_CLAIM, run=run_id, thread=conversation_id, owner=user_id)
 
-    Raises `Busy` while another run holds it, `NotFound` when the conversation is not there.
-    """
-    connection = await session.connection()
-    wanted = {"run": run_id, "conversation": conversation_id, "owner": user_id}
-    if (await connection.execute(_CLAIM, wanted)).first() is not None:
-        return None
-    stale = _ending("interrupted").where(
-        col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, _is_stale(lease_seconds)
-    )
-    taken = (await session.exec(stale)).scalar()
-    if taken is None or (await connection.execute(_CLAIM, wanted)).first() is None:
-        raise Busy if (await connection.execute(_OWNED, wanted)).first() else NotFound
-    return taken
+
+async def take_over(pipeline: Pipeline, *, user_id: str, conversation_id: str, lease_seconds: float) -> Result:
+    """End the conversation's run if its heartbeat has stopped; the result is that run's id, or nothing."""
+    return await pipeline.send(_TAKE_OVER, thread=conversation_id, owner=user_id, seconds=lease_seconds)
 
 
 async def hold(session: AsyncSession, run_id: str, *, user_id: str) -> None:
     """Keep the lease to the end of this transaction; raises `LeaseLost` when it is not ours any more."""
-    connection = await session.connection()
-    if (await connection.execute(_HELD, {"run": run_id, "owner": user_id})).first() is None:
+    held = await session.connection()
+    if (await held.execute(HELD, {"run": run_id, "owner": user_id})).first() is None:
         raise LeaseLost
 
 
 async def end(
-    session: AsyncSession, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
-) -> bool:
-    """Write the outcome, unless the run has one; returns whether this one was written."""
-    connection = await session.connection()
-    written = {"run": run_id, "owner": user_id, "how": outcome, "used": usage}
-    return (await connection.execute(_END, written)).first() is not None
+    pipeline: Pipeline, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
+) -> Result:
+    """Write the outcome, unless the run has one; the result is the run's id if this one was written."""
+    used = None if usage is None else Jsonb(usage)
+    return await pipeline.send(_END, run=run_id, owner=user_id, how=outcome, used=used)
 
 
 async def beat(session: AsyncSession, run_ids: Iterable[str]) -> dict[str, bool]:
@@ -144,8 +168,8 @@ async def end_stale(session: AsyncSession, *, lease_seconds: float) -> int:
 
 
 async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> bool:
-    query = select(Run.id).where(col(Run.id) == run_id, col(Run.user_id) == user_id, col(Run.status) == "running")
-    return (await session.exec(query)).first() is not None
+    query = select(RUNS.c.id).where(RUNS.c.id == run_id, RUNS.c.user_id == user_id, RUNS.c.status == "running")
+    return (await (await session.connection()).execute(query)).first() is not None
 
 
 def _is_stale(lease_seconds: float) -> ColumnElement[bool]:

@@ -1,13 +1,14 @@
 """Rows ↔ ChatKit's threads and items."""
 
 import logging
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from chatkit.types import HiddenContextItem, ThreadItem, ThreadMetadata
 from pydantic import TypeAdapter, ValidationError
 
 from backend.identity import RequestContext
-from backend.models import Conversation, Message
+from backend.models import Message
 from database import to_utc
 
 logger = logging.getLogger(__name__)
@@ -35,20 +36,21 @@ ONLY_SHOWN = (
 )  # nothing for the model to read
 
 
-def to_thread(row: Conversation) -> ThreadMetadata:
-    return ThreadMetadata.model_validate(
-        {
-            "id": row.id,
-            "title": row.title,
-            "created_at": to_utc(row.created_at),
-            "status": row.status,
-            "allowed_image_domains": row.allowed_image_domains,
-            "metadata": row.details,
-        }
-    )
+class StoredItem(NamedTuple):
+    """What is read of a row of `messages`."""
+
+    seq: int
+    id: str
+    kind: str
+    item: dict[str, Any]
 
 
-def to_item(row: Message) -> ThreadItem | None:
+def to_thread(row: Mapping[str, Any]) -> ThreadMetadata:
+    """The thread in a row of `conversations`."""
+    return ThreadMetadata.model_validate({**row, "created_at": to_utc(row["created_at"])})
+
+
+def to_item(row: StoredItem | Message) -> ThreadItem | None:
     """The item a row holds, or None for a type this version of ChatKit does not know."""
     try:
         return THREAD_ITEM.validate_python(row.item)

@@ -125,12 +125,26 @@ class TodoChatServer(ChatKitServer[RequestContext]):
                 stream = self._retry(params, context)
             case ck.ThreadsCustomActionReq(params=params):
                 stream = self._act(params, context)
+            case ck.ThreadsCreateReq() | ck.ThreadsAddUserMessageReq():
+                stream = self._answer(context)
             case _:
                 stream = self._process_streaming_impl(request, context)
         async for event in stream:
             for dated in (getattr(event, "item", None), getattr(event, "thread", None)):
                 if dated is not None:
                     dated.created_at = to_utc(dated.created_at)
+            yield event
+
+    async def _answer(self, context: RequestContext) -> AsyncIterator[ck.ThreadStreamEvent]:
+        """Answer the message that was stored when the turn began."""
+        turn = context.turn
+        assert turn is not None
+        assert turn.message is not None
+        thread, message = turn.thread, turn.message
+        if turn.is_new:
+            yield ck.ThreadCreatedEvent(thread=self._to_thread_response(thread))
+        yield ck.ThreadItemDoneEvent(item=message)
+        async for event in self._process_events(thread, context, lambda: self.respond(thread, message, context)):
             yield event
 
     async def _retry(
@@ -197,10 +211,6 @@ class TodoChatServer(ChatKitServer[RequestContext]):
     ) -> AsyncIterator[ck.ThreadStreamEvent]:
         turn = context.turn
         assert turn is not None, "a turn is started by backend.turns"
-        if thread.title is None and input_user_message is not None:
-            title = title_from(history.user_text(input_user_message))
-            thread.title = await self.store.set_first_title(thread.id, title, context)
-            yield ck.ThreadUpdatedEvent(thread=self._to_thread_response(thread))
         window = budget.window(await self.store.history(thread.id, context), tokens=self._history_tokens)
         if window.left_out is not None:
             turn.afterwards.append(
@@ -231,8 +241,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             await pump
         if not events.answered:
             raise EmptyAnswer
-        if (tasks := recorder.final_list()) is not None:
-            yield ck.ThreadItemDoneEvent(item=tasks)
+        tasks = recorder.final_list()
+        turn.closing = [*events.take_closing(), *([ck.ThreadItemDoneEvent(item=tasks)] if tasks else [])]
 
     async def _settle(self, turn: Turn, run: RunResultStreaming, pump: asyncio.Task[None], recorder: Recorder) -> None:
         """End the run: a tool in flight finishes and is recorded, no model call follows."""
@@ -271,11 +281,3 @@ async def _pump(run: RunResultStreaming, queue: asyncio.Queue[Any]) -> None:
             queue.put_nowait(event)
     finally:
         queue.put_nowait(_END)
-
-
-def title_from(text: str, *, longest: int = 60) -> str:
-    """A conversation's title: the first words of its first message, in at most `longest` characters."""
-    words = " ".join(text.split())
-    if len(words) <= longest:
-        return words
-    return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"

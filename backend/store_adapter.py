@@ -3,22 +3,25 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import sqlalchemy
 from chatkit.store import Store, StoreItemType
 from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata, WidgetItem
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, cast, delete, func, or_, update
+from sqlalchemy import ColumnElement, and_, delete, or_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
-from sqlmodel.sql.expression import SelectOfScalar
 
-from backend import leases
-from backend.errors import NotFound
+from backend import leases, statements
+from backend.errors import LeaseLost, NotFound
 from backend.identity import RequestContext
+from backend.leases import CONVERSATIONS
 from backend.models import Conversation, Message
-from backend.rows import ONLY_SHOWN, VISIBLE, from_item, to_item, to_thread
-from database import new_id, transaction, utc_now
+from backend.rows import VISIBLE, StoredItem, from_item, to_item, to_thread
+from backend.statements import COVERED, LOAD_THREAD, MESSAGES, NEWEST, OLDEST, SUMMARY
+from database import new_id, pipelined, transaction, utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +41,7 @@ _PREFIXES: dict[StoreItemType, str] = {
 class Recent:
     """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them."""
 
-    rows: list[Message]
+    rows: list[StoredItem]
     complete: bool
     summary: str | None
 
@@ -47,19 +50,8 @@ class Recent:
 class LeftOut:
     """The oldest rows that no summary covers, in order, and the summary of what comes before them."""
 
-    rows: list[Message]
+    rows: list[StoredItem]
     summary: str | None
-
-
-# Built once, of the table and not of its class: neither has to be analysed again for every row.
-_MESSAGES = Message.metadata.tables["messages"]
-_INSERT = insert(_MESSAGES)
-_WRITE = _INSERT.on_conflict_do_update(
-    index_elements=["conversation_id", "id"],
-    set_={"item": _INSERT.excluded.item},
-    where=_MESSAGES.c.user_id == bindparam("owner"),
-)
-_covered = cast(col(Message.item)["content"]["covers"].as_string(), BigInteger)
 
 
 class PostgresStore(Store[RequestContext]):
@@ -77,8 +69,9 @@ class PostgresStore(Store[RequestContext]):
     # Threads
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ThreadMetadata:
-        async with transaction(self.engine, context.user_id) as session:
-            row = (await session.exec(select(Conversation).where(_own_thread(thread_id, context)))).first()
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            found = await pipeline.send(LOAD_THREAD, thread=thread_id, owner=context.user_id)
+        row = await found.fetchone()
         if row is None:
             raise NotFound
         return to_thread(row)
@@ -97,33 +90,23 @@ class PostgresStore(Store[RequestContext]):
             if (await session.exec(statement.returning(col(Conversation.id)))).first() is None:
                 raise NotFound
 
-    async def set_first_title(self, thread_id: str, title: str, context: RequestContext) -> str:
-        """Give a title to a thread that has none; returns the one it has now, somebody's own if they were quicker."""
-        first = func.coalesce(col(Conversation.title), title)
-        statement = update(Conversation).where(_own_thread(thread_id, context)).values(title=first)
-        async with transaction(self.engine, context.user_id) as session:
-            await _fence(session, context)
-            row = (await session.exec(statement.returning(col(Conversation.title)))).first()
-        if row is None:
-            raise NotFound
-        return row.title
-
     async def load_threads(
         self, limit: int, after: str | None, order: str, context: RequestContext
     ) -> Page[ThreadMetadata]:
-        owned = col(Conversation.user_id) == context.user_id
-        key = col(Conversation.id)
-        query = select(Conversation).where(owned).limit(limit + 1)
+        owned = CONVERSATIONS.c.user_id == context.user_id
+        key = CONVERSATIONS.c.id
+        query = sqlalchemy.select(CONVERSATIONS).where(owned).limit(limit + 1)
         query = query.order_by(key.desc() if order == "desc" else key.asc())
         async with transaction(self.engine, context.user_id) as session:
+            connection = await session.connection()
             if after is not None:
-                if (await session.exec(select(key).where(owned, key == after))).first() is None:
+                if (await connection.execute(sqlalchemy.select(key).where(owned, key == after))).first() is None:
                     raise NotFound
                 query = query.where(key < after if order == "desc" else key > after)
-            rows = (await session.exec(query)).all()
+            rows = (await connection.execute(query)).mappings().all()
         more = len(rows) > limit
-        threads = [to_thread(row) for row in rows[:limit]]
-        return Page(data=threads, has_more=more, after=rows[limit - 1].id if more else None)
+        threads = [to_thread(dict(row)) for row in rows[:limit]]
+        return Page(data=threads, has_more=more, after=threads[-1].id if more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
         async with transaction(self.engine, context.user_id) as session:
@@ -180,12 +163,14 @@ class PostgresStore(Store[RequestContext]):
             await session.exec(statement.values(superseded_by=mark))
 
     async def write(self, thread_id: str, items: Sequence[ThreadItem], context: RequestContext) -> None:
-        """Insert items, or bring those already there up to date, in one transaction; raises `LeaseLost` when fenced."""
-        rows = [{**from_item(thread_id, item, context), "owner": context.user_id} for item in items]
-        async with transaction(self.engine, context.user_id) as session:
-            await _fence(session, context)
-            connection = await session.connection()
-            await connection.execute(_WRITE, rows if len(rows) > 1 else rows[0])
+        """Insert items, or bring those already there up to date, in one transaction.
+
+        Raises `LeaseLost` for a turn that was taken over, `NotFound` for an item of somebody else.
+        """
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            written = await statements.send_items(pipeline, thread_id, items, context)
+        if written.rowcount < len(items):
+            raise LeaseLost if context.turn else NotFound
 
     async def redraw(
         self,
@@ -221,31 +206,20 @@ class PostgresStore(Store[RequestContext]):
 
     async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:
         """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
-        async with transaction(self.engine, context.user_id) as session:
-            query, summary = await self._after_summary(session, thread_id, context)
-            query = query.order_by(col(Message.seq).desc()).limit(newest + 1)
-            rows = list((await session.exec(query)).all())
-        return Recent(rows=rows[:newest][::-1], complete=len(rows) <= newest, summary=summary)
+        thread = {"thread": thread_id, "owner": context.user_id}
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            summary = await pipeline.send(SUMMARY, **thread)
+            read = await pipeline.send(NEWEST, **thread, most=newest + 1)
+        rows = [StoredItem(**row) for row in await read.fetchall()]
+        return Recent(rows[:newest][::-1], complete=len(rows) <= newest, summary=_text(await summary.fetchone()))
 
     async def left_out(self, thread_id: str, context: RequestContext, *, up_to: int, oldest: int = 600) -> LeftOut:
         """What a next summary is made of: the `oldest` rows after the last one, up to a `seq`."""
-        async with transaction(self.engine, context.user_id) as session:
-            query, summary = await self._after_summary(session, thread_id, context)
-            query = query.where(col(Message.seq) <= up_to).order_by(col(Message.seq)).limit(oldest)
-            return LeftOut(rows=list((await session.exec(query)).all()), summary=summary)
-
-    async def _after_summary(
-        self, session: AsyncSession, thread_id: str, context: RequestContext
-    ) -> tuple[SelectOfScalar[Message], str | None]:
-        """A query for what the model reads and no summary covers, and the text of the last summary."""
-        counts = select(Message).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
-        read = counts.where(col(Message.kind).not_in(ONLY_SHOWN))
-        summaries = counts.where(col(Message.kind) == "summary", _covered.is_not(None))
-        latest = summaries.order_by(_covered.desc(), col(Message.seq).desc()).limit(1)
-        if (summary := (await session.exec(latest)).first()) is None:
-            return read, None
-        content = summary.item["content"]
-        return read.where(col(Message.seq) > content["covers"]), content["text"]
+        thread = {"thread": thread_id, "owner": context.user_id}
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            summary = await pipeline.send(SUMMARY, **thread)
+            read = await pipeline.send(OLDEST, **thread, last=up_to, most=oldest)
+        return LeftOut([StoredItem(**row) for row in await read.fetchall()], _text(await summary.fetchone()))
 
     async def add_summary(self, thread_id: str, text: str, *, covers: int, context: RequestContext) -> None:
         """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""
@@ -253,7 +227,7 @@ class PostgresStore(Store[RequestContext]):
         item = HiddenContextItem(id=new_id("sum"), thread_id=thread_id, created_at=utc_now(), content=content)
         counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
         last = counts.where(col(Message.seq) == covers).with_for_update()
-        known = counts.where(col(Message.kind) == "summary", _covered >= covers)
+        known = counts.where(col(Message.kind) == "summary", covers <= COVERED)
         async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
             if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:
@@ -263,7 +237,7 @@ class PostgresStore(Store[RequestContext]):
         self,
         thread_id: str,
         item_id: str,
-        make_note: Callable[[str, Sequence[Message]], ThreadItem | None],
+        make_note: Callable[[str, Sequence[StoredItem]], ThreadItem | None],
         context: RequestContext,
     ) -> None:
         """Mark all that follows an item as replaced by this turn, and add the note made of it, in one transaction.
@@ -281,11 +255,11 @@ class PostgresStore(Store[RequestContext]):
                 col(Message.superseded_by).is_(None),
             )
             .values(superseded_by=context.turn.run_id)
-            .returning(Message)
+            .returning(*(MESSAGES.c[name] for name in StoredItem._fields))
         )
         async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
-            dropped = sorted((await session.exec(statement)).scalars(), key=lambda row: row.seq or 0)
+            dropped = sorted(StoredItem(*row) for row in await session.exec(statement))
             if (note := make_note(thread_id, dropped)) is not None:
                 await session.exec(insert(Message).values(from_item(thread_id, note, context)))
 
@@ -336,6 +310,10 @@ def _shown_item(thread_id: str, item_id: str, context: RequestContext) -> Column
         col(Message.kind).in_(VISIBLE),
         col(Message.superseded_by).is_(None),
     )
+
+
+def _text(summary: dict[str, Any] | None) -> str | None:
+    return summary["item"]["content"]["text"] if summary else None
 
 
 async def _fence(session: AsyncSession, context: RequestContext) -> None:

@@ -2,24 +2,31 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from chatkit.types import ErrorEvent, ThreadStreamEvent
-from sqlalchemy import Delete, delete
-from sqlalchemy.exc import DBAPIError
+from chatkit.types import (
+    ErrorEvent,
+    ThreadItem,
+    ThreadItemDoneEvent,
+    ThreadMetadata,
+    ThreadStreamEvent,
+    UserMessageInput,
+    UserMessageItem,
+)
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlmodel import col, select
 
-from backend import leases
-from backend.errors import explain
+from backend import history, leases, statements
+from backend.errors import Busy, LeaseLost, NotFound, explain
+from backend.identity import RequestContext
 from backend.leases import Limits, Outcome
-from backend.models import Conversation, Message
-from database import new_id, system_transaction, transaction
+from backend.rows import to_thread
+from database import new_id, pipelined, system_transaction, transaction, utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +38,15 @@ class Turn:
     """A running turn.
 
     `events` ends with None. `on_end` runs before the outcome is written, `afterwards` when the lease is free again.
+    `message` was stored when it began; the items of `closing` are stored with its outcome, and only then told of.
     """
 
     run_id: str
-    conversation_id: str
+    thread: ThreadMetadata
     user_id: str
     is_new: bool = False  # this turn made the conversation
+    message: UserMessageItem | None = None
+    closing: list[ThreadStreamEvent] = field(default_factory=list)
     events: asyncio.Queue[ThreadStreamEvent | None] = field(default_factory=asyncio.Queue)
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
@@ -46,6 +56,10 @@ class Turn:
     stopping: Outcome | None = None
     finishing: bool = False
     task: asyncio.Task[None] | None = None
+
+    @property
+    def conversation_id(self) -> str:
+        return self.thread.id
 
     def emit(self, event: ThreadStreamEvent) -> None:
         self.events.put_nowait(event)
@@ -83,33 +97,52 @@ class Turns:
             task.cancel()
         await asyncio.gather(*leftover, return_exceptions=True)
 
-    async def start(self, work: Work, *, user_id: str, conversation_id: str | None) -> Turn:
-        """Take the lease and run `work` in a task of its own; a conversation id of None makes a new conversation.
+    async def start(
+        self, work: Work, *, user_id: str, conversation_id: str | None, said: UserMessageInput | None = None
+    ) -> Turn:
+        """Take the lease, store what was said and run `work` in a task of its own.
 
-        Raises `Busy` while another turn holds the lease and `LimitReached` over a limit, with nothing stored.
+        A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
+        when there is no such conversation and `LimitReached` over a limit, with nothing stored.
         """
-        run_id = new_id("run")
-        is_new = conversation_id is None
-        async with transaction(self._engine, user_id) as session:
-            await leases.check(session, self._limits, user_id=user_id)
-            if conversation_id is None:
-                conversation_id = new_id("thr")
-                session.add(Conversation(id=conversation_id, user_id=user_id, status={"type": "active"}))
-                await session.flush()
-            taken_from = await leases.take(
-                session,
-                run_id,
-                user_id=user_id,
-                conversation_id=conversation_id,
-                lease_seconds=self._lease_seconds,
-            )
-        if taken_from is not None:
-            logger.warning("turn %s took over from %s, whose process is gone", run_id, taken_from)
-        turn = Turn(run_id, conversation_id, user_id, is_new)
-        self._running[run_id] = turn
-        turn.task = asyncio.create_task(self._run(turn, work), name=run_id)
+        thread = ThreadMetadata(id=conversation_id or new_id("thr"), created_at=utc_now())
+        turn = Turn(new_id("run"), thread, user_id, is_new=conversation_id is None)
+        if said is not None:
+            turn.message = _message(said, thread.id)
+            thread.title = history.title_from(history.user_text(turn.message))
+        if not await self._open(turn) and not await self._open(turn, take_over=True):
+            raise Busy
+        self._running[turn.run_id] = turn
+        turn.task = asyncio.create_task(self._run(turn, work), name=turn.run_id)
         await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
         return turn
+
+    async def _open(self, turn: Turn, *, take_over: bool = False) -> bool:
+        """Take the lease and store the message in one transaction; False when somebody else holds the lease."""
+        owner = {"user_id": turn.user_id}
+        ended = None
+        async with pipelined(self._engine, turn.user_id) as pipeline:
+            await leases.check(pipeline, self._limits, **owner)
+            if turn.is_new:
+                await statements.send_conversation(pipeline, turn.conversation_id, title=turn.thread.title, **owner)
+            if take_over:
+                seconds = self._lease_seconds
+                ended = await leases.take_over(
+                    pipeline, conversation_id=turn.conversation_id, lease_seconds=seconds, **owner
+                )
+            claimed = await leases.claim(pipeline, turn.run_id, conversation_id=turn.conversation_id, **owner)
+            if turn.message is not None:
+                context = RequestContext(turn.user_id, turn)
+                await statements.send_items(pipeline, turn.conversation_id, [turn.message], context)
+        row = await claimed.fetchone()
+        if row is None:
+            raise NotFound
+        if row.pop("claimed") is None:
+            return False
+        turn.thread = to_thread(row)
+        if ended is not None and (taken_from := await ended.fetchone()) is not None:
+            logger.warning("turn %s took over from %s, whose process is gone", turn.run_id, taken_from["id"])
+        return True
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
         """End the turn soon: shown text is saved, a tool in flight is recorded.
@@ -180,11 +213,29 @@ class Turns:
                 self._in_background(job())
 
     async def _end(self, turn: Turn, outcome: Outcome) -> None:
+        problem = None
         try:
-            await self._record_end(turn, outcome)
-        except Exception:
+            if not await self._record_end(turn, outcome):
+                problem = explain(LeaseLost())
+        except Exception as error:
             logger.exception("turn %s: its outcome %s could not be recorded yet", turn.run_id, outcome)
-            self._in_background(self._end_later(turn, outcome))
+            problem = explain(error)
+            away = isinstance(error, OperationalError | InterfaceError | PoolTimeout | OSError)
+            # What can be written later is kept for then; what is refused must not hold the conversation.
+            refused = bool(turn.closing) and not away and await self._record_failure(turn)
+            if not refused:
+                self._in_background(self._end_later(turn, outcome))
+        for event in turn.closing:
+            turn.emit(event)
+        if turn.closing and problem is not None:
+            turn.emit(ErrorEvent(message=problem.message, allow_retry=problem.allow_retry))
+
+    async def _record_failure(self, turn: Turn) -> bool:
+        """End the turn without what it had left to store."""
+        with suppress(DBAPIError, PoolTimeout, OSError):
+            await self._record_end(turn, "failed", items=())
+            return True
+        return False
 
     async def _end_later(self, turn: Turn, outcome: Outcome) -> None:
         """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself."""
@@ -193,13 +244,19 @@ class Turns:
                 while True:
                     await asyncio.sleep(0.1)
                     with suppress(DBAPIError, PoolTimeout, OSError):
-                        return await self._record_end(turn, outcome)
+                        await self._record_end(turn, outcome)
+                        return
 
-    async def _record_end(self, turn: Turn, outcome: Outcome) -> None:
-        async with transaction(self._engine, turn.user_id) as session:
-            recorded = await leases.end(session, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage)
-            if turn.is_new and recorded:
-                await session.exec(_without_messages(turn))
+    async def _record_end(self, turn: Turn, outcome: Outcome, *, items: Sequence[ThreadItem] | None = None) -> bool:
+        """Write the outcome, and with it what is left to be stored; False when the lease was lost."""
+        if items is None:
+            items = [event.item for event in turn.closing if isinstance(event, ThreadItemDoneEvent)]
+        async with pipelined(self._engine, turn.user_id) as pipeline:
+            if items:
+                context = RequestContext(turn.user_id, turn)
+                await statements.send_items(pipeline, turn.conversation_id, items, context)
+            ended = await leases.end(pipeline, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage)
+        recorded = await ended.fetchone() is not None
         logger.info(
             "turn %s %s conversation=%s tool_calls=%d%s",
             turn.run_id,
@@ -208,6 +265,7 @@ class Turns:
             turn.tool_calls,
             "" if turn.tool_calls or outcome != "completed" else " answered without a tool call",
         )
+        return recorded
 
     # The heartbeat, and what wakes it
 
@@ -261,11 +319,12 @@ class Turns:
             await asyncio.sleep(self._heartbeat_seconds)
 
 
-def _without_messages(turn: Turn) -> Delete:
-    """Takes away a conversation that was made for a message which was never stored."""
-    stored = select(Message.id).where(
-        col(Message.conversation_id) == turn.conversation_id, col(Message.user_id) == turn.user_id
-    )
-    return delete(Conversation).where(
-        col(Conversation.id) == turn.conversation_id, col(Conversation.user_id) == turn.user_id, ~stored.exists()
+def _message(said: UserMessageInput, thread_id: str) -> UserMessageItem:
+    return UserMessageItem(
+        id=new_id("msg"),
+        thread_id=thread_id,
+        created_at=utc_now(),
+        content=said.content,
+        quoted_text=said.quoted_text,
+        inference_options=said.inference_options,
     )

@@ -18,7 +18,7 @@ from backend.identity import RequestContext
 from backend.model import ChatModel
 from backend.providers import Endpoint
 from backend.store_adapter import PostgresStore
-from database import new_id, transaction
+from database import new_id, pipelined
 
 logger = logging.getLogger(__name__)
 
@@ -54,12 +54,9 @@ async def _ask_database(store: PostgresStore) -> None:
         with suppress(BackendError):
             await store.load_thread(thread, nobody)
         await budget.window(await store.history(thread, nobody), tokens=1000).to_model_input()
-        async with transaction(store.engine, _NOBODY) as session:
-            with suppress(BackendError):
-                await leases.take(session, new_id("run"), user_id=_NOBODY, conversation_id=thread, lease_seconds=60)
-            with suppress(BackendError):
-                await leases.hold(session, thread, user_id=_NOBODY)
-            await leases.end(session, thread, user_id=_NOBODY, outcome="completed", usage=None)
+        async with pipelined(store.engine, _NOBODY) as pipeline:
+            await leases.claim(pipeline, new_id("run"), user_id=_NOBODY, conversation_id=thread)
+            await leases.end(pipeline, new_id("run"), user_id=_NOBODY, outcome="completed", usage=None)
 
 
 def _answer(request: httpx2.Request) -> httpx2.Response:

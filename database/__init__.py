@@ -3,6 +3,17 @@
 from database.clock import to_utc, utc_now
 from database.engine import create_engine
 from database.ids import new_id
+from database.pipeline import Pipeline, Statement, pipelined
 from database.transactions import system_transaction, transaction
 
-__all__ = ["create_engine", "new_id", "system_transaction", "to_utc", "transaction", "utc_now"]
+__all__ = [
+    "Pipeline",
+    "Statement",
+    "create_engine",
+    "new_id",
+    "pipelined",
+    "system_transaction",
+    "to_utc",
+    "transaction",
+    "utc_now",
+]

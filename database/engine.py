@@ -1,13 +1,18 @@
-from sqlalchemy import make_url
+import select
+from typing import Any
+
+import psycopg
+from sqlalchemy import event, make_url
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 
 def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> AsyncEngine:
-    """An engine for any libpq URL (`postgres://`, `postgresql://`); `transaction` replaces connections that are dead.
+    """An engine for any libpq URL (`postgres://`, `postgresql://`), whose pool replaces connections that have died.
 
-    The driver runs in autocommit: `transaction` opens each one itself, with role and user in the same round trip.
+    The driver runs in autocommit: `transaction` and `pipelined` open each one themselves, with role and user.
     """
-    return create_async_engine(
+    engine = create_async_engine(
         make_url(url.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql+psycopg"),
         isolation_level="AUTOCOMMIT",
         hide_parameters=True,  # an error's text goes to the log, what people wrote does not
@@ -17,3 +22,21 @@ def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> Asy
         pool_recycle=1800,
         connect_args={"connect_timeout": 5, "application_name": "todo-assistant"},
     )
+    event.listen(engine.sync_engine, "checkout", _refuse_dead)
+    return engine
+
+
+def _refuse_dead(connection: Any, *_: Any) -> None:
+    """Let the pool replace a connection that its server has closed, without the round trip of a ping.
+
+    Nothing is awaited on a connection in the pool: what can be read from it is its end.
+    """
+    poll = select.poll()
+    poll.register(connection.driver_connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        raise DisconnectionError
+
+
+def as_sqlalchemy(error: psycopg.Error) -> DBAPIError:
+    """The driver's error as SQLAlchemy would raise it, so that callers know one kind."""
+    return DBAPIError.instance(None, None, error, psycopg.Error, hide_parameters=True)  # pyright: ignore[reportReturnType, reportCallIssue, reportArgumentType]

@@ -7,6 +7,8 @@ from psycopg import sql
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from database.engine import as_sqlalchemy
+
 # No statement of ours takes a second; without a limit, a lock that is never released would hang its caller for ever.
 _BEGIN = sql.SQL("BEGIN; SET LOCAL statement_timeout = '10s'")
 _BEGIN_AS = sql.SQL("BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL ROLE todo_app; SET LOCAL todo.user_id = {}")
@@ -43,9 +45,14 @@ class _Session(AsyncSession):
 @asynccontextmanager
 async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> AsyncIterator[AsyncSession]:
     async with engine.connect() as connection:
-        # BEGIN is itself the check of a pooled connection, without a round trip of its own: nothing was done before it.
-        while not await _begun(connection, statement):
-            await connection.invalidate()
+        driver: psycopg.AsyncConnection = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
+        # Several statements in one message need the simple protocol, so this is never prepared.
+        try:
+            await driver.execute(statement, prepare=False)
+        except psycopg.Error as error:
+            if driver.closed:
+                await connection.invalidate()
+            raise as_sqlalchemy(error) from error
         session = _Session(connection)
         try:
             yield session
@@ -55,16 +62,3 @@ async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> Asyn
         finally:
             if session.in_transaction():
                 await session.close()
-
-
-async def _begun(connection: AsyncConnection, statement: sql.SQL | sql.Composed) -> bool:
-    """False when the connection had died in the pool."""
-    driver: psycopg.AsyncConnection = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
-    try:
-        # Several statements in one message need the simple protocol, so this is never prepared.
-        await driver.execute(statement, prepare=False)
-    except psycopg.OperationalError:
-        if not driver.closed:
-            raise
-        return False
-    return True

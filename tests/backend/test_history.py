@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from backend import budget, history
-from backend.models import Message
+from backend.rows import StoredItem
 from backend.store_adapter import LeftOut
 from tests.backend.test_conversation import check_pairs
 from tests.chatkit_client import ChatKit
@@ -32,7 +32,7 @@ ODD_OUTPUTS = [None, "text", {}, {"output": "done"}, {"output": {"call_id": "c"}
 _seq = itertools.count(1)
 
 
-def hidden(kind: str, content: Any) -> Message:
+def hidden(kind: str, content: Any) -> StoredItem:
     seq = next(_seq)
     item = {
         "type": "hidden_context_item",
@@ -41,10 +41,10 @@ def hidden(kind: str, content: Any) -> Message:
         "created_at": "2026-01-01T00:00:00Z",
         "content": content,
     }
-    return Message(conversation_id="t", id=f"x{seq}", user_id="u", seq=seq, role="app", kind=kind, item=item)
+    return StoredItem(seq, f"x{seq}", kind, item)
 
 
-def output(text: str) -> Message:
+def output(text: str) -> StoredItem:
     return hidden("tool_output", {"kind": "tool_output", "output": OUTPUT | {"output": text}})
 
 
@@ -123,7 +123,7 @@ def calls_of(note: Any) -> list[str]:
     return [line for line in note.content["text"].splitlines() if line.startswith("- ")]
 
 
-def as_row(note: Any) -> Message:
+def as_row(note: Any) -> StoredItem:
     return hidden("note", note.content)
 
 
@@ -148,7 +148,7 @@ def test_the_same_call_made_twice_in_one_attempt_is_named_twice() -> None:
 
 
 def test_the_note_of_many_retries_stays_short() -> None:
-    dropped: list[Message] = []
+    dropped: list[StoredItem] = []
     for number in range(300):
         call = CALL | {"arguments": f'{{"title": "{number}", "description": "{"x" * 4000}"}}'}
         note = history.abandoned_attempt("t", [*dropped, hidden("tool_calls", STEP | {"calls": [call]})])

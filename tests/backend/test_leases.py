@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend import leases
 from backend.errors import Busy, LeaseLost, NotFound
 from backend.models import Conversation
-from database import create_engine, new_id, transaction
+from database import create_engine, new_id, pipelined, transaction
 
 
 @pytest.fixture
@@ -19,15 +19,23 @@ async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
 
 
 async def take(engine: AsyncEngine, *, user_id: str = "alice", thread: str = "thr_1", lease: float = 60) -> str:
+    """As `turns` does it: over a stale lease at the second attempt."""
     run_id = new_id("run")
-    async with transaction(engine, user_id) as session:
-        await leases.take(session, run_id, user_id=user_id, conversation_id=thread, lease_seconds=lease)
+    async with pipelined(engine, user_id) as pipeline:
+        await leases.take_over(pipeline, user_id=user_id, conversation_id=thread, lease_seconds=lease)
+        claimed = await leases.claim(pipeline, run_id, user_id=user_id, conversation_id=thread)
+    row = await claimed.fetchone()
+    if row is None:
+        raise NotFound
+    if row["claimed"] is None:
+        raise Busy
     return run_id
 
 
 async def end(engine: AsyncEngine, run_id: str, outcome: leases.Outcome = "completed") -> bool:
-    async with transaction(engine, "alice") as session:
-        return await leases.end(session, run_id, user_id="alice", outcome=outcome, usage=None)
+    async with pipelined(engine, "alice") as pipeline:
+        ended = await leases.end(pipeline, run_id, user_id="alice", outcome=outcome, usage=None)
+    return await ended.fetchone() is not None
 
 
 async def test_one_connection_takes_and_ends_many_leases(engine: AsyncEngine) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from backend import budget
 from backend.identity import RequestContext
-from backend.models import Message
 from backend.providers import PROFILES
+from backend.rows import StoredItem
 from backend.store_adapter import LeftOut, PostgresStore, Recent
 from database import create_engine
 from tests.backend.conftest import Backend
@@ -102,15 +102,13 @@ async def test_a_retry_drops_the_summary_of_what_it_replaces(chat: ChatKit, rows
     assert rows("SELECT 1 FROM messages WHERE kind = 'summary' AND superseded_by IS NULL") == []
 
 
-def row_of(seq: int, kind: str, content: Any) -> Message:
-    return Message(
-        conversation_id="t", id=str(seq), user_id="u", seq=seq, role="x", kind=kind, item={"content": content}
-    )
+def row_of(seq: int, kind: str, content: Any) -> StoredItem:
+    return StoredItem(seq, str(seq), kind, {"content": content})
 
 
 @pytest.mark.parametrize("tokens", [1, 40, 100, 200, 400, 10_000])
 def test_whatever_the_budget_calls_keep_their_outputs(tokens: int) -> None:
-    rows: list[Message] = []
+    rows: list[StoredItem] = []
     for number in range(0, 60, 4):
         call = {"type": "function_call", "call_id": str(number), "name": "add_task", "arguments": "{}"}
         output = {"type": "function_call_output", "call_id": str(number), "output": "x" * number}
@@ -126,7 +124,7 @@ def test_whatever_the_budget_calls_keep_their_outputs(tokens: int) -> None:
     assert (window.stand_in is None) == (window.left_out is None) == (window.rows == rows)
 
 
-def short_turns(count: int, *, words: str = "hello there") -> list[Message]:
+def short_turns(count: int, *, words: str = "hello there") -> list[StoredItem]:
     return [
         row
         for number in range(1, 2 * count, 2)

@@ -15,9 +15,8 @@ from backend.errors import BackendError
 from backend.history import note
 from backend.identity import RequestContext
 from backend.store_adapter import PostgresStore
-from backend.turns import Turn
-from database import create_engine, transaction
-from tests.backend.test_store_adapter import make, new_thread
+from database import Statement, create_engine, pipelined, transaction
+from tests.backend.test_store_adapter import make, new_thread, turn_in
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -33,9 +32,19 @@ async def engine(database_url: str) -> Any:
 
 
 @pytest.fixture
-def rewritten(engine: AsyncEngine) -> Iterator[list[str]]:
+def rewritten(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The statements from which an owner's condition was taken."""
     found: list[str] = []
+    as_written = Statement.with_parameters
+
+    def compiled(self: Statement, given: Any) -> tuple[bytes, dict[str, Any]]:
+        text, parameters = as_written(self, given)
+        bare = OWNER_CONDITION.sub("(true)", text.decode())
+        if bare != text.decode():
+            found.append(bare)
+        return bare.encode(), parameters
+
+    monkeypatch.setattr(Statement, "with_parameters", compiled)
 
     def rewrite(_c: Any, _cursor: Any, statement: str, parameters: Any, _ctx: Any, _many: bool) -> tuple[str, Any]:
         bare = OWNER_CONDITION.sub("(true)", statement)
@@ -48,9 +57,17 @@ def rewritten(engine: AsyncEngine) -> Iterator[list[str]]:
     event.remove(engine.sync_engine, "before_cursor_execute", rewrite)
 
 
-async def take_lease(engine: AsyncEngine, thread: str, *, user_id: str, run_id: str) -> None:
-    async with transaction(engine, user_id) as session:
-        await leases.take(session, run_id, user_id=user_id, conversation_id=thread, lease_seconds=0)
+async def take_lease(engine: AsyncEngine, thread: str, *, user_id: str, run_id: str) -> Any:
+    async with pipelined(engine, user_id) as pipeline:
+        ended = await leases.take_over(pipeline, user_id=user_id, conversation_id=thread, lease_seconds=0)
+        claimed = await leases.claim(pipeline, run_id, user_id=user_id, conversation_id=thread)
+    return await ended.fetchall(), await claimed.fetchall()
+
+
+async def in_pipeline(engine: AsyncEngine, function: Any, *arguments: Any, **options: Any) -> Any:
+    async with pipelined(engine, "bob") as pipeline:
+        result = await function(pipeline, *arguments, **options)
+    return await result.fetchall() if result is not None else None
 
 
 async def in_transaction(engine: AsyncEngine, function: Any, *arguments: Any, **options: Any) -> Any:
@@ -73,16 +90,16 @@ ATTEMPTS: dict[str, Callable[[AsyncEngine, PostgresStore, str, Any], Any]] = {
     "left_out": lambda e, s, t, i: s.left_out(t, BOB, up_to=10**9),
     "add_summary": lambda e, s, t, i: s.add_summary(t, "text", covers=1, context=BOB),
     "retry_after": lambda e, s, t, i: s.retry_after(
-        t, i.id, lambda thread, _: note(thread, "x"), RequestContext("bob", Turn("run_alice", t, "bob"))
+        t, i.id, lambda thread, _: note(thread, "x"), RequestContext("bob", turn_in(t, "run_alice", user_id="bob"))
     ),
     "take a lease": lambda e, s, t, i: take_lease(e, t, user_id="bob", run_id="run_bob"),
-    "end a run": lambda e, s, t, i: in_transaction(
+    "end a run": lambda e, s, t, i: in_pipeline(
         e, leases.end, "run_alice", user_id="bob", outcome="failed", usage=None
     ),
     "hold a lease": lambda e, s, t, i: in_transaction(e, leases.hold, "run_alice", user_id="bob"),
     "request a stop": lambda e, s, t, i: in_transaction(e, leases.request_stop, user_id="bob", conversation_id=t),
     "is it running": lambda e, s, t, i: in_transaction(e, leases.is_running, "run_alice", user_id="bob"),
-    "count turns": lambda e, s, t, i: in_transaction(e, leases.check, leases.Limits(1, 1), user_id="bob"),
+    "count turns": lambda e, s, t, i: in_pipeline(e, leases.check, leases.Limits(1, 1), user_id="bob"),
 }
 
 

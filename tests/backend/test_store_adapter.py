@@ -14,7 +14,7 @@ from backend.models import Conversation
 from backend.rows import THREAD_ITEM, VISIBLE
 from backend.store_adapter import PostgresStore
 from backend.turns import Turn
-from database import create_engine, new_id, transaction
+from database import create_engine, new_id, transaction, utc_now
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -83,6 +83,10 @@ async def store(engine: AsyncEngine) -> PostgresStore:
 @pytest.fixture
 async def thread(engine: AsyncEngine) -> str:
     return await new_thread(engine, "alice")
+
+
+def turn_in(thread: str, run_id: str, *, user_id: str) -> Turn:
+    return Turn(run_id, ThreadMetadata(id=thread, created_at=utc_now()), user_id)
 
 
 async def new_thread(engine: AsyncEngine, user_id: str) -> str:
@@ -204,11 +208,11 @@ async def test_a_stranger_finds_nothing_and_changes_nothing(store: PostgresStore
         store.load_thread_items(thread, item.id, 10, "asc", BOB),
         store.load_threads(10, thread, "asc", BOB),
         store.save_feedback(thread, [item.id], "positive", BOB),
+        store.save_item(thread, make("assistant_message", thread, id=item.id), BOB),
     ):
         with pytest.raises(NotFound):
             await attempt
     await store.delete_thread_item(thread, item.id, BOB)
-    await store.save_item(thread, make("assistant_message", thread, id=item.id), BOB)
     assert (await store.load_thread_items(thread, None, 10, "asc", BOB)).data == []
     assert (await store.history(thread, BOB)).rows == []
     assert (await store.load_threads(10, None, "asc", BOB)).data == []
@@ -258,7 +262,7 @@ async def test_feedback_is_kept_on_all_items_or_on_none(store: PostgresStore, th
 
 
 async def test_a_turn_without_a_lease_writes_nothing(store: PostgresStore, thread: str, rows: Rows) -> None:
-    fenced = RequestContext("alice", Turn(run_id="run_gone", conversation_id=thread, user_id="alice"))
+    fenced = RequestContext("alice", turn_in(thread, "run_gone", user_id="alice"))
     item = make("assistant_message", thread)
     metadata = await store.load_thread(thread, ALICE)
     for attempt in (
