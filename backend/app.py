@@ -103,7 +103,7 @@ def create_app(settings: Settings) -> FastAPI:
             )
             await stack.enter_async_context(turns)
             store = PostgresStore(engine)
-            await warm_up(endpoint, store)
+            await warm_up(endpoint, store, tools)
             server = TodoChatServer(
                 store,
                 turns,

@@ -1,11 +1,13 @@
 from collections.abc import Sequence
+from operator import is_not
 from typing import Any
 
-from agents import Agent, ModelSettings
+from agents import Agent, ModelSettings, RunContextWrapper, Tool
 from agents.mcp import MCPServer
 from openai.types.shared import Reasoning
 
 from backend.model import ChatModel
+from backend.retries import RETRIES
 
 MAX_STEPS = 12
 
@@ -26,12 +28,26 @@ tick, and each task you add or change: sum up, do not repeat them.
 """
 
 
+class _Assistant(Agent[Any]):
+    """An agent that makes the SDK's tools of an MCP server's once for each list, and not for each request."""
+
+    _listed: Sequence[object] = ()
+    _made: Sequence[Tool] = ()
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        listed = [await source.list_tools(run_context, self) for source in self.mcp_servers]
+        if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
+            self._made = await super().get_mcp_tools(run_context)
+            self._listed = listed
+        return list(self._made)
+
+
 def create_assistant(
     model: ChatModel, tool_sources: Sequence[MCPServer], *, temperature: float, max_tokens: int
 ) -> Agent[Any]:
     """The agent of every turn; it holds nothing of a person or a conversation."""
     effort: Any = model.endpoint.reasoning_effort
-    return Agent(
+    return _Assistant(
         name="TodoAssistant",
         instructions=INSTRUCTIONS,
         model=model,
@@ -42,6 +58,7 @@ def create_assistant(
             tool_choice="auto",
             include_usage=True,
             reasoning=Reasoning(effort=effort) if effort else None,
+            retry=RETRIES,
         ),
         # A required choice would be reset after the first call; "auto" is to be sent every time.
         reset_tool_choice=False,

@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextvars import ContextVar
 
 import openai
 from agents import ModelRetrySettings, RetryDecision
@@ -14,24 +15,26 @@ from backend.turns import Turn
 MAX_RETRIES = 3
 FIRST_DELAY = 0.5  # seconds, doubled each time
 LONGEST_WAIT = 20.0
+answering: ContextVar[Turn] = ContextVar("answering")
+"""The turn whose task this is."""
+
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
-def retry_settings(turn: Turn) -> ModelRetrySettings:
-    """The runner's retries for one turn; it never repeats a request after output was streamed."""
+def policy(context: RetryPolicyContext) -> RetryDecision:
+    """The runner's question after a fault; it never repeats a request after output was streamed."""
+    if not _is_passing(context.error):
+        return RetryDecision(retry=False)
+    asked = context.normalized.retry_after
+    delay = _backoff(context.attempt) if asked is None else asked
+    if delay > LONGEST_WAIT:
+        return RetryDecision(retry=False)
+    reason = "busy" if isinstance(context.error, openai.RateLimitError) else "not answering"
+    answering.get().emit(ProgressUpdateEvent(text=f"The model is {reason}, trying again…"))
+    return RetryDecision(retry=True, delay=delay)
 
-    def policy(context: RetryPolicyContext) -> RetryDecision:
-        if not _is_passing(context.error):
-            return RetryDecision(retry=False)
-        asked = context.normalized.retry_after
-        delay = _backoff(context.attempt) if asked is None else asked
-        if delay > LONGEST_WAIT:
-            return RetryDecision(retry=False)
-        reason = "busy" if isinstance(context.error, openai.RateLimitError) else "not answering"
-        turn.emit(ProgressUpdateEvent(text=f"The model is {reason}, trying again…"))
-        return RetryDecision(retry=True, delay=delay)
 
-    return ModelRetrySettings(max_retries=MAX_RETRIES, policy=policy)
+RETRIES = ModelRetrySettings(max_retries=MAX_RETRIES, policy=policy)
 
 
 def _backoff(attempt: int) -> float:

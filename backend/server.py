@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from agents import Agent, ModelSettings, RunConfig, Runner, RunResultStreaming
+from agents import Agent, RunConfig, Runner, RunResultStreaming
 from agents.exceptions import ModelRefusalError
 from chatkit import types as ck
 from chatkit.actions import Action
@@ -22,7 +22,7 @@ from backend.events import OpenItems, ThreadEvents
 from backend.identity import RequestContext
 from backend.model import ChatModel
 from backend.recorder import Recorder
-from backend.retries import retry_settings
+from backend.retries import answering
 from backend.store_adapter import PostgresStore
 from backend.task_tools import TaskTools
 from backend.turns import Turn, Turns
@@ -31,6 +31,7 @@ from database import to_utc
 logger = logging.getLogger(__name__)
 
 _END = object()
+_RUN_CONFIG = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")
 _SUMMARY_TOKENS = 600
 _ASKING = ("user_message", "structured_input", "client_tool_call")
 _STOPPED = {
@@ -218,17 +219,14 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             )
         asked = next((row.id for row in reversed(window.rows) if row.kind in _ASKING), turn.run_id)
         recorder = Recorder(self.store, thread.id, context, message_id=asked)
+        answering.set(turn)
         run = Runner.run_streamed(
             self._agent,
             await window.to_model_input(),
             context=turn,
             hooks=recorder,
             max_turns=MAX_STEPS,
-            run_config=RunConfig(
-                tracing_disabled=True,
-                tool_not_found_behavior="return_error_to_model",
-                model_settings=ModelSettings(retry=retry_settings(turn)),
-            ),
+            run_config=_RUN_CONFIG,
         )
         queue: asyncio.Queue[Any] = asyncio.Queue()
         pump = asyncio.create_task(_pump(run, queue))

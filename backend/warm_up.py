@@ -1,5 +1,6 @@
 """The first turn of a process, made up before anybody waits for one: late imports, schemas, statements."""
 
+import asyncio
 import importlib
 import json
 import logging
@@ -8,17 +9,22 @@ from typing import Any
 
 import httpx2
 from agents import RunConfig, Runner, function_tool
+from chatkit.types import ThreadMetadata
+from mcp.shared.exceptions import MCPError
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend import budget, leases
 from backend.assistant import create_assistant
 from backend.errors import BackendError
 from backend.events import ThreadEvents
+from backend.history import note
 from backend.identity import RequestContext
 from backend.model import ChatModel
 from backend.providers import Endpoint
 from backend.store_adapter import PostgresStore
-from database import new_id, pipelined
+from backend.task_tools import USER, TaskTools
+from backend.turns import Turn
+from database import new_id, pipelined, utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +38,11 @@ async def add_task() -> str:
     return "{}"
 
 
-async def warm_up(endpoint: Endpoint, store: PostgresStore) -> None:
+async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools) -> None:
     """Run a turn with a model that is not there, and the statements of a turn of nobody, which find nothing."""
     importlib.import_module("jsonschema")  # by the MCP client, with the first result of a tool
     await _ask_database(store)
+    await _ask_tools(tools)
     model = ChatModel(endpoint, transport=httpx2.MockTransport(_answer))
     agent = create_assistant(model, [], temperature=0, max_tokens=1)
     agent.tools.append(add_task)
@@ -57,6 +64,17 @@ async def _ask_database(store: PostgresStore) -> None:
         async with pipelined(store.engine, _NOBODY) as pipeline:
             await leases.claim(pipeline, new_id("run"), user_id=_NOBODY, conversation_id=thread)
             await leases.end(pipeline, new_id("run"), user_id=_NOBODY, outcome="completed", usage=None)
+        turn = Turn(new_id("run"), ThreadMetadata(id=thread, created_at=utc_now()), _NOBODY)
+        with suppress(BackendError):
+            await store.write(thread, [note(thread, "")], RequestContext(_NOBODY, turn))
+
+
+async def _ask_tools(tools: TaskTools) -> None:
+    """They may come later than we, too."""
+    with suppress(TimeoutError, BackendError, MCPError):
+        async with asyncio.timeout(1):
+            await tools.refresh()
+            await tools.call_tool("list_tasks", {"limit": 1}, {USER: _NOBODY})
 
 
 def _answer(request: httpx2.Request) -> httpx2.Response:

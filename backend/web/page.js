@@ -20,14 +20,14 @@ byId("sign-out").addEventListener("click", () => void leave());
 void boot();
 
 async function boot() {
-  if (!config.widget || config.ui === "built-in") return mountBuiltIn();
+  if (!config.widget || config.ui === "built-in") return mountBuiltIn("Built-in chat");
   showStrip("Loading OpenAI's widget…");
   try {
     const { mountWidget, watchWidget } = await import("./openai.js");
-    const colorScheme = dark.matches ? "dark" : "light";
-    const options = chatOptions(config, storage.get("todo.thread"), colorScheme);
-    const element = await mountWidget(place, options, config.ui === "openai" ? 15_000 : 3_000);
+    const options = () => chatOptions(config, storage.get("todo.thread"), dark.matches ? "dark" : "light");
+    const element = await mountWidget(place, options(), config.ui === "openai" ? 15_000 : 3_000);
     follow(element);
+    dark.addEventListener("change", () => element.setOptions(options()));
     showStrip("OpenAI's ChatKit widget", { text: "Use the built-in chat", href: "?ui=built-in" });
     watchWidget(element, (reason) => place.contains(element) || !place.hasChildNodes() ? fallBack(reason) : undefined);
   } catch (error) {
@@ -40,14 +40,15 @@ function fallBack(reason) {
   mountBuiltIn(`OpenAI's widget could not be loaded (${reason}), so this is the built-in chat.`);
 }
 
-function mountBuiltIn(strip = "Built-in chat") {
+/** @param {string} [strip] what the strip says then */
+function mountBuiltIn(strip) {
   const element = /** @type {TodoChat} */ (document.createElement("todo-chat"));
   element.messageChars = config.messageChars;
   follow(element);
   element.setOptions(chatOptions(config, storage.get("todo.thread")));
   byId("sign-out").hidden = config.auth !== "jwt";
   place.replaceChildren(element);
-  showStrip(strip, config.widget ? { text: "Use OpenAI's widget", href: "?ui=openai" } : undefined);
+  if (strip) showStrip(strip, config.widget ? { text: "Use OpenAI's widget", href: "?ui=openai" } : undefined);
 }
 
 /** @param {TodoChat | OpenAIChatKit} element */
@@ -66,19 +67,21 @@ async function askToSignIn() {
   byId("sign-out").hidden = true;
   place.replaceChildren();
   const { showSignIn } = await import("./sign-in.js");
-  showSignIn(place, () => void boot());
+  showSignIn(place, mountBuiltIn);
 }
 
 async function leave() {
-  const { signOut } = await import("./sign-in.js");
-  await signOut();
+  const { endSession, forget } = await import("./sign-in.js");
+  if (!(await endSession())) return showStrip("You are still signed in: the server cannot be reached.");
   await askToSignIn();
+  forget(); // last: the chat keeps the drafts when it is taken off the screen
 }
 
 function showNotices() {
   const sentences = [...(config.model.offline ? [OFFLINE] : []), ...(config.auth === "none" ? [UNCHECKED] : [])];
   const notices = /** @type {HTMLDetailsElement} */ (byId("notices"));
   notices.hidden = sentences.length === 0;
+  if (config.model.offline) byId("notices-summary").textContent = "Offline model: plain rules, not an AI";
   const spacious = matchMedia("(min-width: 720px)"); // as in style.css: there the sentences are always shown
   notices.open = spacious.matches;
   spacious.addEventListener("change", () => (notices.open = spacious.matches));

@@ -18,6 +18,7 @@ export function showSignIn(place, done) {
   const submit = async (event) => {
     event.preventDefault();
     const field = /** @type {HTMLInputElement} */ (panel.querySelector("input"));
+    draw(); // a second refusal is to be heard like the first
     const problem = await signIn(field.value.trim());
     if (problem === null) return done();
     draw(problem);
@@ -27,10 +28,14 @@ export function showSignIn(place, done) {
   panel.querySelector("input")?.focus();
 }
 
-export async function signOut() {
-  await fetch("/session", { method: "DELETE" });
-  storage.clear("todo.");
+/** Returns whether the server has ended the session. */
+export async function endSession() {
+  const response = await fetch("/session", { method: "DELETE" }).catch(() => null);
+  return response !== null && (response.ok || response.status === 401);
 }
+
+/** Forget what belongs to the person. */
+export const forget = () => storage.clear("todo.");
 
 /** @param {string} token @returns {Promise<string | null>} why it was refused */
 async function signIn(token) {
@@ -39,7 +44,7 @@ async function signIn(token) {
   if (!response.ok) return sentence(response);
   const { user_id: person } = await response.json();
   if (person !== storage.get("todo.person")) {
-    if (storage.get("todo.person")) storage.clear("todo."); // drafts are those of another person
+    if (storage.get("todo.person")) forget(); // drafts are those of another person
     storage.set("todo.person", person);
   }
   return null;

@@ -139,3 +139,11 @@ async def test_the_built_in_chat_asks_nothing_of_other_servers(open_page: OpenPa
     page = await open_page(prepare=prepare)
     await say(page, "add milk")
     assert {url.split("/")[2].split(":")[0] for url in asked} == {"127.0.0.1"}
+
+
+async def test_the_widget_follows_the_system_from_light_to_dark(open_page: OpenPage) -> None:
+    page = await open_page("/", prepare=serving(STUB % READY), color_scheme="light")
+    await expect(page.get_by_role("link", name="Use the built-in chat")).to_be_visible()
+    assert await page.evaluate("window.given.theme.colorScheme") == "light"
+    await page.emulate_media(color_scheme="dark")
+    await until(page, "window.given.theme.colorScheme === 'dark'")

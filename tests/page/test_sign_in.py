@@ -84,3 +84,26 @@ async def test_a_session_that_ends_asks_again_and_keeps_the_draft(open_page: Ope
     await message_box(page).press("Enter")
     await expect(questions(page)).to_have_count(2)
     await answered(page)
+
+
+async def test_signing_out_while_the_server_is_away_is_told(open_page: OpenPage, guarded: ServiceProcess) -> None:
+    page = await open_page(base=guarded.url)
+    await sign_in(page, token_of("alice"))
+    await say(page, "add milk")
+    await page.route("**/session", lambda route: route.abort())
+    await button(page, "Sign out").click()
+    await expect(page.get_by_text("You are still signed in")).to_be_visible()
+    await expect(questions(page)).to_have_count(1)
+
+
+async def test_a_message_on_its_way_is_forgotten_with_its_person(open_page: OpenPage, guarded: ServiceProcess) -> None:
+    page = await open_page(base=guarded.url)
+    await sign_in(page, token_of("alice"))
+    await say(page, "add milk")
+    await page.route("**/chatkit", lambda route: None)
+    await message_box(page).fill("a secret")
+    await message_box(page).press("Enter")
+    await button(page, "Sign out").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    await page.wait_for_timeout(700)  # longer than a stopped message is looked for
+    assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")

@@ -5,6 +5,7 @@ import { History } from "./history.js";
 import { textOf } from "./outgoing.js";
 import { Api, ConnectionLost, HttpError } from "./protocol.js";
 import { drafts } from "./storage.js";
+/** @import {TodoChat} from "./element.js" */
 /** @import {Action, Thread} from "./types" */
 
 const GONE = "That conversation is not there any more. This is a new one.";
@@ -15,23 +16,19 @@ export class Chat {
   notice = null;
   /** Conversations that are answered in other tabs. @type {Set<string>} */
   answeredElsewhere = new Set();
-  /** @type {Set<Conversation>} */
-  #background = new Set();
+  /** Those that are busy though another one is shown. @type {Conversation[]} */
+  #background = [];
   #closed = new AbortController();
   #tabs = new BroadcastChannel("todo");
-  #emit;
-  #changed;
-  #announce;
+  #owner;
 
   /**
    * @param {{url: string, fetch?: typeof fetch}} options
-   * @param {{emit: (name: string, detail?: unknown) => void, changed: () => void, announce: (text: string) => void}} owner
+   * @param {TodoChat} owner
    */
-  constructor(options, { emit, changed, announce }) {
+  constructor(options, owner) {
     this.api = new Api(options);
-    this.#emit = emit;
-    this.#changed = changed;
-    this.#announce = announce;
+    this.#owner = owner;
     this.history = new History(this.api);
     this.connection = new Connection(() => this.#recover(), () => this.#connectionChanged());
     this.conversation = this.#make(null);
@@ -44,7 +41,7 @@ export class Chat {
   close() {
     this.#closed.abort();
     this.#stopped();
-    for (const conversation of [this.conversation, ...this.#background]) conversation.close();
+    for (const conversation of this.#all) conversation.close();
     this.connection.close();
     this.#tabs.close();
   }
@@ -53,17 +50,17 @@ export class Chat {
   async open(id) {
     const { conversation: left } = this;
     if (id !== null && id === left.id) return;
-    if (left.streaming || left.waiting) this.#background.add(left);
-    const running = [...this.#background].find((other) => other.id === id && id !== null);
+    this.#background = [...this.#background, left].filter(({ busy }) => busy);
+    const running = this.#background.find((other) => other.id === id && id !== null);
     this.conversation = running ?? this.#make(id);
-    this.#background.delete(this.conversation);
+    this.#background = this.#background.filter((other) => other !== running);
     this.notice = null;
-    this.#emit("chatkit.thread.change", { threadId: id });
-    this.#changed();
+    this.#owner.emit("chatkit.thread.change", { threadId: id });
+    this.#owner.changed();
     if (id === null || running) return;
-    this.#emit("chatkit.thread.load.start", { threadId: id });
+    this.#owner.emit("chatkit.thread.load.start", { threadId: id });
     await this.load();
-    this.#emit("chatkit.thread.load.end", { threadId: id });
+    this.#owner.emit("chatkit.thread.load.end", { threadId: id });
   }
 
   load() {
@@ -88,7 +85,7 @@ export class Chat {
   /** @param {Action} action @param {string} [itemId] */
   async act(action, itemId) {
     const { conversation } = this;
-    await this.#guard(conversation.act(action, itemId));
+    await this.#guard(conversation.act(action, itemId), conversation);
     this.#tell(conversation);
   }
 
@@ -107,23 +104,34 @@ export class Chat {
 
   /** @param {Thread} thread @param {string} title */
   async rename(thread, title) {
-    await this.#listed(this.history.rename(thread, title));
+    if (!(await this.#listed(this.history.rename(thread, title)))) return;
     if (thread.id === this.conversation.id) this.conversation.title = title;
     this.#tabs.postMessage({ thread: thread.id });
-    this.#changed();
   }
 
   /** @param {Thread} thread */
   async remove(thread) {
-    await this.#listed(this.history.remove(thread));
+    if (!(await this.#listed(this.history.remove(thread)))) return this.loadHistory();
+    for (const conversation of this.#all) if (conversation.id === thread.id) conversation.close();
     drafts.set(thread.id, "");
     this.#tabs.postMessage({ thread: thread.id });
     if (thread.id === this.conversation.id) await this.open(null);
   }
 
+  /** Something that no request was about went wrong. @param {string} message */
+  fail(message) {
+    this.conversation.error = { message, retry: null };
+    this.#owner.changed();
+  }
+
   dismiss() {
     this.conversation.error = null;
-    this.#changed();
+    this.#owner.changed();
+  }
+
+  /** The shown one is the last. */
+  get #all() {
+    return [...this.#background, this.conversation];
   }
 
   /** @param {string | null} id */
@@ -132,14 +140,13 @@ export class Chat {
     const conversation = new Conversation(
       this.api,
       {
-        changed: this.#changed,
+        changed: this.#owner.changed,
         created: (thread) => this.#created(conversation, thread),
         described: (thread) => this.history.update(thread),
         answering: (answering) => this.#answering(conversation, answering),
         stored: () => this.#tell(conversation),
         returned: (text) => drafts.giveBack(conversation.id, text),
-        effect: (name, data) => this.#emit("chatkit.effect", { name, data }),
-        failed: (message) => this.#emit("chatkit.error", { error: new Error(message) }),
+        emit: (name, detail) => this.#owner.emit(name, detail),
       },
       id,
     );
@@ -152,24 +159,21 @@ export class Chat {
     if (conversation !== this.conversation) return;
     drafts.set(thread.id, drafts.get(null)); // what was written while the first message was on its way
     drafts.set(null, "");
-    this.#emit("chatkit.thread.change", { threadId: thread.id });
+    this.#owner.emit("chatkit.thread.change", { threadId: thread.id });
   }
 
   /** @param {Conversation} conversation @param {boolean} answering */
   #answering(conversation, answering) {
-    this.#emit(answering ? "chatkit.response.start" : "chatkit.response.end");
+    this.#owner.emit(answering ? "chatkit.response.start" : "chatkit.response.end");
     this.#tell(conversation);
-    if (!answering) {
-      this.#background.delete(conversation);
-      if (conversation === this.conversation && !conversation.error) this.#announceEnd(conversation);
-    }
-    this.#changed();
+    if (!answering && conversation === this.conversation && !conversation.error) this.#announceEnd(conversation);
+    this.#owner.changed();
   }
 
   /** @param {Conversation} conversation */
   #announceEnd({ items }) {
     const last = items.at(-1);
-    this.#announce(last?.type === "assistant_message" ? `Assistant: ${textOf(last)}` : "The answer has ended.");
+    this.#owner.announce(last?.type === "assistant_message" ? `Assistant: ${textOf(last)}` : "The answer has ended.");
   }
 
   /** Let other tabs know that a conversation changed. @param {Conversation} conversation */
@@ -179,7 +183,7 @@ export class Chat {
 
   /** This tab is left: no other tab has to wait for its answers. */
   #stopped() {
-    for (const { id, streaming } of [this.conversation, ...this.#background]) {
+    for (const { id, streaming } of this.#all) {
       if (id && streaming) this.#tabs.postMessage({ thread: id });
     }
   }
@@ -188,38 +192,38 @@ export class Chat {
   #heard({ thread, answering }) {
     if (answering) this.answeredElsewhere.add(thread);
     else this.answeredElsewhere.delete(thread);
-    if (thread === this.conversation.id) this.#seen();
-    else void this.loadHistory();
+    this.#seen(thread);
   }
 
-  /** Show what other tabs have changed. */
-  #seen() {
+  /** Show what other tabs have changed. @param {string | null} [thread] only that one */
+  #seen(thread = this.conversation.id) {
+    const { conversation } = this;
     if (document.hidden || this.connection.state === "lost") return;
-    if (!this.conversation.streaming && !this.conversation.waiting) void this.load();
+    if (thread === conversation.id && !conversation.streaming && !conversation.waiting) void this.load();
     if (this.history.loaded) void this.loadHistory();
   }
 
+  /** Looks at the shown one last: what it says of a message is true once one may write again. */
   async #recover() {
     await this.api.alive();
-    for (const conversation of [this.conversation, ...this.#background]) {
-      await this.#guard(conversation.recover(), conversation, "load", ConnectionLost);
-    }
     await this.#listed(this.history.load());
+    for (const conversation of this.#all) await this.#guard(conversation.recover(), conversation, "load", ConnectionLost);
   }
 
   #connectionChanged() {
-    this.#emit("chatkit.log", { name: `connection.${this.connection.state}` });
-    this.#changed();
+    this.#owner.emit("chatkit.log", { name: `connection.${this.connection.state}` });
+    this.#owner.changed();
   }
 
   /** @param {Promise<void>} work */
   async #listed(work) {
-    await this.#guard(work);
-    this.#changed();
+    const done = await this.#guard(work);
+    this.#owner.changed();
+    return done;
   }
 
   /**
-   * Show what went wrong with a request. Errors of `passed` are the caller's.
+   * Show what went wrong with a request; true when nothing did. Errors of `passed` are the caller's.
    * @param {Promise<void>} work
    * @param {Conversation} conversation
    * @param {"load" | null} retry
@@ -228,24 +232,26 @@ export class Chat {
   async #guard(work, conversation = this.conversation, retry = null, passed) {
     try {
       await work;
+      return true;
     } catch (error) {
-      if (this.#closed.signal.aborted) return;
+      if (this.#closed.signal.aborted) return false;
       if (passed && error instanceof passed) throw error;
       if (error instanceof ConnectionLost) this.connection.lost();
       else if (error instanceof HttpError) this.#refused(error, conversation, retry);
       else throw error;
+      return false;
     }
   }
 
   /** @param {HttpError} error @param {Conversation} conversation @param {"load" | null} retry */
   #refused(error, conversation, retry) {
-    this.#emit("chatkit.error", { error });
+    this.#owner.emit("chatkit.error", { error });
     if (error.status === 404 && retry === "load" && conversation === this.conversation) {
       void this.open(null);
       this.notice = GONE;
     } else if (error.status !== 401) {
       conversation.error = { message: error.message, retry };
     }
-    this.#changed();
+    this.#owner.changed();
   }
 }

@@ -28,7 +28,8 @@ export function composerView(ui) {
         placeholder=${ui.options.composer?.placeholder ?? "Message"}
         @input=${(/** @type {InputEvent} */ event) => ui.write(/** @type {HTMLTextAreaElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
+          if (event.key !== "Enter" || event.shiftKey || composing) return;
           event.preventDefault();
           void ui.send();
         }}
@@ -39,7 +40,7 @@ export function composerView(ui) {
           : nothing}
       </span>
       ${streaming && allowCancel
-        ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop" @click=${() => ui.stop()}>${icon("stop")}</button>`
+        ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop" @click=${() => conversation.stop()}>${icon("stop")}</button>`
         : html`<button type="submit" class="round" aria-label="Send" title="Send" ?disabled=${!ui.sendable}>${icon("send")}</button>`}
     </form>
   `;

@@ -46,6 +46,7 @@ export class Connection {
     clearTimeout(this.#timer);
     try {
       await this.#probe();
+      if (this.state !== "lost") return; // closed meanwhile
       this.#set("back");
       this.#later(() => this.#set("ok"), SHOWN_AGAIN);
     } catch (error) {

@@ -1,31 +1,14 @@
 // @ts-check
 import { Actions } from "./actions.js";
-import { Outgoing, textOf } from "./outgoing.js";
+import { Outgoing } from "./outgoing.js";
 import { Pages } from "./pages.js";
-import { ConnectionLost } from "./protocol.js";
+import { ConnectionLost, HttpError } from "./protocol.js";
 import { reduce } from "./reduce.js";
 /** @import {Api} from "./protocol.js" */
-/** @import {Action, Item, Status, Thread, ThreadEvent} from "./types" */
-
-export { reduce };
+/** @import {Action, ConversationOwner, Item, Retry, Status, Thread, ThreadEvent} from "./types" */
 
 const STORED_BY = 500; // a request that was stopped may have been on its way
 const SAVED_BY = 1500; // the server saves what it had shown when it sees that the reader is gone
-
-/**
- * What a conversation tells its owner.
- * @typedef {object} Owner
- * @property {() => void} changed something is to be drawn again
- * @property {(thread: Thread) => void} created it has an id now
- * @property {(thread: Thread) => void} described its title or status may be new
- * @property {(answering: boolean) => void} answering a turn begins or has ended
- * @property {() => void} stored a message is in the conversation
- * @property {(text: string) => void} returned a message was not stored: its text back to the person
- * @property {(name: string, data?: Record<string, unknown>) => void} effect
- * @property {(message: string) => void} failed the server told of an error
- */
-
-/** What "Try again" does. @typedef {"answer" | "send" | "load" | null} Retry */
 
 /** One conversation: its items, the answer that streams, and what went wrong. */
 export class Conversation {
@@ -44,20 +27,23 @@ export class Conversation {
   progress = null;
   /** @type {{message: string, retry: Retry} | null} */
   error = null;
-  /** @type {ReadonlyMap<string, "positive" | "negative">} */
+  /** @type {Map<string, "positive" | "negative">} */
   feedback = new Map();
 
   /** @type {Outgoing | null} */
   #outgoing = null;
   /** Items that were begun and not finished. @type {Set<string>} */
   #open = new Set();
+  /** Whether the connection was lost in the middle of an answer. */
   #broken = false;
-  #turns = 0;
+  /** Counts what makes a reply that is still on its way out of date. */
+  #version = 0;
+  #closed = false;
   #abort = new AbortController();
   #api;
   #owner;
 
-  /** @param {Api} api @param {Owner} owner @param {string | null} id */
+  /** @param {Api} api @param {ConversationOwner} owner @param {string | null} id */
   constructor(api, owner, id) {
     this.#api = api;
     this.#owner = owner;
@@ -71,8 +57,13 @@ export class Conversation {
     return this.#outgoing !== null;
   }
 
+  /** Whether it has to be kept though another one is shown. */
+  get busy() {
+    return this.streaming || this.waiting || this.actions.running.size > 0;
+  }
+
   get lastQuestion() {
-    return [...this.items].reverse().find(({ type }) => type === "user_message");
+    return this.items.findLast(({ type }) => type === "user_message");
   }
 
   /** Whether the last message has no answer, and none is on its way. */
@@ -87,7 +78,7 @@ export class Conversation {
 
   /** Load the newest items and the title. */
   async load() {
-    const turns = this.#turns;
+    const version = ++this.#version;
     await this.#loading(async () => {
       const [thread, page] = await Promise.all([
         this.#api.ask("threads.get_by_id", { thread_id: this.id }),
@@ -95,16 +86,16 @@ export class Conversation {
       ]);
       this.#describe(thread);
       if (this.error?.retry === "load") this.error = null;
-      if (turns === this.#turns) this.items = this.pages.join(this.items, page); // else a turn has begun meanwhile
+      if (version === this.#version) this.items = this.pages.join(this.items, page);
     });
   }
 
   async loadOlder() {
     if (this.loading || !this.pages.hasMore) return;
+    const [oldest] = this.items;
     await this.#loading(async () => {
-      const older = await this.pages.older(this.id);
-      const known = new Set(this.items.map(({ id }) => id));
-      this.items = [...older.filter(({ id }) => !known.has(id)), ...this.items];
+      const page = await this.pages.older(this.id);
+      if (this.items[0]?.id === oldest?.id) this.items = this.pages.prepend(page, this.items);
     });
   }
 
@@ -118,19 +109,26 @@ export class Conversation {
 
   /** Answer the last message again. */
   async retry() {
-    const question = this.lastQuestion;
-    if (!question || this.streaming) return;
-    this.items = this.items.slice(0, this.items.indexOf(question) + 1);
-    await this.#turn("threads.retry_after_item", { thread_id: this.id, item_id: question.id });
+    const { items, lastQuestion } = this;
+    if (!lastQuestion || this.streaming) return;
+    this.items = items.slice(0, items.indexOf(lastQuestion) + 1);
+    try {
+      await this.#turn("threads.retry_after_item", { thread_id: this.id, item_id: lastQuestion.id });
+    } catch (error) {
+      if (error instanceof HttpError) this.items = items; // nothing was dropped
+      throw error;
+    }
   }
 
   stop() {
-    if (this.allowCancel) this.close();
+    if (this.allowCancel) this.#abort.abort();
   }
 
-  /** End what streams, even if the server does not want it to be stopped: nobody looks at it any more. */
+  /** Nobody looks at it any more. */
   close() {
+    this.#closed = true;
     this.#abort.abort();
+    if (this.#outgoing) this.#giveBack(this.#outgoing);
   }
 
   /** @param {Action} action @param {string} [itemId] */
@@ -140,16 +138,9 @@ export class Conversation {
 
   /** @param {string} itemId @param {"positive" | "negative"} kind */
   async rate(itemId, kind) {
-    const before = this.feedback;
-    this.feedback = new Map([...before, [itemId, kind]]);
+    await this.#api.ask("items.feedback", { thread_id: this.id, item_ids: [itemId], kind });
+    this.feedback.set(itemId, kind);
     this.#owner.changed();
-    try {
-      await this.#api.ask("items.feedback", { thread_id: this.id, item_ids: [itemId], kind });
-    } catch (error) {
-      this.feedback = before;
-      this.#owner.changed();
-      throw error;
-    }
   }
 
   /** After the connection came back: find out what became of a message, and show what is stored. */
@@ -180,29 +171,32 @@ export class Conversation {
   /** @param {string} type @param {Record<string, unknown>} params */
   async #turn(type, params) {
     const { signal } = (this.#abort = new AbortController());
-    this.#turns += 1;
+    let refused = false;
+    this.#version += 1;
     this.#open.clear();
     Object.assign(this, { streaming: true, allowCancel: true, progress: null, error: null });
     this.#owner.answering(true);
     try {
-      for await (const event of this.#api.stream(type, params, signal)) this.#receive(event);
-      if (!this.error && (this.#outgoing || this.#open.size)) throw new ConnectionLost(); // it ended before its end
+      for await (const event of this.#api.stream(type, params, signal)) {
+        refused ||= event.type === "error";
+        this.#receive(event);
+      }
+      if (!refused && (this.#outgoing || this.#open.size)) throw new ConnectionLost(); // it ended before its end
     } catch (error) {
       if (!signal.aborted) this.#break(error);
     } finally {
       this.streaming = false;
       this.progress = null;
-      this.items = this.items.filter((item) => !(this.#open.has(item.id) && isEmpty(item)));
       this.#owner.answering(false);
     }
-    if (signal.aborted && this.#outgoing) await this.#settleLater(this.#outgoing);
-    else if (signal.aborted || this.error) this.#loadLater();
+    if (signal.aborted && this.#outgoing) await this.#settle(this.#outgoing, STORED_BY);
+    else if (signal.aborted || refused) this.#loadLater();
   }
 
   /** @param {unknown} error */
   #break(error) {
-    if (error instanceof ConnectionLost) this.#broken = true;
-    else if (this.#outgoing) this.#giveBack(this.#outgoing);
+    this.#broken = error instanceof ConnectionLost;
+    if (!this.#broken && this.#outgoing) this.#giveBack(this.#outgoing);
     throw error;
   }
 
@@ -220,7 +214,7 @@ export class Conversation {
         this.progress = { text: event.text, done: event.icon?.startsWith("check") ?? false };
         break;
       case "client_effect":
-        this.#owner.effect(event.name, event.data);
+        this.#owner.emit("chatkit.effect", { name: event.name, data: event.data });
         break;
       case "notice":
         this.notices = [...this.notices, { ...event, after: this.items.at(-1)?.id }];
@@ -243,6 +237,7 @@ export class Conversation {
     } else if (event.type === "thread.item.removed") {
       this.#open.delete(event.item_id);
     }
+    this.#version += 1;
     this.items = reduce(this.items, event);
     if (event.type === "thread.item.updated" && event.update.type.startsWith("assistant_message")) this.progress = null;
   }
@@ -279,25 +274,23 @@ export class Conversation {
   /** @param {string | undefined} message @param {Retry} retry */
   #fail(message, retry) {
     this.error = { message: message || "Something went wrong.", retry };
-    this.#owner.failed(this.error.message);
+    this.#owner.emit("chatkit.error", { error: new Error(this.error.message) });
     this.#owner.changed();
   }
 
-  /** @param {Outgoing} outgoing */
-  async #settleLater(outgoing) {
+  /** Find out whether a message whose request broke off was stored. @param {Outgoing} outgoing @param {number} [pause] */
+  async #settle(outgoing, pause = 0) {
     this.#owner.changed();
-    await new Promise((resolve) => setTimeout(resolve, STORED_BY));
-    if (this.#outgoing === outgoing) await this.#settle(outgoing);
-  }
-
-  /** Find out whether a message whose request broke off was stored. @param {Outgoing} outgoing */
-  async #settle(outgoing) {
-    const thread = this.id === null ? await outgoing.begun(this.#api, this.pages) : null;
-    const stored = thread !== null || (this.id !== null && (await outgoing.isNewestOf(this.pages, this.id)));
+    await new Promise((resolve) => setTimeout(resolve, pause));
     if (this.#outgoing !== outgoing) return;
-    if (stored) {
+    const thread = await outgoing.stored(this.#api, this.pages, this.id).catch((error) => {
+      if (error instanceof HttpError && this.#outgoing === outgoing) this.#giveBack(outgoing);
+      throw error;
+    });
+    if (this.#outgoing !== outgoing) return;
+    if (thread) {
       this.#confirm(outgoing);
-      if (thread) this.#describe(thread);
+      this.#describe(thread);
       await this.load();
     } else {
       this.#broken = false;
@@ -317,12 +310,8 @@ export class Conversation {
   }
 
   #loadLater() {
-    const turns = this.#turns;
     setTimeout(() => {
-      if (this.id && turns === this.#turns) this.load().catch(() => {}); // what is shown stays
+      if (this.id && !this.streaming && !this.#closed) this.load().catch(() => {}); // what is shown stays
     }, SAVED_BY);
   }
 }
-
-/** @param {Item} item */
-const isEmpty = (item) => item.type === "assistant_message" && !textOf(item);

@@ -17,17 +17,20 @@ export class TodoChat extends HTMLElement {
   /** @type {Ui | null} */
   #ui = null;
   #root = document.createElement("div");
+  #news = document.createElement("p");
   #frame = 0;
+  /** What the composer's height was measured for. @type {string | undefined} */
+  #grown;
 
   connectedCallback() {
     this.addEventListener("keydown", this.#keydown);
-    addEventListener("resize", this.#changed);
+    addEventListener("resize", this.#resized);
     if (this.#options) this.#begin(this.#options);
   }
 
   disconnectedCallback() {
     this.removeEventListener("keydown", this.#keydown);
-    removeEventListener("resize", this.#changed);
+    removeEventListener("resize", this.#resized);
     this.#ui?.scroll?.close();
     this.#ui?.chat.close();
     this.#ui = null;
@@ -41,7 +44,7 @@ export class TodoChat extends HTMLElement {
     const scheme = typeof theme === "string" ? theme : theme?.colorScheme;
     if (scheme) this.dataset.theme = scheme;
     else delete this.dataset.theme;
-    if (this.#ui) this.#changed();
+    if (this.#ui) this.changed();
     else if (this.isConnected) this.#begin(options);
   }
 
@@ -83,6 +86,21 @@ export class TodoChat extends HTMLElement {
     this.#live.showHistory(false);
   }
 
+  get options() {
+    if (!this.#options) throw new Error("Call setOptions() first.");
+    return this.#options;
+  }
+
+  /** @param {string} name @param {unknown} [detail] */
+  emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  /** Let a screen reader say it. @param {string} text */
+  announce(text) {
+    this.#news.textContent = text;
+  }
+
   get #live() {
     if (!this.#ui) throw new Error("Call setOptions() on a connected element first.");
     return this.#ui;
@@ -91,49 +109,44 @@ export class TodoChat extends HTMLElement {
   /** @param {ChatKitOptions} options */
   #begin(options) {
     if (!("url" in options.api)) throw new Error("The built-in chat needs api.url.");
-    const root = (this.#root = Object.assign(document.createElement("div"), { className: "chat" }));
-    const news = Object.assign(document.createElement("p"), { className: "visually-hidden", ariaLive: "polite" });
-    this.append(root, news);
-    /** @param {string} text */
-    const announce = (text) => void (news.textContent = text);
-    const chat = new Chat(options.api, {
-      emit: (name, detail) => void this.dispatchEvent(new CustomEvent(name, { detail })),
-      changed: this.#changed,
-      announce,
-    });
-    const ui = (this.#ui = new Ui({
-      root,
-      chat,
-      options: () => this.#options ?? options,
-      messageChars: this.messageChars,
-      draw: () => this.#draw(),
-      announce,
-    }));
-    this.#draw();
-    const log = /** @type {HTMLElement} */ (root.querySelector(".log"));
-    ui.scroll = new Scroll(log, { older: () => void ui.older(), changed: this.#changed });
+    this.#root = Object.assign(document.createElement("div"), { className: "chat" });
+    this.#news = Object.assign(document.createElement("p"), { className: "visually-hidden", ariaLive: "polite" });
+    this.append(this.#root, this.#news);
+    const chat = new Chat(options.api, this);
+    const ui = (this.#ui = new Ui(this, chat));
+    this.draw();
+    const log = /** @type {HTMLElement} */ (this.querySelector(".log"));
+    ui.scroll = new Scroll(log, { older: () => void chat.loadOlder(), changed: this.changed });
     void ui.open(options.initialThread ?? null);
     void chat.loadHistory();
-    this.dispatchEvent(new CustomEvent("chatkit.ready"));
+    this.emit("chatkit.ready");
   }
 
-  /** Draw once, in the next frame. */
-  #changed = () => {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = requestAnimationFrame(() => this.#draw());
+  #resized = () => {
+    this.#grown = undefined;
+    this.changed();
   };
 
-  #draw() {
+  /** Draw once, in the next frame. */
+  changed = () => {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => this.draw());
+  };
+
+  draw() {
     const ui = this.#ui;
     cancelAnimationFrame(this.#frame);
     if (!ui) return;
+    const focused = this.contains(document.activeElement) ? document.activeElement : null;
+    const inHistory = focused?.closest("nav") != null;
     ui.scroll?.beforeDrawing();
     render(chatView(ui), this.#root);
+    if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory);
     const field = this.querySelector("textarea");
-    if (field) {
-      if (field.value !== ui.draft) field.value = ui.draft; // not what was written there just now
-      grow(field);
-    }
+    if (field && field.value !== ui.draft) field.value = ui.draft; // not what was written there just now
+    const grown = field ? `${ui.historyOpen} ${field.value}` : undefined;
+    if (field && grown !== this.#grown) grow(field);
+    this.#grown = grown;
     ui.scroll?.drawn(ui.conversation.items[0]?.id);
   }
 

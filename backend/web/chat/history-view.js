@@ -74,7 +74,7 @@ function renameForm(thread, ui) {
         maxlength=${LONGEST_TITLE}
         .defaultValue=${thread.title ?? ""}
         @keydown=${(/** @type {KeyboardEvent} */ event) => {
-          if (event.key !== "Escape") return;
+          if (event.key !== "Escape" || event.isComposing) return;
           event.stopPropagation();
           ui.rename(thread, "");
         }}
@@ -92,7 +92,7 @@ export const confirmDialog = (ui) => html`
     </p>
     <form method="dialog">
       <button type="submit" class="button">Cancel</button>
-      <button type="submit" class="button danger" @click=${() => ui.delete()}>Delete</button>
+      <button type="submit" class="button danger" @click=${() => ui.deleting && ui.chat.remove(ui.deleting)}>Delete</button>
     </form>
   </dialog>
 `;

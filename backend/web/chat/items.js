@@ -1,25 +1,24 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "./icons.js";
-import { link, markdown } from "./markdown.js";
+import { growing, link, markdown } from "./markdown.js";
 import { textOf } from "./outgoing.js";
 import { widgetView } from "./widgets.js";
-/** @import {Conversation} from "./conversation.js" */
 /** @import {Annotation, Content, Item, Source, Task, Workflow} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 /** What was drawn of a text, as long as the text lives. @type {WeakMap<Content, unknown>} */
 const drawn = new WeakMap();
 
-/** @param {Item} item @param {Ui} ui @returns {unknown} */
-export function itemView(item, ui) {
+/** @param {Item} item @param {Ui} ui @param {Item[]} group the items of its answer @returns {unknown} */
+export function itemView(item, ui, group) {
   switch (item.type) {
     case "user_message":
       return question(item);
     case "assistant_message":
-      return answer(item, ui);
+      return answer(item, ui, group);
     case "widget":
-      return widget(item, ui);
+      return widget(item, ui, group);
     case "workflow":
       return item.workflow ? workflow(item.workflow) : nothing;
     case "task":
@@ -47,37 +46,33 @@ const question = (item) => html`
   </article>
 `;
 
-/** @param {Item} item @param {Ui} ui */
-function answer(item, ui) {
-  const { conversation } = ui;
+/** @param {Item} item @param {Ui} ui @param {Item[]} group */
+function answer(item, ui, group) {
   const parts = item.content ?? [];
   const sources = parts.flatMap(({ annotations }) => annotations ?? []);
-  const open = conversation.isOpen(item);
+  const open = ui.conversation.isOpen(item);
   if (!textOf(item)) return nothing;
   return html`
     <article class="answer" aria-label="Assistant" aria-busy=${open}>
-      <div class="markdown ${open ? "open" : ""}">${parts.map(partView)}</div>
+      <div class="markdown ${open ? "open" : ""}">${parts.map((part) => (open ? growing(part.text) : whole(part)))}</div>
       ${sources.length ? sourceList(sources) : nothing}
-      ${open || !endsAnswer(item, conversation) ? nothing : controls(item, ui)}
+      ${open || item !== bearer(group) ? nothing : controls(item, ui, group)}
     </article>
   `;
 }
 
 /** @param {Content} part */
-function partView(part) {
+function whole(part) {
   if (!drawn.has(part)) drawn.set(part, markdown(part.text));
   return drawn.get(part);
 }
 
-/** Whether it is the last message of its answer. @param {Item} item @param {Conversation} conversation */
-function endsAnswer(item, { items }) {
-  const rest = items.slice(items.indexOf(item) + 1);
-  const next = rest.find(({ type }) => type === "user_message" || type === "assistant_message");
-  return next?.type !== "assistant_message";
-}
+/** What the buttons of an answer stand under: its last message, else its last widget. @param {Item[]} group */
+const bearer = (group) =>
+  group.findLast(({ type }) => type === "assistant_message") ?? group.findLast(({ type }) => type === "widget");
 
-/** @param {Item} item @param {Ui} ui */
-function controls(item, ui) {
+/** @param {Item} item @param {Ui} ui @param {Item[]} group */
+function controls(item, ui, group) {
   const rated = ui.conversation.feedback.get(item.id);
   return html`
     <div class="controls">
@@ -88,7 +83,7 @@ function controls(item, ui) {
             iconButton("poor", "Poor answer", () => ui.chat.rate(item.id, "negative"), rated === "negative"),
           ]
         : nothing}
-      ${againButton(item, ui)}
+      ${againButton(ui, group)}
     </div>
   `;
 }
@@ -99,34 +94,29 @@ function copyButton(item, text, ui) {
   return iconButton(ui.copied === item.id ? "check" : "copy", "Copy", () => ui.copy(item, text));
 }
 
-/** Under the last answer only. @param {Item} item @param {Ui} ui */
-function againButton(item, ui) {
+/** Under the last answer only. @param {Ui} ui @param {Item[]} group */
+function againButton(ui, group) {
   const { items, lastQuestion, streaming } = ui.conversation;
-  if (!ui.options.threadItemActions?.retry || streaming || !lastQuestion || items.indexOf(item) < items.indexOf(lastQuestion)) return nothing;
+  const last = items.at(-1);
+  if (!ui.options.threadItemActions?.retry || streaming || !lastQuestion || !last || !group.includes(last)) return nothing;
   return iconButton("retry", "Answer again", () => ui.again("answer"));
 }
 
-/** @param {Item} item @param {Ui} ui */
-function widget(item, ui) {
-  const { conversation } = ui;
-  const alone = endsAnswer(item, conversation) && !hasMessage(item, conversation);
+/** @param {Item} item @param {Ui} ui @param {Item[]} group */
+function widget(item, ui, group) {
+  const copied = item.widget?.type === "ListView" && item.copy_text;
+  const bears = item === bearer(group);
   return html`
     <div class="widget-item">
       ${widgetView(item, ui)}
-      ${item.copy_text || alone
+      ${copied || bears
         ? html`<div class="controls">
-            ${item.copy_text ? copyButton(item, item.copy_text, ui) : nothing}
-            ${alone ? againButton(item, ui) : nothing}
+            ${copied ? copyButton(item, copied, ui) : nothing}
+            ${bears ? againButton(ui, group) : nothing}
           </div>`
         : nothing}
     </div>
   `;
-}
-
-/** Whether the same answer has words before the item. @param {Item} item @param {Conversation} conversation */
-function hasMessage(item, { items }) {
-  const before = items.slice(0, items.indexOf(item)).reverse();
-  return before.find(({ type }) => type === "user_message" || type === "assistant_message")?.type === "assistant_message";
 }
 
 /** @param {Annotation[]} annotations */

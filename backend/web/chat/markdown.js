@@ -6,14 +6,53 @@ import { lexer } from "../vendor/marked/marked.esm.js";
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
 
+const DEEPEST = 20; // what is nested deeper is shown as it was written
+
 /**
  * Markdown as templates. There is no HTML string anywhere: markup in the text is shown as the text it is.
  * @param {string} text
  */
-export const markdown = (text) => blocks(lexer(text, { gfm: true, breaks: true }));
+export const markdown = (text) => read(text).map(({ drawn }) => drawn);
+
+/** The text that grew last, in blocks. @type {{text: string, blocks: Block[]}} */
+let grown = { text: "", blocks: [] };
+
+/** Like `markdown`, quickly for a text that is the last one and more: only its last blocks are read again. @param {string} text */
+export function growing(text) {
+  const kept = text.startsWith(grown.text) ? grown.blocks.slice(0, -3) : [];
+  const length = kept.reduce((sum, { length }) => sum + length, 0);
+  grown = { text, blocks: [...kept, ...read(text.slice(length))] };
+  return grown.blocks.map(({ drawn }) => drawn);
+}
+
+/** A piece of the text. @typedef {{length: number, drawn: unknown}} Block */
+
+/** @param {string} text @returns {Block[]} */
+function read(text) {
+  try {
+    return lexer(text, { gfm: true, breaks: true }).map((token) => ({
+      length: token.raw.length,
+      drawn: block(/** @type {Tokens.Generic} */ (token)),
+    }));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return [{ length: text.length, drawn: html`<p>${text}</p>` }]; // nested so deeply that the stack ended
+  }
+}
+
+let depth = 0;
+
+/** @param {Token[]} tokens @param {(token: Tokens.Generic) => unknown} draw */
+function nested(tokens, draw) {
+  if (depth === DEEPEST) return tokens.map(({ raw }) => raw).join("");
+  depth += 1;
+  const drawn = tokens.map((token) => draw(/** @type {Tokens.Generic} */ (token)));
+  depth -= 1;
+  return drawn;
+}
 
 /** @param {Token[]} tokens */
-const blocks = (tokens) => tokens.map((token) => block(/** @type {Tokens.Generic} */ (token)));
+const blocks = (tokens) => nested(tokens, block);
 
 /** @param {Tokens.Generic} token @returns {unknown} */
 function block(token) {
@@ -64,7 +103,7 @@ const table = ({ header, rows }) => html`
 
 /** @param {{tokens?: Token[], text?: string}} token @returns {unknown} */
 const inlines = ({ tokens, text }) =>
-  tokens ? tokens.map((token) => inline(/** @type {Tokens.Generic} */ (token))) : decoded(text ?? "");
+  tokens ? nested(tokens, inline) : decoded(text ?? "");
 
 /** @param {Tokens.Generic} token @returns {unknown} */
 function inline(token) {

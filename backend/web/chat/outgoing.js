@@ -25,30 +25,35 @@ export class Outgoing {
     return { content: this.item.content, attachments: [], inference_options: {} };
   }
 
-  /** Whether a conversation's newest message is this one. @param {Pages} pages @param {string} threadId */
-  async isNewestOf(pages, threadId) {
-    const { data } = await pages.load(threadId).catch((error) => {
-      if (error instanceof HttpError && error.status === 404) return { data: [] };
-      throw error;
-    });
-    const newest = data.reverse().find(({ type }) => type === "user_message");
-    return newest !== undefined && !this.known.has(newest.id) && textOf(newest) === this.text;
-  }
-
   /**
-   * The conversation that this message began.
+   * The conversation that holds this message, null where none does.
    * @param {Api} api
    * @param {Pages} pages
+   * @param {string | null} threadId null: the message was to begin one
    * @returns {Promise<Thread | null>}
    */
-  async begun(api, pages) {
+  async stored(api, pages, threadId) {
+    const thread = threadId === null ? await this.#newest(api) : await found(api.ask("threads.get_by_id", { thread_id: threadId }));
+    const page = thread && (await found(pages.load(thread.id)));
+    const message = page?.data.findLast((/** @type {Item} */ { type }) => type === "user_message");
+    return message && !this.known.has(message.id) && textOf(message) === this.text ? thread : null;
+  }
+
+  /** The newest conversation, if it was begun after this message. @param {Api} api @returns {Promise<Thread | null>} */
+  async #newest(api) {
     /** @type {{data: Thread[]}} */
     const { data } = await api.ask("threads.list", { limit: 1, order: "desc" });
     const [newest] = data;
-    if (!newest || Date.parse(newest.created_at) < this.sentAt - CLOCK) return null;
-    return (await this.isNewestOf(pages, newest.id)) ? newest : null;
+    return newest && Date.parse(newest.created_at) >= this.sentAt - CLOCK ? newest : null;
   }
 }
+
+/** @param {Promise<any>} reply null: what was asked for is not there */
+const found = (reply) =>
+  reply.catch((error) => {
+    if (error instanceof HttpError && error.status === 404) return null;
+    throw error;
+  });
 
 /** The text of a message, as it was written. @param {Item} item */
 export const textOf = (item) => (item.content ?? []).map(({ text }) => text).join("");

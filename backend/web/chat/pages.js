@@ -45,11 +45,16 @@ export class Pages {
     return [...items.slice(0, Math.max(overlap, 0)), ...page.data];
   }
 
-  /** The next older items. @param {string | null} threadId @returns {Promise<Item[]>} */
-  async older(threadId) {
-    const page = await this.load(threadId, this.#after);
+  /** The next older page. @param {string | null} threadId */
+  older(threadId) {
+    return this.load(threadId, this.#after);
+  }
+
+  /** @param {Page<Item>} page an older one @param {readonly Item[]} items */
+  prepend(page, items) {
     this.#reached(page);
-    return page.data;
+    const known = new Set(items.map(({ id }) => id));
+    return [...page.data.filter(({ id }) => !known.has(id)), ...items];
   }
 
   /** @param {Page<Item>} page */

@@ -7,6 +7,7 @@ export class Scroll {
   /** @type {string | undefined} */
   #first;
   #distance = 0;
+  #top = 0;
   #log;
   #owner;
   #sizes;
@@ -26,17 +27,19 @@ export class Scroll {
   /** The person has scrolled, or we did. */
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.#log;
+    this.#top = scrollTop;
     const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
     if (scrollTop < NEAR && scrollHeight > clientHeight) this.#owner.older();
     if (atEnd !== this.atEnd) this.#owner.changed();
     this.atEnd = atEnd;
   }
 
-  toEnd(smoothly = false) {
-    this.#log.scrollTo({ top: this.#log.scrollHeight, behavior: smoothly ? "smooth" : "instant" });
+  toEnd() {
+    this.#log.scrollTop = this.#log.scrollHeight;
   }
 
   beforeDrawing() {
+    if (this.#log.scrollTop !== this.#top) this.scrolled(); // the event of it is still to come
     this.#distance = this.#log.scrollHeight - this.#log.scrollTop;
   }
 
@@ -45,5 +48,6 @@ export class Scroll {
     if (this.atEnd) this.toEnd();
     else if (first !== this.#first) this.#log.scrollTop = this.#log.scrollHeight - this.#distance; // older ones came
     this.#first = first;
+    this.#top = this.#log.scrollTop;
   }
 }

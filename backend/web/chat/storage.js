@@ -1,45 +1,47 @@
 // @ts-check
 
-/** The browser's storage for this page; where it is blocked, things are remembered until the page is closed. */
+/** What this page remembers: in the browser's storage where that can be used, else until the page is closed. */
 class Storage {
-  /** @type {Map<string, string>} */
+  /** Is right where the two differ: storage may be full, and another tab may write there. @type {Map<string, string | null>} */
   #memory = new Map();
 
   /** @param {string} key */
   get(key) {
-    try {
-      return localStorage.getItem(key);
-    } catch {
-      return this.#memory.get(key) ?? null;
-    }
+    const known = this.#memory.get(key);
+    if (known !== undefined) return known;
+    const stored = attempt((all) => all.getItem(key)) ?? null;
+    this.#memory.set(key, stored);
+    return stored;
   }
 
   /** @param {string} key @param {string | null} value null or empty: forget it */
   set(key, value) {
-    try {
-      if (value) localStorage.setItem(key, value);
-      else localStorage.removeItem(key);
-    } catch {
-      this.#memory.set(key, value ?? "");
-    }
+    this.#memory.set(key, value || null);
+    attempt((all) => (value ? all.setItem(key, value) : all.removeItem(key)));
   }
 
-  /** Forget what belongs to one person: everything whose key begins so. @param {string} prefix */
+  /** Forget everything whose key begins so. @param {string} prefix */
   clear(prefix) {
     this.#memory.clear();
-    try {
-      for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) localStorage.removeItem(key);
-    } catch {
-      // blocked: there was nothing but the memory
-    }
+    attempt((all) => Object.keys(all).forEach((key) => key.startsWith(prefix) && all.removeItem(key)));
+  }
+}
+
+/** @template T @param {(all: globalThis.Storage) => T} work */
+function attempt(work) {
+  try {
+    return work(localStorage);
+  } catch {
+    return undefined; // blocked or full
   }
 }
 
 export const storage = new Storage();
 
-/** The unsent text of a conversation. @param {string | null} threadId null: of the conversation that is not begun yet */
+/** @param {string | null} threadId */
 const key = (threadId) => `todo.draft.${threadId ?? "new"}`;
 
+/** The unsent text of each conversation; null: of the one that is not begun yet. */
 export const drafts = {
   /** @param {string | null} threadId */
   get: (threadId) => storage.get(key(threadId)) ?? "",

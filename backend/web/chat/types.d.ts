@@ -71,3 +71,24 @@ export type ThreadEvent =
   | { type: "client_effect"; name: string; data?: Record<string, unknown> }
   | { type: "notice"; level: "info" | "warning" | "danger"; message: string; title?: string }
   | { type: "error"; code?: string; message?: string; allow_retry?: boolean };
+
+/** What "Try again" does. */
+export type Retry = "answer" | "send" | "load" | null;
+
+/** What a conversation tells its owner. */
+export type ConversationOwner = {
+  /** Something is to be drawn again. */
+  changed: () => void;
+  /** It has an id now. */
+  created: (thread: Thread) => void;
+  /** Its title or status may be new. */
+  described: (thread: Thread) => void;
+  /** A turn begins or has ended. */
+  answering: (answering: boolean) => void;
+  /** A message is in the conversation. */
+  stored: () => void;
+  /** A message was not stored: its text back to the person. */
+  returned: (text: string) => void;
+  /** An event of the element. */
+  emit: (name: string, detail: Record<string, unknown>) => void;
+};

@@ -1,25 +1,13 @@
 // @ts-check
 import { drafts, storage } from "./storage.js";
-/** @import {ChatKitOptions} from "@openai/chatkit" */
 /** @import {Chat} from "./chat.js" */
-/** @import {Retry} from "./conversation.js" */
+/** @import {TodoChat} from "./element.js" */
 /** @import {Scroll} from "./scroll.js" */
-/** @import {Action, Item, Thread} from "./types" */
+/** @import {Action, Item, Retry, Thread} from "./types" */
 
 const COVERS = matchMedia("(max-width: 719px)"); // where the list of conversations covers the rest, as in style.css
 const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
 const COPIED = 1500;
-
-/**
- * What the element lends to its views.
- * @typedef {object} Parts
- * @property {HTMLElement} root
- * @property {Chat} chat
- * @property {() => ChatKitOptions} options
- * @property {number} messageChars
- * @property {() => void} draw
- * @property {(text: string) => void} announce
- */
 
 /** What a person sees besides the conversations themselves, and all that they can do. */
 export class Ui {
@@ -34,17 +22,17 @@ export class Ui {
   expanded = new Set();
   /** @type {Scroll | null} */
   scroll = null;
-  #parts;
+  #element;
 
-  /** @param {Parts} parts */
-  constructor(parts) {
-    this.#parts = parts;
-    this.chat = parts.chat;
-    this.messageChars = parts.messageChars;
+  /** @param {TodoChat} element @param {Chat} chat */
+  constructor(element, chat) {
+    this.#element = element;
+    this.chat = chat;
+    this.messageChars = element.messageChars;
   }
 
   get options() {
-    return this.#parts.options();
+    return this.#element.options;
   }
 
   get conversation() {
@@ -74,13 +62,14 @@ export class Ui {
   /** @param {string} text */
   write(text) {
     drafts.set(this.conversation.id, text);
-    this.#parts.draw();
+    this.#element.draw();
   }
 
   async send() {
     const text = this.draft.trim();
     if (!this.sendable) return;
     drafts.set(this.conversation.id, "");
+    this.focusComposer();
     await this.deliver(text);
   }
 
@@ -88,14 +77,7 @@ export class Ui {
   async deliver(text) {
     if (!this.ready) return;
     this.#followEnd();
-    const sent = this.chat.send(text);
-    this.focusComposer();
-    await sent;
-  }
-
-  stop() {
-    this.conversation.stop();
-    this.focusComposer();
+    await this.chat.send(text);
   }
 
   /** @param {Retry} retry */
@@ -105,44 +87,30 @@ export class Ui {
     else if (this.ready) await this.chat.retry();
   }
 
-  dismiss() {
-    this.chat.dismiss();
-    this.focusComposer();
-  }
-
   /** @param {Action} action @param {Item} item */
   act(action, { id, widget }) {
-    if (action.handler !== "client") return this.chat.act(action, id);
-    return this.options.widgets?.onAction?.(action, { id, widget: /** @type {any} */ (widget) });
+    if (action.handler === "client") return this.options.widgets?.onAction?.(action, { id, widget: /** @type {any} */ (widget) });
+    const done = this.chat.act(action, id);
+    this.#element.draw(); // the box as it is now, lest its going back would be no change
+    return done;
   }
 
   /** @param {Item} item */
   expand({ id }) {
     this.expanded.add(id);
-    this.#parts.draw();
+    this.#element.draw();
   }
 
   /** @param {Item} item @param {string} text */
   async copy({ id }, text) {
-    await navigator.clipboard.writeText(text);
-    this.copied = id;
-    this.#parts.announce("Copied.");
-    this.#parts.draw();
-    setTimeout(() => {
-      this.copied = null;
-      this.#parts.draw();
-    }, COPIED);
-  }
-
-  async older() {
-    const { activeElement } = document;
-    await this.chat.loadOlder();
-    this.#parts.draw();
-    if (activeElement && !activeElement.isConnected) this.#focus(".log"); // the button has gone
-  }
-
-  newest() {
-    this.scroll?.toEnd(true);
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      return this.chat.fail("The browser did not let this page copy.");
+    }
+    this.#copied(id);
+    this.#element.announce("Copied.");
+    setTimeout(() => this.copied === id && this.#copied(null), COPIED);
   }
 
   /** @param {string | null} id */
@@ -150,9 +118,15 @@ export class Ui {
     this.#followEnd();
     if (this.covered) this.showHistory(false);
     const opened = this.chat.open(id);
-    this.#parts.draw();
+    this.#element.draw();
     if (PRECISE.matches) this.focusComposer();
     await opened;
+  }
+
+  /** @param {string | null} id */
+  #copied(id) {
+    this.copied = id;
+    this.#element.draw();
   }
 
   /** @param {boolean} open */
@@ -160,7 +134,7 @@ export class Ui {
     this.historyOpen = open;
     storage.set("todo.history", open ? "open" : null);
     if (open) void this.chat.loadHistory();
-    this.#parts.draw();
+    this.#element.draw();
     if (this.covered) this.#focus("nav button");
     else if (!open) this.#focus(".bar [aria-expanded]");
   }
@@ -168,40 +142,40 @@ export class Ui {
   /** @param {Thread} thread */
   startRename(thread) {
     this.renaming = thread.id;
-    this.#parts.draw();
-    /** @type {HTMLInputElement | null} */ (this.#parts.root.querySelector("nav input"))?.select();
+    this.#element.draw();
+    /** @type {HTMLInputElement | null} */ (this.#element.querySelector("nav input"))?.select();
   }
 
   /** @param {Thread} thread @param {string} title empty or the old one: leave it as it is */
   rename(thread, title) {
     if (title && title !== thread.title) void this.chat.rename(thread, title);
     this.renaming = null;
-    this.#parts.draw();
+    this.#element.draw();
     this.#focus(`nav [data-id="${thread.id}"] .title`);
   }
 
   /** @param {Thread} thread */
   askToDelete(thread) {
     this.deleting = thread;
-    this.#parts.draw();
-    this.#parts.root.querySelector("dialog")?.showModal();
-  }
-
-  async delete() {
-    if (this.deleting) await this.chat.remove(this.deleting);
-    this.#parts.draw();
-    this.#focus("nav .title") || this.#focus(".bar button");
+    this.#element.draw();
+    this.#element.querySelector("dialog")?.showModal();
   }
 
   focusComposer() {
     this.#focus("textarea");
   }
 
+  /** Where the focus goes when what had it has gone. @param {boolean} inHistory */
+  takeFocus(inHistory) {
+    if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
+    else (PRECISE.matches && this.#focus("textarea")) || this.#focus(".log");
+  }
+
   /** Leave what is open, one thing at a time. */
   escape() {
-    if (this.#parts.root.querySelector("dialog[open]")) return;
+    if (this.#element.querySelector("dialog[open]")) return;
     if (this.covered) this.showHistory(false);
-    else if (this.conversation.streaming) this.stop();
+    else this.conversation.stop();
   }
 
   #followEnd() {
@@ -210,7 +184,7 @@ export class Ui {
 
   /** @param {string} selector */
   #focus(selector) {
-    const element = /** @type {HTMLElement | null} */ (this.#parts.root.querySelector(selector));
+    const element = /** @type {HTMLElement | null} */ (this.#element.querySelector(selector));
     element?.focus();
     return element !== null;
   }

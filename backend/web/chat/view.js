@@ -2,7 +2,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { composerView } from "./composer.js";
-import { confirmDialog, historyView, titleOf } from "./history-view.js";
+import { confirmDialog, historyView } from "./history-view.js";
 import { icon, iconButton } from "./icons.js";
 import { itemView } from "./items.js";
 import { markdown } from "./markdown.js";
@@ -31,7 +31,7 @@ export function chatView(ui) {
       <div class="foot">
         ${(scroll?.atEnd ?? true)
           ? nothing
-          : html`<button type="button" class="newest" @click=${() => ui.newest()}>${icon("down")}Newest</button>`}
+          : html`<button type="button" class="newest" @click=${() => scroll?.toEnd()}>${icon("down")}Newest</button>`}
         ${connectionView(chat)} ${composerView(ui)}
         ${options.disclaimer ? html`<div class="disclaimer">${markdown(options.disclaimer.text)}</div>` : nothing}
       </div>
@@ -43,8 +43,7 @@ export function chatView(ui) {
 /** @param {Ui} ui */
 function bar(ui) {
   const { conversation, options, historyOpen, covered } = ui;
-  const { id, title } = conversation;
-  const text = options.header?.title?.text ?? (id ? titleOf({ title }) : null);
+  const text = options.header?.title?.text ?? conversation.title;
   return html`
     <div class="bar" ?inert=${covered}>
       ${options.history?.enabled === false
@@ -71,21 +70,33 @@ function log(ui) {
   const { conversation } = ui;
   const { notice } = ui.chat;
   const { items, pages, loading } = conversation;
+  const answers = answersOf(items);
   const isNew = conversation.id === null && items.length === 0;
   return html`
     ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
     ${pages.hasMore
-      ? html`<button type="button" class="text-button older" ?disabled=${loading} @click=${() => ui.older()}>Show older</button>`
+      ? html`<button type="button" class="text-button older" @click=${() => ui.chat.loadOlder()}>Show older</button>`
       : nothing}
     ${isNew ? startScreen(ui) : nothing}
     ${loading && items.length === 0 ? html`<p class="quiet loading">Loading…</p>` : nothing}
     ${repeat(
       items,
       ({ id }) => id,
-      (item) => [itemView(item, ui), noticesAfter(item, conversation)],
+      (item, index) => [itemView(item, ui, answers[index] ?? []), noticesAfter(item, conversation)],
     )}
     ${activity(ui)} ${errorView(ui)}
   `;
+}
+
+/** For each item, the answer that it belongs to. @param {readonly Item[]} items */
+function answersOf(items) {
+  /** @type {Item[]} */
+  let answer = [];
+  return items.map((item) => {
+    if (item.type === "user_message") answer = [];
+    else answer.push(item);
+    return answer;
+  });
 }
 
 /** @param {Ui} ui */
@@ -148,7 +159,7 @@ function errorView(ui) {
       ${retry
         ? html`<button type="button" class="button" @click=${() => ui.again(retry)}>Try again</button>`
         : nothing}
-      <button type="button" class="button" @click=${() => ui.dismiss()}>Dismiss</button>
+      <button type="button" class="button" @click=${() => ui.chat.dismiss()}>Dismiss</button>
     </div>
   `;
 }

@@ -1,6 +1,5 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { live } from "../vendor/lit-html/directives/live.js";
 import { actionKey } from "./actions.js";
 /** @import {Action, Item, Widget} from "./types" */
 /** @import {Ui} from "./ui.js" */
@@ -24,14 +23,18 @@ function listView(root, context) {
   const { item, ui } = context;
   const limit = typeof root.limit === "number" && !ui.expanded.has(item.id) ? root.limit : rows.length;
   const status = /** @type {{text?: string} | undefined} */ (root.status)?.text;
+  const showAll = (/** @type {Event} */ { currentTarget }) => {
+    /** @type {HTMLElement} */ (currentTarget).closest("div")?.focus();
+    ui.expand(item);
+  };
   return html`
-    <div class="widget" role="group" aria-label="Task list">
+    <div class="widget" role="group" aria-label="Task list" tabindex="-1">
       ${status ? html`<p class="status">${status}</p>` : nothing}
       <ul>
         ${rows.slice(0, limit).map((row) => html`<li>${node(row, { ...context, row: texts(row) })}</li>`)}
       </ul>
       ${rows.length > limit
-        ? html`<button type="button" class="text-button" @click=${() => ui.expand(item)}>Show all ${rows.length}</button>`
+        ? html`<button type="button" class="text-button" @click=${showAll}>Show all ${rows.length}</button>`
         : nothing}
     </div>
   `;
@@ -73,16 +76,19 @@ const flex = (widget, direction, context) =>
 function checkbox(widget, { item, ui, row }) {
   const action = /** @type {Action | undefined} */ (widget.onChangeAction);
   const runs = action !== undefined && ui.conversation.actions.running.has(actionKey(action, item.id));
-  const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the box shows what was asked for
+  const checked = Boolean(widget.defaultChecked) || runs; // while it runs, the box shows what was asked for
   const label = text(widget.label);
+  // Not `disabled`, which would take the focus away from it.
+  const locked = Boolean(widget.disabled) || runs || !action;
   return html`
     <label class="tick">
       <input
         type="checkbox"
         name=${text(widget.name)}
         aria-label=${label || row[0] || "Done"}
-        .checked=${live(checked)}
-        ?disabled=${Boolean(widget.disabled) || runs || !action}
+        .checked=${checked}
+        aria-disabled=${locked}
+        @click=${(/** @type {Event} */ event) => locked && event.preventDefault()}
         @change=${() => action && ui.act(action, item)}
       />
       ${!label || row.includes(label) ? nothing : html`<span class=${widget.defaultChecked ? "through" : ""}>${label}</span>`}
