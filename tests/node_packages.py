@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "todo-assistant"
+MCP_CLIENTS = Path(__file__).resolve().parent / "mcp_clients"
 
 
 def installed(packages: Path) -> Path:

@@ -11,11 +11,26 @@ import pytest
 from psycopg.rows import dict_row
 
 from tests.mcp_server.calls import Tools, client_of
+from tests.mcp_server.conformance_report import Conformance
 from tests.mcp_server.guarded import own, running
 from tests.mcp_server.wire import call, result, send
 from tests.processes import ServiceProcess
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+CONFORMANCE = pytest.StashKey[Conformance]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if lines := list(config.stash.get(CONFORMANCE, Conformance()).lines()):
+        terminalreporter.section("MCP conformance")
+        for line in lines:
+            terminalreporter.line(line)
+
+
+@pytest.fixture(scope="session")
+def conformance(request: pytest.FixtureRequest) -> Conformance:
+    """What the conformance suite says is shown at the end of the run."""
+    return request.config.stash.setdefault(CONFORMANCE, Conformance())
 
 
 @pytest.fixture(scope="session")
