@@ -1,5 +1,6 @@
 """Rules of the house that no single room can hold."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -54,6 +55,13 @@ def test_the_npm_lock_holds_names_and_hashes_only() -> None:
     lock = (ROOT / "tests/mcp_clients/package-lock.json").read_text()
     assert "://" not in lock
     assert lock.count('"integrity": "sha512-') > 50
+
+
+def test_the_readme_names_the_clients_as_they_are_tested() -> None:
+    readme = (ROOT / "README.md").read_text()
+    locked = json.loads((ROOT / "tests/mcp_clients/package.json").read_text())["dependencies"]
+    for client in ("@modelcontextprotocol/inspector", "mcp-remote"):
+        assert f"{client}@{locked[client]}" in readme
 
 
 def test_the_readme_is_short_and_names_the_test_command() -> None:
