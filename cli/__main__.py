@@ -44,6 +44,10 @@ def _run(arguments: argparse.Namespace, rest: list[str]) -> int:
             from cli import bench
 
             return bench.run(scale="full" if arguments.full else "short", json_file=arguments.json)
+        case "audit":
+            from cli import audit
+
+            return audit.run()
         case _:
             from cli import test
 
@@ -93,6 +97,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--full", action="store_true", help="longer, for figures that vary less")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+
+    commands.add_parser(
+        "audit",
+        help="look the locked packages up in the lists of known vulnerabilities",
+        description="Looks the packages that requirements.lock has for this platform up in a public list of known "
+        "vulnerabilities, and those of the tests' npm locks where npm is there. Needs the internet.",
+        allow_abbrev=False,
+    )
 
     test = commands.add_parser(
         "test",
