@@ -36,11 +36,11 @@ async def tool_calls(stage: Stage, callers: int) -> list[Row]:
         PLAIN: _plain(stage.plain),
     }
     sides: dict[str, Side] = {
-        name: partial(load.run, call, callers=callers, seconds=scale.seconds * 0.7) for name, call in calls.items()
+        name: partial(load.run, call, callers=callers, seconds=scale.seconds * 0.4) for name, call in calls.items()
     }
     if stage.place.pgbench:
         sides[PGBENCH] = partial(_pgbench, stage, stage.place.pgbench, callers)
-    done = await in_turns(scale.rounds, sides)
+    done = await in_turns(2 * scale.rounds, sides)  # many short ones: a call is short, and noise is not
     name = f"tool calls a second at {callers}"
     rows = [
         done.row(name, "/s", rate, OPEN, PLAIN),
