@@ -1,9 +1,10 @@
 import asyncio
 import gc
 import logging
-import signal
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -11,9 +12,10 @@ from agents import set_tracing_disabled
 from agents.tracing import set_trace_processors
 from fastapi import FastAPI
 
+import workers
 from backend import token_command
 from backend.app import create_app
-from backend.providers import ModelNotConfigured, resolve
+from backend.providers import Endpoint, ModelNotConfigured, resolve
 from backend.settings import Settings, SettingsInvalid, read_settings
 from database import create_engine, schema
 
@@ -29,44 +31,45 @@ def main() -> None:
         return
     try:
         settings = read_settings()
-        app = create_app(settings)
+        endpoint = resolve(settings)
     except (SettingsInvalid, ModelNotConfigured) as error:
         sys.exit(str(error))
     _configure_logging(settings)
     if sentence := asyncio.run(_exposure(settings)):
         sys.exit(sentence)
+    listener = _bind(settings)
+    status = workers.run(
+        partial(_serve, settings),
+        listener,
+        count=settings.backend_workers,
+        grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
+        on_ready=partial(_announce, settings, endpoint, workers.address(listener)),
+    )
+    sys.exit(status)
+
+
+def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    """One worker."""
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
     set_trace_processors([])
     set_tracing_disabled(True)
+    app = create_app(settings)
     config = uvicorn.Config(
         app,
-        host=settings.backend_host,
-        port=settings.backend_port,
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=int(settings.tool_wait_seconds) + 5,
+        lifespan="on",
+        timeout_graceful_shutdown=_grace_seconds(settings),
     )
-    server = _Server(config, app)
-    endpoint = resolve(settings)
-    logger.info("backend listens on http://%s:%s", settings.backend_host, settings.backend_port)
-    logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
-    if endpoint.profile.name == "offline":
-        logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
-    if settings.auth_mode == "none":
-        logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
-    # uvicorn ends gracefully on both signals, then raises them again for the handlers it found.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
-    server.run()
-    sys.exit(0 if server.started else 1)
+    _Server(config, app, on_ready).run(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
+class _Server(workers.Server):
     """uvicorn waits for open streams before it ends the application; the turns behind them must be told to end."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
-        super().__init__(config)
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None]) -> None:
+        super().__init__(config, on_ready)
         self._app = app
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -80,6 +83,30 @@ class _Server(uvicorn.Server):
         if (parts := getattr(self._app.state, "parts", None)) is not None:
             parts.turns.shut_down()
         super().handle_exit(sig, frame)
+
+
+def _announce(settings: Settings, endpoint: Endpoint, address: str) -> None:
+    logger.info("backend listens on %s", address)
+    logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
+    if endpoint.profile.name == "offline":
+        logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
+    if settings.auth_mode == "none":
+        logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
+
+
+def _grace_seconds(settings: Settings) -> int:
+    """How long open streams may take to end: a tool in flight finishes."""
+    return int(settings.tool_wait_seconds) + 5
+
+
+def _bind(settings: Settings) -> socket.socket:
+    try:
+        return workers.bind(settings.backend_host, settings.backend_port)
+    except workers.CannotListen as error:
+        sys.exit(
+            f"Cannot listen on {settings.backend_host} port {settings.backend_port} ({error}): "
+            "set BACKEND_HOST and BACKEND_PORT to an address of this machine and a free port."
+        )
 
 
 async def _exposure(settings: Settings) -> str | None:

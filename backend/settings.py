@@ -39,6 +39,7 @@ class Settings(TokenSettings):
     database_url: Annotated[SecretStr, AfterValidator(_postgres)]
     backend_host: str = "127.0.0.1"
     backend_port: int = Field(default=8000, ge=0, le=65535)
+    backend_workers: int = Field(default=1, ge=1, le=64)
 
     llm_provider: ProviderName | None = None
     llm_base_url: str | None = None

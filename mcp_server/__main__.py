@@ -1,16 +1,20 @@
 import asyncio
 import logging
-import signal
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import uvicorn
 
+import workers
 from database import create_engine, schema
 from mcp_server.server import create_app
 from mcp_server.settings import Settings, SettingsInvalid, read_settings
 
 log = logging.getLogger("mcp_server")
+
+_GRACE_SECONDS = 10
 
 
 def main() -> None:
@@ -21,32 +25,33 @@ def main() -> None:
     _configure_logging(settings)
     _refuse_an_open_database(settings)
     listener = _bind(settings)
+    status = workers.run(
+        partial(_serve, settings),
+        listener,
+        count=settings.mcp_workers,
+        grace_seconds=_GRACE_SECONDS + 5,
+        on_ready=partial(_announce, settings, workers.address(listener)),
+    )
+    sys.exit(status)
+
+
+def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    """One worker."""
     config = uvicorn.Config(
         create_app(settings),
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="on",
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    # uvicorn stops gracefully on both signals, then raises them again for the handlers it found.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
-    _Server(config, unchecked=settings.auth_mode == "none").run(sockets=[listener])
+    workers.Server(config, on_ready).run(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, *, unchecked: bool) -> None:
-        super().__init__(config)
-        self._unchecked = unchecked
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started and sockets:
-            host, port = sockets[0].getsockname()[:2]
-            log.info("MCP server listens on http://%s:%s/mcp", f"[{host}]" if ":" in host else host, port)
-            if self._unchecked:
-                log.warning("AUTH_MODE=none: every caller is believed to be who it says it is")
+def _announce(settings: Settings, address: str) -> None:
+    log.info("MCP server listens on %s/mcp", address)
+    if settings.auth_mode == "none":
+        log.warning("AUTH_MODE=none: every caller is believed to be who it says it is")
 
 
 def _refuse_an_open_database(settings: Settings) -> None:
@@ -64,24 +69,13 @@ def _refuse_an_open_database(settings: Settings) -> None:
 
 
 def _bind(settings: Settings) -> socket.socket:
-    """A socket that does not listen yet: connections are refused until the server is warm."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.mcp_host,
-            settings.mcp_port,
-            type=socket.SOCK_STREAM,
-            proto=socket.IPPROTO_TCP,  # asyncio turns Nagle's delay off only for a socket that names it
-            flags=socket.AI_PASSIVE,
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
+        return workers.bind(settings.mcp_host, settings.mcp_port)
+    except workers.CannotListen as error:
         sys.exit(
-            f"Cannot listen on {settings.mcp_host} port {settings.mcp_port} ({error.strerror}): "
+            f"Cannot listen on {settings.mcp_host} port {settings.mcp_port} ({error}): "
             "set MCP_HOST and MCP_PORT to an address of this machine and a free port."
         )
-    return listener
 
 
 def _configure_logging(settings: Settings) -> None:

@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     database_url: Annotated[SecretStr, AfterValidator(_postgres)]
     mcp_host: str = "127.0.0.1"
     mcp_port: int = Field(default=8001, ge=0, le=65535)
+    mcp_workers: int = Field(default=1, ge=1, le=64)
     mcp_url: Annotated[str, AfterValidator(_as_clients_spell_it)] = "http://127.0.0.1:8001/mcp"
     allowed_hosts: CommaSeparated = ()
     allowed_origins: CommaSeparated = ()
@@ -111,6 +112,7 @@ def read_settings() -> Settings:
 
 _RULES = {
     "MCP_PORT": "a port number from 0 to 65535",
+    "MCP_WORKERS": "a number from 1 to 64",
     "AUTH_MODE": "none or jwt",
     "AUTH_NONE_BEYOND_LOOPBACK": "true or false",
     "LOG_LEVEL": "DEBUG, INFO, WARNING or ERROR",
