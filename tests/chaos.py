@@ -6,6 +6,7 @@
 import argparse
 import asyncio
 import contextlib
+import os
 import random
 import signal
 import sys
@@ -47,11 +48,18 @@ class Record:
 class System:
     """PostgreSQL, the MCP server and the backend as processes; the model is an endpoint in this one."""
 
-    def __init__(self, directory: Path, model: ScriptedModel) -> None:
+    def __init__(self, directory: Path, model: ScriptedModel, workers: int) -> None:
         self._directory = directory
+        self._several = workers > 1
         self.cluster = Cluster.start(directory / "data")
         migrate(self.cluster.url)
-        self.mcp = ServiceProcess("mcp_server", "MCP_PORT", directory / "mcp.log", DATABASE_URL=self.cluster.url)
+        self.mcp = ServiceProcess(
+            "mcp_server",
+            "MCP_PORT",
+            directory / "mcp.log",
+            DATABASE_URL=self.cluster.url,
+            MCP_WORKERS=str(workers),
+        )
         self.backend = ServiceProcess(
             "backend",
             "BACKEND_PORT",
@@ -62,6 +70,7 @@ class System:
             LLM_BASE_URL=model.openai_base_url,
             HEARTBEAT_SECONDS="0.5",
             LEASE_SECONDS="4",
+            BACKEND_WORKERS=str(workers),
         )
         for service in (self.mcp, self.backend):
             service.start()
@@ -72,6 +81,9 @@ class System:
         if part == "postgres":
             self.cluster.process.kill()
             self.cluster.process.wait()
+        elif self._several:
+            for pid in getattr(self, part).workers[:1]:
+                os.kill(pid, signal.SIGKILL)
         else:
             getattr(self, part).end(signal.SIGKILL)
 
@@ -79,7 +91,7 @@ class System:
         if part == "postgres":
             self.cluster.stop()
             self.cluster = Cluster.start(self._directory / "data")
-        else:
+        elif not self._several:
             getattr(self, part).start()
 
     def stop(self) -> None:
@@ -183,13 +195,13 @@ def reachable_directory() -> Iterator[Path]:
         yield Path(directory)
 
 
-async def run(turns: int, seed: int) -> str:
+async def run(turns: int, seed: int, workers: int = 1) -> str:
     """Raises AssertionError when anything was lost, mixed or repeated; returns a line of figures."""
     chance = random.Random(seed)
     record, kills, done = Record(), [], asyncio.Event()
     with reachable_directory() as directory:
         async with serve_scripted_model(token_delay=0.02) as model:
-            system = System(directory, model)
+            system = System(directory, model, workers)
             try:
                 breaking = asyncio.create_task(break_things(system, chance, done, kills))
                 each = -(-turns // (2 * CONVERSATIONS))
@@ -220,7 +232,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--workers", type=int, default=1, help="of each service; then one of them is killed at a time")
     arguments = parser.parse_args()
     sys.stdout.write(f"seed {arguments.seed}\n")
     sys.stdout.flush()
-    sys.stdout.write(asyncio.run(run(arguments.turns, arguments.seed)) + "\n")
+    sys.stdout.write(asyncio.run(run(arguments.turns, arguments.seed, arguments.workers)) + "\n")

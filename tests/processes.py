@@ -58,5 +58,12 @@ class ServiceProcess:
         return self.process.wait(timeout)
 
     @property
+    def workers(self) -> list[int]:
+        """The processes of a service that has several (Linux only)."""
+        assert self.process is not None
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    @property
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")

@@ -22,7 +22,6 @@ Work = Callable[[socket.socket, Callable[[], None]], None]
 
 # A fork shares the memory of what was imported, and starts at once; macOS' own libraries do not survive one.
 _PROCESSES = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-_KILLED_IN_A_ROW = 3
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOOK_SECONDS = 0.1
 _ASK_AGAIN_SECONDS = 1.0
@@ -52,7 +51,6 @@ class _Supervisor:
         self._workers: list[_Worker] = []
         self._serving = False
         self._stop_wanted = False
-        self._killed_in_a_row = 0
 
     def run(self, listener: socket.socket, grace_seconds: float) -> int:
         for number in _STOP_SIGNALS:
@@ -85,7 +83,6 @@ class _Supervisor:
         for worker in self._workers.copy():
             if not worker.ready and worker.news.poll() and _says_ready(worker.news):
                 worker.ready = True
-                self._killed_in_a_row = 0
                 if not self._serving:
                     self._serving = True
                     self._on_ready()
@@ -97,14 +94,10 @@ class _Supervisor:
         return None
 
     def _about_end(self, worker: _Worker, code: int) -> int | None:
-        if worker.ready:
-            logger.warning("worker %s ended with %s: another one takes its place", worker.process.pid, code)
-            return None
-        if code >= 0:  # it gave up by itself and has said why
+        if not worker.ready and code >= 0:  # it gave up by itself and has said why: so would the next one
             return code or 1
-        self._killed_in_a_row += 1
-        logger.warning("worker %s was killed by signal %s before it was ready", worker.process.pid, -code)
-        return 1 if self._killed_in_a_row == _KILLED_IN_A_ROW else None
+        logger.warning("worker %s %s", worker.process.pid, _ending(code))
+        return None if self._serving else 1
 
     def _stop(self, grace_seconds: float) -> None:
         deadline = time.monotonic() + grace_seconds
@@ -121,6 +114,10 @@ class _Supervisor:
             asked = time.monotonic()
             while time.monotonic() < asked + _ASK_AGAIN_SECONDS and any(process.is_alive() for process in living):
                 wait([process.sentinel for process in living if process.is_alive()], timeout=_LOOK_SECONDS)
+
+
+def _ending(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
 def _watched(worker: _Worker) -> list[Connection | int]:
