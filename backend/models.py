@@ -45,6 +45,14 @@ class Message(SQLModel, table=True):
     __table_args__ = (
         CheckConstraint("id <> '__fake_id__'", name="messages_real_id"),
         Index("messages_in_order", "conversation_id", "seq"),
+        # Few among many: what a change of a task redraws, and what stands in for the messages before it.
+        Index(
+            "messages_apart",
+            "conversation_id",
+            "kind",
+            "seq",
+            postgresql_where=text("kind IN ('widget', 'summary')"),
+        ),
     )
 
     conversation_id: str = Field(
