@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy
 from chatkit.store import Store, StoreItemType
 from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata, WidgetItem
-from sqlalchemy import ColumnElement, and_, delete, or_, update
+from sqlalchemy import ColumnElement, Text, and_, delete, literal, union_all, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
@@ -20,7 +20,7 @@ from backend.identity import RequestContext
 from backend.leases import CONVERSATIONS
 from backend.models import Conversation, Message
 from backend.rows import VISIBLE, StoredItem, from_item, to_item, to_thread
-from backend.statements import COVERED, LOAD_THREAD, MESSAGES, NEWEST, OLDEST, SUMMARY
+from backend.statements import COVERED, LOAD_THREAD, MESSAGES, NEWEST, OLDEST, SUMMARISED, SUMMARY, WIDGET
 from database import new_id, pipelined, transaction, utc_now
 
 logger = logging.getLogger(__name__)
@@ -185,11 +185,10 @@ class PostgresStore(Store[RequestContext]):
 
         Looks at the newest of the thread and at the one named `sender`. Two at once go one after the other.
         """
-        shown = and_(
-            _in_thread(thread_id, context), col(Message.kind) == "widget", col(Message.superseded_by).is_(None)
-        )
-        newest = select(Message.id).where(shown).order_by(col(Message.seq).desc()).limit(_REDRAWN)
-        rows = select(Message).where(shown, or_(col(Message.id).in_(newest), col(Message.id) == sender))
+        shown = and_(_in_thread(thread_id, context), col(Message.kind) == WIDGET, col(Message.superseded_by).is_(None))
+        newest = select(Message.id).where(shown).order_by(col(Message.seq).desc()).limit(_REDRAWN).subquery()
+        wanted = union_all(select(newest.c.id), select(literal(sender, Text)))
+        rows = select(Message).where(shown, col(Message.id).in_(wanted))
         after: list[WidgetItem] = []
         async with transaction(self.engine, context.user_id) as session:
             await _fence(session, context)
@@ -227,7 +226,7 @@ class PostgresStore(Store[RequestContext]):
         item = HiddenContextItem(id=new_id("sum"), thread_id=thread_id, created_at=utc_now(), content=content)
         counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
         last = counts.where(col(Message.seq) == covers).with_for_update()
-        known = counts.where(col(Message.kind) == "summary", covers <= COVERED)
+        known = counts.where(col(Message.kind) == SUMMARISED, covers <= COVERED)
         async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
             if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:

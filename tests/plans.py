@@ -17,7 +17,7 @@ _PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 @dataclass(frozen=True)
 class Sent:
-    """A statement as it was sent for the first time."""
+    """A statement as it was sent."""
 
     text: str
     parameters: tuple[str, ...]  # as SQL literals
@@ -37,11 +37,8 @@ def log_all(url: str) -> None:
 
 
 def read_log(log: Path, offset: int) -> list[Sent]:
-    """The different statements in a log from an offset on, in order."""
-    found: dict[tuple[str, bool], Sent] = {}
-    for sent in _sent(log.read_text()[offset:]):
-        found.setdefault((sent.short, sent.as_person), sent)
-    return list(found.values())
+    """The different statements in a log from an offset on, with all parameters they were sent with."""
+    return list(dict.fromkeys(_sent(log.read_text()[offset:])))
 
 
 def _sent(log: str) -> Iterator[Sent]:
