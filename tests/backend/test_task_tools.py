@@ -74,8 +74,8 @@ async def test_a_call_whose_answer_is_lost_is_made_once(
     backend: Backend, model: ScriptedModel, rows: Rows, mcp_url: str, case: str
 ) -> None:
     proxy = Proxy(mcp_url)
-    proxy.changes = [CHANGES[case]] * 2
     async with serve(proxy, lifespan="off") as url, backend(mcp_url=f"{url}/mcp") as chat:
+        proxy.changes = [CHANGES[case]] * 2
         answer = await chat.say("add milk")
         assert answer.error is None
         assert [row["title"] for row in rows("SELECT title FROM tasks")] == ["milk"]
@@ -111,8 +111,8 @@ async def test_a_call_with_an_unclear_outcome_is_not_called_unmade(
     backend: Backend, model: ScriptedModel, rows: Rows, mcp_url: str, case: str
 ) -> None:
     proxy = Proxy(mcp_url)
-    proxy.changes = [UNCLEAR[case]]
     async with serve(proxy, lifespan="off") as url, backend(mcp_url=f"{url}/mcp") as chat:
+        proxy.changes = [UNCLEAR[case]]
         assert (await chat.say("add milk")).error is None
     assert await told(model) == UNKNOWN_OUTCOME
     assert [row["title"] for row in rows("SELECT title FROM tasks")] == ["milk"]
