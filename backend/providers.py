@@ -97,7 +97,7 @@ PROFILES: dict[ProviderName, Profile] = {
             max_temperature=1.0,
             history_tokens=32_000,
         ),
-        Profile(name="offline", base_url="http://127.0.0.1:8002/v1", model="offline-rules"),
+        Profile(name="offline", base_url=None, model="offline-rules"),
         Profile(name="custom", base_url=None, model=None),
     )
 }
@@ -125,7 +125,9 @@ def resolve(settings: Settings) -> Endpoint:
     """The endpoint the environment asks for; raises `ModelNotConfigured` with a sentence for the operator."""
     name = settings.llm_provider or ("cerebras" if settings.cerebras_api_key or settings.llm_api_key else "offline")
     profile = PROFILES[name]
-    base_url = settings.llm_base_url or profile.base_url
+    # Not by LLM_BASE_URL: then setting a key would send it, and the questions, to the offline model.
+    own_url = settings.offline_url if name == "offline" else profile.base_url
+    base_url = settings.llm_base_url or own_url
     model = settings.llm_model or profile.model
     if not base_url:
         raise ModelNotConfigured("LLM_PROVIDER=custom needs LLM_BASE_URL, the address of its /v1.")

@@ -50,6 +50,7 @@ class Settings(TokenSettings):
     cerebras_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
+    offline_url: str = "http://127.0.0.1:8002/v1"
 
     allowed_hosts: CommaSeparated = ()
     allowed_origins: CommaSeparated = ()

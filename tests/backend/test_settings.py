@@ -24,6 +24,11 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     ("variables", "expected"),
     [
         ({}, ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")),
+        ({"OFFLINE_URL": "http://x/v1"}, ("offline", "http://x/v1", "none", "offline-rules")),
+        (
+            {"OFFLINE_URL": "http://x/v1", "CEREBRAS_API_KEY": "k"},
+            ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b"),
+        ),
         ({"CEREBRAS_API_KEY": "k"}, ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")),
         ({"LLM_API_KEY": "k"}, ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")),
         ({"OPENAI_API_KEY": "k"}, ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")),
