@@ -42,8 +42,9 @@ def test_the_example_environment_shows_the_defaults(
     assert settings() == plain
 
 
-def test_the_lock_names_no_index_and_pins_everything_with_hashes() -> None:
-    lock = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-runtime.lock"])
+def test_a_lock_names_no_index_and_pins_everything_with_hashes(name: str) -> None:
+    lock = (ROOT / name).read_text()
     assert "://" not in lock
     assert "--index" not in lock
     requirements = re.findall(r"^[a-z0-9].*", lock, re.MULTILINE)

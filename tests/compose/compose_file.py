@@ -1,0 +1,62 @@
+"""docker-compose.yml as Docker Compose reads it: anchors, interpolation, variables passed through."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from tests.conftest import ROOT
+
+_VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^}]*)\}")
+
+
+def services(variables: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+    """The services, with the variables of .env and the shell put in."""
+    return _interpolated(_whole()["services"], variables or {})
+
+
+def networks() -> dict[str, Any]:
+    return _whole()["networks"]
+
+
+def environment(service: Mapping[str, Any], variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a container of the service gets; a name without a value is passed through, where it is set."""
+    given = {
+        name: (variables or {}).get(name) if value is None else value for name, value in service["environment"].items()
+    }
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def start_order(services: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Each service after those it waits for; none where they wait in a circle."""
+    started: list[str] = []
+    while ready := [
+        name
+        for name, service in services.items()
+        if name not in started and set(service.get("depends_on", ())) <= set(started)
+    ]:
+        started += ready
+        yield from ready
+
+
+def seconds(duration: str) -> int:
+    number, unit = int(duration[:-1]), duration[-1]
+    return number * {"s": 1, "m": 60}[unit]
+
+
+def _whole() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+
+
+def _interpolated(value: Any, variables: Mapping[str, str]) -> Any:
+    match value:
+        case str():
+            filled = _VARIABLE.sub(lambda found: variables.get(found[1]) or found[2], value)
+            assert "$" not in filled, f"unknown interpolation: {value}"
+            return filled
+        case dict():
+            return {name: _interpolated(part, variables) for name, part in value.items()}
+        case list():
+            return [_interpolated(part, variables) for part in value]
+    return value

