@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import tomllib
 
 import pytest
 from packaging.requirements import Requirement
@@ -179,3 +180,11 @@ def _needed_here() -> set[str]:
                 seen.add((name, wanted))
                 waiting += [(Requirement(text), wanted) for text in importlib.metadata.requires(name) or ()]
     return {name for name, _ in seen}
+
+
+def test_the_image_has_every_room_that_runs_in_it() -> None:
+    rooms = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"][
+        "packages"
+    ]
+    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert let_through - {"requirements-runtime.lock"} == set(rooms) - {"bench", "cli"}
