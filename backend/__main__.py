@@ -18,11 +18,13 @@ from backend.app import create_app
 from backend.providers import Endpoint, ModelNotConfigured, resolve
 from backend.settings import Settings, SettingsInvalid, read_settings
 from database import create_engine, schema
+from telemetry import logs
 
 logger = logging.getLogger("backend")
 
 # A turn makes thousands of objects that die with it: looking for cycles after every 700 finds next to none.
 _COLLECT_AFTER = 50_000
+_QUIET = ("httpx2", "httpx", "openai", "openai.agents", "mcp", "uvicorn", "chatkit")
 
 
 def main() -> None:
@@ -34,7 +36,7 @@ def main() -> None:
         endpoint = resolve(settings)
     except (SettingsInvalid, ModelNotConfigured) as error:
         sys.exit(str(error))
-    _configure_logging(settings)
+    logs.configure(settings.log_level, settings.log_format, quiet=_QUIET)
     if sentence := asyncio.run(_exposure(settings)):
         sys.exit(sentence)
     listener = _bind(settings)
@@ -116,14 +118,6 @@ async def _exposure(settings: Settings) -> str | None:
         return await schema.exposure(engine)
     finally:
         await engine.dispose()
-
-
-def _configure_logging(settings: Settings) -> None:
-    logging.basicConfig(
-        level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for name in ("httpx2", "httpx", "openai", "openai.agents", "mcp", "uvicorn", "chatkit"):
-        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

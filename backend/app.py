@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend import page
+from backend import page, reports
 from backend.assistant import create_assistant
 from backend.edge import Edge
 from backend.errors import (
@@ -51,6 +51,8 @@ from backend.task_tools import TaskTools
 from backend.turns import Turn, Turns
 from backend.warm_up import warm_up
 from database import create_engine, schema
+from telemetry import metrics, traces
+from telemetry.middleware import Watched
 
 logger = logging.getLogger(__name__)
 
@@ -85,8 +87,11 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
             engine = create_engine(settings.database_url.get_secret_value())
             stack.push_async_callback(engine.dispose)
+            traces.watch_statements(engine)
+            metrics.watch_pool(engine, reports.CONNECTIONS)
             model = ChatModel(endpoint)
             stack.push_async_callback(model.client.close)
             tools = TaskTools(settings.mcp_url, _tool_secret(settings), resend_seconds=settings.mcp_resend_seconds)
@@ -164,8 +169,13 @@ def create_app(settings: Settings) -> FastAPI:
     async def ready(request: Request) -> Response:
         return await readiness(request.app.state.parts)
 
+    @app.get("/metrics")
+    async def prometheus() -> Response:
+        return metrics.response()
+
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
+    app.add_middleware(Watched, traced="/chatkit")
     return app
 
 

@@ -175,9 +175,10 @@ async def cancel(session: AsyncSession, *, user_id: str, conversation_id: str) -
     await session.exec(statement)
 
 
-async def end_stale(session: AsyncSession, *, lease_seconds: float) -> int:
-    """Mark the runs of processes that are gone as interrupted; returns how many, across all people."""
-    return len((await session.exec(_ending("interrupted").where(_is_stale(lease_seconds)))).all())
+async def end_stale(session: AsyncSession, *, lease_seconds: float) -> list[tuple[str, str, str]]:
+    """Mark the runs of processes that are gone as interrupted; returns id, conversation and owner of each."""
+    ended = await session.exec(_ending("interrupted").where(_is_stale(lease_seconds)))
+    return [(run.id, run.conversation_id, run.user_id) for run in ended]
 
 
 async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> bool:
@@ -194,5 +195,5 @@ def _ending(outcome: Outcome) -> Update:
         update(Run)
         .where(col(Run.status) == _RUNNING)
         .values(status="ended", outcome=outcome, ended_at=func.now())
-        .returning(col(Run.id))
+        .returning(col(Run.id), col(Run.conversation_id), col(Run.user_id))
     )

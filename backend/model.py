@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from backend.errors import NotAnEndpoint, describe
 from backend.providers import Endpoint, Profile
 from backend.repairs import CheckedStream, End, storable
+from backend.reports import model_request
 from backend.tls import tls_context
 from database import new_id
 
@@ -35,12 +36,16 @@ class ChatModel(OpenAIChatCompletionsModel):
         end = End()
         _end.set(end)
         events = super().stream_response(*args, **kwargs)
-        try:
-            async for event in events:
-                event = ids.assign(event)
-                yield _incomplete(event, end) if event.type == "response.completed" else event
-        finally:
-            await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] - an async generator
+        with model_request(self.endpoint.model) as request:
+            try:
+                async for event in events:
+                    event = ids.assign(event)
+                    if event.type == "response.completed":
+                        request.answered = True
+                        event = _incomplete(event, end)
+                    yield event
+            finally:
+                await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] - an async generator
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         response = await super().get_response(*args, **kwargs)
@@ -49,12 +54,13 @@ class ChatModel(OpenAIChatCompletionsModel):
 
     async def complete(self, request: str, *, max_tokens: int) -> str:
         """The text of one answer to one message, without tools; raises openai's errors and `NotAnEndpoint`."""
-        answer = await self.client.create(
-            model=self.endpoint.model,
-            messages=[{"role": "user", "content": request}],
-            max_tokens=max_tokens,
-            reasoning_effort=self.endpoint.reasoning_effort,
-        )
+        with model_request(self.endpoint.model):
+            answer = await self.client.create(
+                model=self.endpoint.model,
+                messages=[{"role": "user", "content": request}],
+                max_tokens=max_tokens,
+                reasoning_effort=self.endpoint.reasoning_effort,
+            )
         return storable(answer.choices[0].message.content or "")
 
 

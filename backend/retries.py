@@ -9,6 +9,7 @@ from agents import ModelRetrySettings, RetryDecision
 from agents.retry import RetryPolicyContext
 from chatkit.types import ProgressUpdateEvent
 
+from backend import reports
 from backend.errors import AnswerCutOff, ProviderFailed
 from backend.turns import Turn
 
@@ -30,6 +31,7 @@ def policy(context: RetryPolicyContext) -> RetryDecision:
     if delay > LONGEST_WAIT:
         return RetryDecision(retry=False)
     reason = "busy" if isinstance(context.error, openai.RateLimitError) else "not answering"
+    reports.RETRIES.labels("model").inc()
     answering.get().emit(ProgressUpdateEvent(text=f"The model is {reason}, trying again…"))
     return RetryDecision(retry=True, delay=delay)
 

@@ -1,9 +1,10 @@
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from telemetry import logs
 from tokens import ISSUER, is_weak
 
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
@@ -75,6 +76,9 @@ class Settings(TokenSettings):
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: logs.Format = "auto"
+    otel_exporter_otlp_endpoint: str | None = None
+    prometheus_multiproc_dir: DirectoryPath | None = None
 
 
 class SettingsInvalid(Exception):

@@ -20,9 +20,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
 
+from backend import reports
 from backend.errors import NotCompleted, ToolsUnavailable
 from backend.history import UNKNOWN_OUTCOME
 from backend.tls import tls_context
+from telemetry import request_id, traces
 from tokens import make_token
 
 logger = logging.getLogger(__name__)
@@ -116,9 +118,10 @@ class TaskTools(MCPServer):
         given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
         token = _caller.set(user_id)
         try:
-            return await self._send(
-                lambda client: client.call_tool(tool_name, {"user_id": user_id, **given}, meta=meta)  # pyright: ignore[reportArgumentType]
-            )
+            with traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT"):
+                return await self._send(
+                    lambda client: client.call_tool(tool_name, {"user_id": user_id, **given}, meta=meta)  # pyright: ignore[reportArgumentType]
+                )
         finally:
             _caller.reset(token)
 
@@ -198,6 +201,7 @@ class ResendingClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
+        request.headers.update(_watched())
         now = asyncio.get_running_loop().time
         deadline = now() + self._resend_seconds
         for attempt in itertools.count():
@@ -211,8 +215,15 @@ class ResendingClient(httpx2.AsyncClient):
             if now() >= deadline:
                 logger.error("task service unreachable: %s", fault)
                 break
+            reports.RETRIES.labels("tools").inc()
             await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
         return _unavailable(request)
+
+
+def _watched() -> dict[str, str]:
+    """What lets the task service's lines and spans be found with ours."""
+    asked = request_id.current.get()
+    return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
 
 
 def _fault(response: httpx2.Response) -> str | None:

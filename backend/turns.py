@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -21,12 +22,13 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend import history, leases, statements
+from backend import history, leases, reports, statements
 from backend.errors import Busy, LeaseLost, NotFound, explain
 from backend.identity import RequestContext
 from backend.leases import Limits, Outcome
 from backend.rows import to_thread
 from database import new_id, pipelined, system_transaction, transaction, utc_now
+from telemetry import traces
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class Turn:
     call_keys: dict[str, str] = field(default_factory=dict)
     usage: dict[str, Any] | None = None
     tool_calls: int = 0
+    began: float = field(default_factory=time.perf_counter)
+    first_event_after: float | None = None  # seconds
     stopping: Outcome | None = None
     finishing: bool = False
     task: asyncio.Task[None] | None = None
@@ -62,6 +66,8 @@ class Turn:
         return self.thread.id
 
     def emit(self, event: ThreadStreamEvent) -> None:
+        if self.first_event_after is None:
+            self.first_event_after = time.perf_counter() - self.began
         self.events.put_nowait(event)
 
 
@@ -113,6 +119,7 @@ class Turns:
         if not await self._open(turn) and not await self._open(turn, take_over=True):
             raise Busy
         self._running[turn.run_id] = turn
+        reports.RUNNING.inc()
         turn.task = asyncio.create_task(self._run(turn, work), name=turn.run_id)
         await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
         return turn
@@ -134,14 +141,14 @@ class Turns:
             if turn.message is not None:
                 context = RequestContext(turn.user_id, turn)
                 await statements.send_items(pipeline, turn.conversation_id, [turn.message], context)
+        if ended is not None and (taken_from := await ended.fetchone()) is not None:
+            reports.turn_abandoned(taken_from["id"], conversation_id=turn.conversation_id, **owner)
         row = await claimed.fetchone()
         if row is None:
             raise NotFound
         if row.pop("claimed") is None:
             return False
         turn.thread = to_thread(row)
-        if ended is not None and (taken_from := await ended.fetchone()) is not None:
-            logger.warning("turn %s took over from %s, whose process is gone", turn.run_id, taken_from["id"])
         return True
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
@@ -186,6 +193,10 @@ class Turns:
             return await leases.is_running(session, run_id, user_id=user_id)
 
     async def _run(self, turn: Turn, work: Work) -> None:
+        with traces.span("turn", {"todo.run": turn.run_id, "todo.conversation": turn.conversation_id}):
+            await self._work(turn, work)
+
+    async def _work(self, turn: Turn, work: Work) -> None:
         outcome: Outcome = "completed"
         try:
             async with turn.on_end:
@@ -208,6 +219,7 @@ class Turns:
         finally:
             await self._end(turn, outcome)
             del self._running[turn.run_id]
+            reports.RUNNING.dec()
             turn.events.put_nowait(None)
             for job in turn.afterwards:
                 self._in_background(job())
@@ -257,14 +269,10 @@ class Turns:
                 await statements.send_items(pipeline, turn.conversation_id, items, context)
             ended = await leases.end(pipeline, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage)
         recorded = await ended.fetchone() is not None
-        logger.info(
-            "turn %s %s conversation=%s tool_calls=%d%s",
-            turn.run_id,
-            outcome if recorded else "was taken over",
-            turn.conversation_id,
-            turn.tool_calls,
-            "" if turn.tool_calls or outcome != "completed" else " answered without a tool call",
-        )
+        if recorded:
+            reports.turn_ended(turn, outcome)
+        else:
+            logger.warning("turn %s was taken over", turn.run_id)
         return recorded
 
     # The heartbeat, and what wakes it
@@ -294,8 +302,9 @@ class Turns:
         beating = dict(self._running)
         async with system_transaction(self._engine) as session:
             held = await leases.beat(session, beating)
-            if sweep and (ended := await leases.end_stale(session, lease_seconds=self._lease_seconds)):
-                logger.warning("%d turns of processes that are gone were marked as interrupted", ended)
+            ended = await leases.end_stale(session, lease_seconds=self._lease_seconds) if sweep else ()
+        for run_id, conversation_id, user_id in ended:
+            reports.turn_abandoned(run_id, conversation_id=conversation_id, user_id=user_id)
         for run_id, turn in beating.items():
             if run_id not in held:
                 self.stop(turn, "interrupted")

@@ -1,10 +1,13 @@
 import select
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import psycopg
 from sqlalchemy import event, make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from telemetry import traces
 
 
 def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> AsyncEngine:
@@ -44,6 +47,10 @@ def _refuse_dead(connection: Any, *_: Any) -> None:
     poll.register(connection.driver_connection.fileno(), select.POLLIN)
     if poll.poll(0):
         raise DisconnectionError
+
+
+def transaction_span() -> AbstractAsyncContextManager[None]:
+    return traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT")
 
 
 def as_sqlalchemy(error: psycopg.Error) -> DBAPIError:

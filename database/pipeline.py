@@ -10,7 +10,8 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql import psycopg as dialect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from database.engine import as_sqlalchemy
+from database.engine import as_sqlalchemy, transaction_span
+from telemetry import traces
 
 Result = psycopg.AsyncCursor[dict[str, Any]]
 
@@ -26,11 +27,12 @@ class Statement:
 
     def __init__(self, clause: Executable) -> None:
         compiled = clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})  # pyright: ignore[reportAttributeAccessIssue]
-        self._text = str(compiled).encode()
+        self.text = str(compiled)
+        self._encoded = self.text.encode()
         self._constants = {name: value for name, value in compiled.params.items() if value is not None}
 
     def with_parameters(self, given: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
-        return self._text, {**self._constants, **given}
+        return self._encoded, {**self._constants, **given}
 
 
 class Pipeline:
@@ -41,6 +43,7 @@ class Pipeline:
 
     async def send(self, statement: Statement, **parameters: Any) -> Result:
         """The statement's result, which costs a round trip when it is read before the transaction has ended."""
+        traces.statement(statement.text)
         cursor = self._connection.cursor(row_factory=dict_row)
         await cursor.execute(*statement.with_parameters(parameters))
         return cursor
@@ -52,7 +55,7 @@ async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline
 
     Results are read after the block, when the transaction is committed. Raises SQLAlchemy's errors, as `transaction`.
     """
-    async with engine.connect() as connection:
+    async with transaction_span(), engine.connect() as connection:
         driver: psycopg.AsyncConnection[Any] = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
         try:
             async with driver.pipeline():

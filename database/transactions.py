@@ -7,7 +7,7 @@ from psycopg import sql
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from database.engine import as_sqlalchemy
+from database.engine import as_sqlalchemy, transaction_span
 
 # No statement of ours takes a second; without a limit, a lock that is never released would hang its caller for ever.
 _BEGIN = sql.SQL("BEGIN; SET LOCAL statement_timeout = '10s'")
@@ -44,7 +44,7 @@ class _Session(AsyncSession):
 
 @asynccontextmanager
 async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> AsyncIterator[AsyncSession]:
-    async with engine.connect() as connection:
+    async with transaction_span(), engine.connect() as connection:
         driver: psycopg.AsyncConnection = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
         # Several statements in one message need the simple protocol, so this is never prepared.
         try:

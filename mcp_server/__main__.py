@@ -11,6 +11,7 @@ import workers
 from database import create_engine, schema
 from mcp_server.server import create_app
 from mcp_server.settings import Settings, SettingsInvalid, read_settings
+from telemetry import logs
 
 log = logging.getLogger("mcp_server")
 
@@ -79,16 +80,12 @@ def _bind(settings: Settings) -> socket.socket:
 
 
 def _configure_logging(settings: Settings) -> None:
-    logging.basicConfig(
-        level=settings.log_level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logs.configure(settings.log_level, settings.log_format, quiet=("httpcore2", "httpx2", "mcp", "uvicorn"))
     # FastMCP brings a console of its own.
     logging.getLogger("fastmcp").handlers.clear()
     logging.getLogger("fastmcp").propagate = True
     # errors.py logs what goes wrong in a tool; FastMCP would add tracebacks that quote the tasks.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
-    for name in ("httpcore2", "httpx2", "mcp", "uvicorn"):
-        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

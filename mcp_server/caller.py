@@ -11,6 +11,7 @@ from fastmcp.server.dependencies import get_access_token
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from database import transaction
+from mcp_server import reports
 from mcp_server.arguments import is_plain
 from mcp_server.changes import Caller
 from mcp_server.errors import ForeignUserId, MetaInvalid, explained, shown
@@ -21,6 +22,13 @@ _CONTEXT: Context = CurrentContext()
 
 
 async def _owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
+    owner = _checked(user_id, context)
+    if (call := reports.current.get()) is not None:
+        call.owner = owner
+    return owner
+
+
+def _checked(user_id: str | None, context: Context) -> str:
     """The person whose tasks a call is about: the token's. With AUTH_MODE=none, `user_id` is taken at its word."""
     if context.lifespan_context["auth_mode"] == "none":
         return user_id or LOCAL_USER

@@ -8,16 +8,19 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from database import create_engine, schema
+from mcp_server import reports
 from mcp_server.edge import Edge
 from mcp_server.errors import FriendlyErrors
 from mcp_server.identity import RequireToken, auth_provider, own_token
 from mcp_server.settings import Settings
 from mcp_server.tools import TOOLS
 from mcp_server.warm_up import warm_up
+from telemetry import metrics, traces
+from telemetry.middleware import Watched
 
 VERSION = "0.1.0"
 # A call makes hundreds of objects that die with it: looking for cycles after every 700 finds next to none.
@@ -33,10 +36,13 @@ def create_app(settings: Settings) -> ASGIApp:
 
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
-        try:
-            yield {"engine": engine, "auth_mode": settings.auth_mode}
-        finally:
-            await engine.dispose()
+        async with traces.exporting("mcp_server", settings.otel_exporter_otlp_endpoint):
+            traces.watch_statements(engine)
+            metrics.watch_pool(engine, reports.CONNECTIONS)
+            try:
+                yield {"engine": engine, "auth_mode": settings.auth_mode}
+            finally:
+                await engine.dispose()
 
     schemas = {tool.name: tool.parameters for tool in TOOLS}
     server = FastMCP(
@@ -44,7 +50,7 @@ def create_app(settings: Settings) -> ASGIApp:
         version=VERSION,
         instructions=INSTRUCTIONS,
         tools=TOOLS,
-        middleware=[FriendlyErrors(schemas)],
+        middleware=[reports.Reported(schemas), FriendlyErrors(schemas)],
         lifespan=state,
         auth=auth_provider(settings),
         on_duplicate="error",
@@ -65,6 +71,10 @@ def create_app(settings: Settings) -> ASGIApp:
             return JSONResponse({"status": "not ready", "reason": reason}, status_code=503)
         return JSONResponse({"status": "ready"})
 
+    @server.custom_route("/metrics", methods=["GET"])
+    async def prometheus(_: Request) -> Response:
+        return metrics.response()
+
     app = server.http_app(
         path="/mcp",
         stateless_http=True,
@@ -75,7 +85,7 @@ def create_app(settings: Settings) -> ASGIApp:
         middleware=[*_cors(settings.allowed_origins), *_token_required(settings)],
     )
     _warm_up_before_serving(app, settings)
-    return Edge(app)
+    return Watched(Edge(app), traced="/mcp")
 
 
 def _cors(origins: tuple[str, ...]) -> list[Middleware]:

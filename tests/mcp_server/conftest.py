@@ -36,7 +36,7 @@ def conformance(request: pytest.FixtureRequest) -> Conformance:
 @pytest.fixture(scope="session")
 def server_at(session_database_url: str) -> Iterator[str]:
     """The address of `python -m mcp_server`, one process for all tests that need nothing special of it."""
-    settings = {"DATABASE_URL": session_database_url, "MCP_PORT": "0"}
+    settings = {"DATABASE_URL": session_database_url, "MCP_PORT": "0", "LOG_FORMAT": "text"}
     process = subprocess.Popen(
         [sys.executable, "-m", "mcp_server"],
         cwd=ROOT,

@@ -45,6 +45,7 @@ def running(database_url: str, log: Path) -> Iterator[ServiceProcess]:
             AUTH_JWKS_URL=endpoint.url,
             AUTH_ISSUER=ISSUER,
             LOG_LEVEL="DEBUG",
+            LOG_FORMAT="text",
         )
         server.start()
         server.wait_until_ready()

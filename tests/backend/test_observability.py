@@ -1,0 +1,234 @@
+"""Both services as processes, watched from outside: their log lines, /metrics and the spans they send."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.backend.test_turns import SLOW, read_text, until
+from tests.chatkit_client import ChatKit, user_input
+from tests.otlp import Collector, collecting
+from tests.processes import ServiceProcess
+from tests.scripted_model import ScriptedModel
+
+Rows = Callable[..., list[dict[str, Any]]]
+Numbers = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+CANARY = "Zwergspitz"
+ADD = {"tool_calls": [{"name": "add_task", "arguments": {"title": CANARY}}]}
+
+
+@dataclass
+class Watched:
+    """Two services, and everything that can be seen of them."""
+
+    backend: ServiceProcess
+    mcp: ServiceProcess
+    model: ServiceProcess
+    collector: Collector
+
+    def lines(self, message: str, request_id: str) -> list[dict[str, Any]]:
+        texts = [service.log_text for service in (self.backend, self.mcp)]
+        lines = [json.loads(line) for text in texts for line in text.splitlines()]
+        return [line for line in lines if (line["message"], line.get("request_id")) == (message, request_id)]
+
+
+@pytest.fixture(scope="module")
+def watched(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    logs = tmp_path_factory.mktemp("logs")
+    with ExitStack() as stack:
+        collector = stack.enter_context(collecting())
+        tracing = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+        shared = {"DATABASE_URL": session_database_url, **tracing}
+        mcp = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp", **shared)
+        model = ServiceProcess("offline_model", "OFFLINE_PORT", logs / "model", OFFLINE_SCRIPTED="true")
+        addresses = {"MCP_URL": f"{mcp.url}/mcp", "LLM_PROVIDER": "offline", "LLM_BASE_URL": f"{model.url}/v1"}
+        backend = ServiceProcess("backend", "BACKEND_PORT", logs / "backend", **shared, **addresses)
+        for service, path in ((model, "/health"), (mcp, "/ready"), (backend, "/ready")):
+            service.start()
+            stack.callback(service.end)
+            service.wait_until_ready(path=path)
+        yield Watched(backend, mcp, model, collector)
+
+
+@pytest.fixture
+async def script(watched: Watched) -> AsyncIterator[ScriptedModel]:
+    model = ScriptedModel(watched.model.url)
+    yield model
+    await model.reset()
+    await model.aclose()
+
+
+@pytest.fixture
+async def chat(watched: Watched, database_url: str) -> AsyncIterator[ChatKit]:
+    async with ChatKit(watched.backend.url) as chat:
+        yield chat
+
+
+def as_request(chat: ChatKit, request_id: str) -> str:
+    chat.http.headers["X-Request-ID"] = request_id
+    return request_id
+
+
+async def test_a_turn_is_one_line_and_so_is_each_tool_call_with_the_request_id_of_both(
+    watched: Watched, chat: ChatKit, script: ScriptedModel, rows: Rows
+) -> None:
+    asked = as_request(chat, "one-line-each")
+    await script.script({"tool_calls": [*ADD["tool_calls"], {"name": "list_tasks", "arguments": {}}]}, {"text": "done"})
+    await chat.say("add it")
+    [turn] = watched.lines("turn ended", asked)
+    [run] = rows("SELECT * FROM runs")
+    assert (turn["run"], turn["conversation"], turn["owner"]) == (run["id"], run["conversation_id"], "local")
+    assert turn["outcome"] == run["outcome"] == "completed"
+    assert (turn["tool_calls"], turn["model_requests"]) == (2, 2)
+    assert turn["input_tokens"] == run["usage"]["input_tokens"] > 0
+    assert turn["output_tokens"] == run["usage"]["output_tokens"] > 0
+    assert 0 < turn["first_event_seconds"] < turn["seconds"] < 5
+    calls = watched.lines("tool call", asked)
+    assert sorted((call["tool"], call["owner"], call["outcome"]) for call in calls) == [
+        ("add_task", "local", "ok"),
+        ("list_tasks", "local", "ok"),
+    ]
+    assert all(0 < call["seconds"] < 5 for call in calls)
+
+
+async def test_a_failed_turn_names_its_request_beside_the_reference(
+    watched: Watched, chat: ChatKit, script: ScriptedModel
+) -> None:
+    asked = as_request(chat, "with-reference")
+    await script.script({"status": 401})
+    answer = await chat.say("hello")
+    assert answer.error is not None
+    reference = answer.error["message"].rpartition("Reference ")[2].rstrip(")")
+    log = [json.loads(line) for line in watched.backend.log_text.splitlines()]
+    [line] = [line for line in log if f"reference {reference}" in line["message"]]
+    assert line["request_id"] == asked
+    assert [line["outcome"] for line in watched.lines("turn ended", asked)] == ["failed"]
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, 'a"b', "a b", "ä", "{}", "${jndi:x}"])
+@pytest.mark.parametrize("service", ["backend", "mcp"])
+async def test_what_is_no_plain_token_is_not_taken_as_a_request_id(watched: Watched, service: str, given: str) -> None:
+    url = getattr(watched, service).url
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+        plain = await http.get(f"{url}/health", headers={"X-Request-ID": "req_1.A-b"})
+        other = await http.get(f"{url}/health", headers={"X-Request-ID": given.encode()})
+    assert plain.headers["x-request-id"] == "req_1.A-b"
+    assert re.fullmatch("[0-9a-f]{16}", other.headers["x-request-id"])
+
+
+async def test_no_text_of_a_conversation_is_in_a_line_a_metric_or_a_span(
+    watched: Watched, chat: ChatKit, script: ScriptedModel
+) -> None:
+    wrong = {"tool_calls": [{"name": "complete_task", "arguments": {"task_id": CANARY}}]}
+    unknown = {"tool_calls": [{"name": CANARY, "arguments": {CANARY: CANARY}}]}
+    foreign = {"tool_calls": [{"name": "update_task", "arguments": {"task_id": 999, "title": CANARY}}]}
+    await script.script(ADD, wrong, unknown, foreign, {"text": CANARY})
+    first = await chat.say(f"add {CANARY}")
+    assert CANARY in first.text
+    await script.script({"status": 400, "body": {"error": {"message": CANARY}}})
+    await chat.say(CANARY, first.thread_id)
+    await until(lambda: len([span for span in watched.collector.spans if span.name == "turn"]) >= 2)
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+        stranger = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": CANARY, "arguments": {}}}
+        headers = {"accept": "application/json, text/event-stream"}
+        await http.post(f"{watched.mcp.url}/mcp", json=stranger, headers=headers)
+        shown = [(await http.get(f"{service.url}/metrics")).text for service in (watched.backend, watched.mcp)]
+    spans = [body.decode(errors="replace") for body in watched.collector.bodies]
+    assert 'tool="unknown"' in shown[1]
+    for text in (watched.backend.log_text, watched.mcp.log_text, *shown, *spans):
+        assert CANARY not in text
+
+
+async def test_the_metrics_agree_with_the_runs(
+    watched: Watched, chat: ChatKit, script: ScriptedModel, rows: Rows
+) -> None:
+    before = await numbers(watched)
+    await script.script(ADD, {"text": "done"}, {"text": "hello"}, {"status": 401}, {"status": 503}, {"text": "again"})
+    thread = (await chat.say("add it")).thread_id
+    for text in ("hello", "fail", "retry"):
+        await chat.say(text, thread)
+    await script.script(SLOW)
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=4)
+        assert value(await numbers(watched), "todo_turns_running") == 1
+    await until(lambda: not rows("SELECT 1 FROM runs WHERE status = 'running'"))
+    after = await numbers(watched)
+
+    def more(name: str, **labels: str) -> float:
+        return value(after, name, **labels) - value(before, name, **labels)
+
+    for outcome in ("completed", "failed", "cancelled", "interrupted"):
+        count = len(rows("SELECT 1 FROM runs WHERE outcome = %s", outcome))
+        assert more("todo_turns_total", outcome=outcome) == more("todo_turn_seconds_count", outcome=outcome) == count
+    assert more("todo_turn_first_event_seconds_count") == len(rows("SELECT 1 FROM runs"))
+    used = [row["usage"] or {} for row in rows("SELECT usage FROM runs")]
+    for direction in ("input", "output"):
+        tokens = sum(one.get(f"{direction}_tokens", 0) for one in used)
+        assert more("todo_model_tokens_total", direction=direction) == tokens
+    asked = {kind: more("todo_model_request_seconds_count", outcome=kind) for kind in ("ok", "refused", "failed")}
+    assert asked == {"ok": 4, "refused": 1, "failed": 1}
+    assert more("todo_model_request_seconds_count", outcome="cancelled") == 1
+    assert more("todo_retries_total", to="model") == 1
+    assert more("todo_tool_call_seconds_count", tool="add_task", outcome="ok") == 1
+    assert value(after, "todo_turns_running") == 0
+    assert 0 <= value(after, "todo_backend_connections_in_use") <= 10
+
+
+async def numbers(watched: Watched) -> Numbers:
+    found: Numbers = {}
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+        for service in (watched.backend, watched.mcp):
+            response = await http.get(f"{service.url}/metrics")
+            assert response.status_code == 200
+            for family in text_string_to_metric_families(response.text):
+                found |= {(sample.name, frozenset(sample.labels.items())): sample.value for sample in family.samples}
+    return found
+
+
+def value(found: Numbers, name: str, **labels: str) -> float:
+    return found.get((name, frozenset(labels.items())), 0)
+
+
+async def test_one_trace_leads_from_the_request_to_the_sql_of_both_services(
+    watched: Watched, chat: ChatKit, script: ScriptedModel
+) -> None:
+    asked = as_request(chat, "traced")
+    await script.script(ADD, {"text": "done"})
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    chat.http.headers["traceparent"] = f"00-{trace}-b7ad6b7169203331-01"
+    await chat.say("add it")
+
+    def whole() -> list[Any]:
+        spans = [span for span in watched.collector.spans if span.trace == trace]
+        return spans if {"turn", "POST /chatkit", "POST /mcp"} <= {span.name for span in spans} else []
+
+    spans = await until(whole)
+    by_id = {span.id: span for span in spans}
+
+    def path(span: Any) -> list[str]:
+        return ([*path(by_id[span.parent])] if span.parent in by_id else []) + [f"{span.service}: {span.name}"]
+
+    insert = next(span for span in spans if any("INSERT INTO tasks" in text for text in span.statements))
+    assert path(insert) == [
+        "backend: POST /chatkit",
+        "backend: turn",
+        "backend: tools/call add_task",
+        "mcp_server: POST /mcp",
+        "mcp_server: tool add_task",
+        "mcp_server: transaction",
+    ]
+    [root] = [span for span in spans if span.parent not in by_id]
+    assert root.parent == "b7ad6b7169203331"
+    assert root.attributes["todo.request_id"] == asked
+    assert root.attributes["http.response.status_code"] == 200
+    models = [path(span) for span in spans if span.name.startswith("chat ")]
+    assert models == [["backend: POST /chatkit", "backend: turn", "backend: chat offline-rules"]] * 2
+    lease = next(span for span in spans if any("INSERT INTO runs" in text for text in span.statements))
+    assert path(lease) == ["backend: POST /chatkit", "backend: transaction"]

@@ -1,0 +1,88 @@
+"""What the MCP server tells of tool calls: a line for each, and numbers."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.mcp_server.guarded import own
+from tests.mcp_server.wire import LEGACY, MODERN, call, send
+from tests.processes import ServiceProcess
+
+CASES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "ok": ("add_task", {"title": "milk"}, "tool=add_task owner=ann outcome=ok"),
+    "not there": ("complete_task", {"task_id": 9}, "tool=complete_task owner=ann outcome=refused error=TaskNotFound"),
+    "foreign": ("list_tasks", {"user_id": "bob"}, "tool=list_tasks outcome=refused error=ForeignUserId"),
+    "wrong": ("add_task", {"title": 5, "milk": "milk"}, "tool=add_task outcome=refused error=ArgumentsInvalid"),
+    "unknown": ("drink_milk", {}, "tool=unknown outcome=refused error=UnknownTool"),
+}
+
+
+@pytest.mark.parametrize(("tool", "arguments", "told"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("version", [MODERN, LEGACY])
+async def test_a_call_is_one_line_with_its_owner_and_its_request(
+    guarded: ServiceProcess,
+    guarded_http: httpx2.AsyncClient,
+    version: str,
+    tool: str,
+    arguments: dict[str, Any],
+    told: str,
+) -> None:
+    asked = f"{tool}-{version}-{len(told)}"
+    guarded_http.headers["X-Request-ID"] = asked
+    await send(guarded_http, call(tool, arguments, version=version, token=own(sub="ann")))
+    [line] = [line for line in guarded.log_text.splitlines() if line.endswith(f" request_id={asked}")]
+    assert re.search(rf" INFO mcp_server.reports: tool call {told} seconds=\d+\.\d+ ", line)
+    assert "milk" not in line
+
+
+async def test_the_metrics_need_no_token_and_name_nobody(guarded_http: httpx2.AsyncClient) -> None:
+    await send(guarded_http, call("add_task", {"title": "milk"}, token=own(sub="ann")))
+    shown = await guarded_http.get("/metrics")
+    assert shown.status_code == 200
+    assert 'todo_tool_call_seconds_count{outcome="ok",tool="add_task"}' in shown.text
+    assert "ann" not in shown.text
+    assert "milk" not in shown.text
+
+
+@pytest.fixture
+def workers(database_url: str, tmp_path: Path) -> Iterator[list[ServiceProcess]]:
+    """Two servers that add up their numbers as workers of one service do."""
+    (shared := tmp_path / "metrics").mkdir()
+    environment = {"DATABASE_URL": database_url, "PROMETHEUS_MULTIPROC_DIR": str(shared)}
+    started = [ServiceProcess("mcp_server", "MCP_PORT", tmp_path / f"{n}.log", **environment) for n in "ab"]
+    for worker in started:
+        worker.start()
+    for worker in started:
+        worker.wait_until_ready()
+    yield started
+    for worker in started:
+        if worker.process is not None and worker.process.poll() is None:
+            worker.end()
+
+
+@pytest.mark.long
+async def test_any_worker_answers_for_all_and_the_dead_are_still_counted(workers: list[ServiceProcess]) -> None:
+    for worker in workers:
+        async with httpx2.AsyncClient(base_url=worker.url, verify=False, trust_env=False) as http:
+            await send(http, call("add_task", {"title": "milk"}))
+    workers[0].end(signal.SIGKILL)
+    shown = httpx2.get(f"{workers[1].url}/metrics", verify=False, trust_env=False).text
+    assert 'todo_tool_call_seconds_count{outcome="ok",tool="add_task"} 2.0' in shown
+    assert "todo_mcp_connections_in_use 0.0" in shown
+
+
+def test_a_directory_for_metrics_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    missing = str(tmp_path / "missing")
+    server = ServiceProcess(
+        "mcp_server", "MCP_PORT", log, DATABASE_URL="postgresql://x", PROMETHEUS_MULTIPROC_DIR=missing
+    )
+    server.start()
+    assert server.process is not None
+    assert server.process.wait(30) == 1
+    assert server.log_text == "PROMETHEUS_MULTIPROC_DIR must be a directory that is there.\n"

@@ -1,0 +1,70 @@
+"""Where OpenTelemetry's exporters send to: an endpoint that keeps the spans it is given."""
+
+import gzip
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+
+@dataclass(frozen=True)
+class Span:
+    service: str
+    name: str
+    trace: str
+    id: str
+    parent: str
+    attributes: dict[str, Any]
+    statements: list[str]
+
+
+@dataclass
+class Collector:
+    url: str
+    bodies: list[bytes] = field(default_factory=list)
+
+    @property
+    def spans(self) -> list[Span]:
+        return [span for body in self.bodies.copy() for span in _spans(body)]
+
+
+def _spans(body: bytes) -> Iterator[Span]:
+    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        service = _plain(resource.resource.attributes)["service.name"]
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                statements = [_plain(event.attributes)["db.query.text"] for event in span.events]
+                ids = (span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex())
+                yield Span(service, span.name, *ids, _plain(span.attributes), statements)
+
+
+def _plain(attributes: Any) -> dict[str, Any]:
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            collector.bodies.append(gzip.decompress(body) if self.headers["content-encoding"] == "gzip" else body)
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        collector = Collector(f"http://127.0.0.1:{server.server_address[1]}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield collector
+        finally:
+            server.shutdown()
+            thread.join()
