@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import importlib
 import logging
 import socket
 import sys
@@ -14,11 +15,10 @@ from fastapi import FastAPI
 
 import workers
 from backend import token_command
-from backend.app import create_app
 from backend.providers import Endpoint, ModelNotConfigured, resolve
 from backend.settings import Settings, SettingsInvalid, read_settings
 from database import create_engine, schema
-from telemetry import logs
+from telemetry import logs, worker_metrics
 
 logger = logging.getLogger("backend")
 
@@ -40,18 +40,22 @@ def main() -> None:
     if sentence := asyncio.run(_exposure(settings)):
         sys.exit(sentence)
     listener = _bind(settings)
-    status = workers.run(
-        partial(_serve, settings),
-        listener,
-        count=settings.backend_workers,
-        grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
-        on_ready=partial(_announce, settings, endpoint, workers.address(listener)),
-    )
+    with worker_metrics.added_up(settings.backend_workers):
+        importlib.import_module("backend.app")  # now, so that the workers share its memory
+        status = workers.run(
+            partial(_serve, settings),
+            listener,
+            count=settings.backend_workers,
+            grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
+            on_ready=partial(_announce, settings, endpoint, workers.address(listener)),
+        )
     sys.exit(status)
 
 
 def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """One worker."""
+    from backend.app import create_app
+
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
     set_trace_processors([])
     set_tracing_disabled(True)

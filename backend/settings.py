@@ -1,6 +1,6 @@
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, DirectoryPath, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -78,7 +78,6 @@ class Settings(TokenSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: logs.Format = "auto"
     otel_exporter_otlp_endpoint: str | None = None
-    prometheus_multiproc_dir: DirectoryPath | None = None
 
 
 class SettingsInvalid(Exception):

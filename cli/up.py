@@ -2,6 +2,7 @@ import contextlib
 import json
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from cli import data_dir, environment, terminal
@@ -63,6 +64,7 @@ def _services(variables: dict[str, str], port: int, mcp_port: int) -> list[Servi
         "MCP_URL": f"http://{HOST}:{mcp_port}/mcp",
         "OFFLINE_HOST": HOST,
         "PYTHONUNBUFFERED": "1",
+        "LOG_FORMAT": _log_format(variables),
     }
     offline = []
     if environment.needs_offline_model(variables):
@@ -76,6 +78,12 @@ def _services(variables: dict[str, str], port: int, mcp_port: int) -> list[Servi
         _service("Migrations", "migrations", shared),
         *offline,
     ]
+
+
+def _log_format(variables: Mapping[str, str]) -> str:
+    """The services write to files: whether a person reads along is seen here."""
+    chosen = variables.get("LOG_FORMAT", "auto")
+    return ("text" if sys.stdout.isatty() else "json") if chosen == "auto" else chosen
 
 
 def _service(

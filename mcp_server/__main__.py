@@ -1,4 +1,5 @@
 import asyncio
+import importlib
 import logging
 import socket
 import sys
@@ -9,9 +10,8 @@ import uvicorn
 
 import workers
 from database import create_engine, schema
-from mcp_server.server import create_app
 from mcp_server.settings import Settings, SettingsInvalid, read_settings
-from telemetry import logs
+from telemetry import logs, worker_metrics
 
 log = logging.getLogger("mcp_server")
 
@@ -26,18 +26,22 @@ def main() -> None:
     _configure_logging(settings)
     _refuse_an_open_database(settings)
     listener = _bind(settings)
-    status = workers.run(
-        partial(_serve, settings),
-        listener,
-        count=settings.mcp_workers,
-        grace_seconds=_GRACE_SECONDS + 5,
-        on_ready=partial(_announce, settings, workers.address(listener)),
-    )
+    with worker_metrics.added_up(settings.mcp_workers):
+        importlib.import_module("mcp_server.server")  # now, so that the workers share its memory
+        status = workers.run(
+            partial(_serve, settings),
+            listener,
+            count=settings.mcp_workers,
+            grace_seconds=_GRACE_SECONDS + 5,
+            on_ready=partial(_announce, settings, workers.address(listener)),
+        )
     sys.exit(status)
 
 
 def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """One worker."""
+    from mcp_server.server import create_app
+
     config = uvicorn.Config(
         create_app(settings),
         log_config=None,

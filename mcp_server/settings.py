@@ -1,16 +1,7 @@
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal, LiteralString, Self
 
-from pydantic import (
-    AfterValidator,
-    AnyHttpUrl,
-    BeforeValidator,
-    DirectoryPath,
-    Field,
-    SecretStr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy import make_url
@@ -77,7 +68,6 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: logs.Format = "auto"
     otel_exporter_otlp_endpoint: str | None = None
-    prometheus_multiproc_dir: DirectoryPath | None = None
 
     @property
     def authorization_server(self) -> str | None:
@@ -130,7 +120,6 @@ _RULES = {
     "AUTH_NONE_BEYOND_LOOPBACK": "true or false",
     "LOG_LEVEL": "DEBUG, INFO, WARNING or ERROR",
     "LOG_FORMAT": "auto, text or json",
-    "PROMETHEUS_MULTIPROC_DIR": "a directory that is there",
 }
 
 

@@ -2,26 +2,24 @@
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
-from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.responses import Response
 
+from telemetry.worker_metrics import DIRECTORY
+
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 def response() -> Response:
-    """This process's numbers; with PROMETHEUS_MULTIPROC_DIR those of all workers of the service together."""
-    directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    registry = _AllWorkers(directory) if directory else REGISTRY
-    return Response(generate_latest(registry), headers={"content-type": CONTENT_TYPE_LATEST})
+    """This process's numbers, or where there are several workers those of all together."""
+    return Response(generate_latest(_registry()), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
 def watch_pool(engine: AsyncEngine, in_use: Gauge) -> None:
@@ -31,17 +29,14 @@ def watch_pool(engine: AsyncEngine, in_use: Gauge) -> None:
     event.listen(pool, "checkin", lambda *_: in_use.set(max(0, pool.checkedout() - 1)))  # told before it is back
 
 
-class _AllWorkers(CollectorRegistry):
-    """The sums over the workers, of the metrics this service has: the two services may share the directory."""
-
-    def __init__(self, directory: str) -> None:
-        super().__init__()
-        _forget_the_dead(Path(directory))
-        self._workers = MultiProcessCollector(None, directory)
-
-    def collect(self) -> Iterator[Metric]:
-        own = {metric.name for metric in REGISTRY.collect()}
-        return (metric for metric in self._workers.collect() if metric.name in own)
+def _registry() -> CollectorRegistry:
+    directory = os.environ.get(DIRECTORY)
+    if directory is None:
+        return REGISTRY
+    _forget_the_dead(Path(directory))
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, directory)
+    return registry
 
 
 def _forget_the_dead(directory: Path) -> None:

@@ -118,7 +118,7 @@ async def test_what_is_no_plain_token_is_not_taken_as_a_request_id(watched: Watc
     url = getattr(watched, service).url
     async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
         plain = await http.get(f"{url}/health", headers={"X-Request-ID": "req_1.A-b"})
-        other = await http.get(f"{url}/health", headers={"X-Request-ID": given.encode()})
+        other = await http.get(f"{url}/health", headers=[(b"X-Request-ID", given.encode())])
     assert plain.headers["x-request-id"] == "req_1.A-b"
     assert re.fullmatch("[0-9a-f]{16}", other.headers["x-request-id"])
 
