@@ -186,6 +186,11 @@ async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> boo
     return (await (await session.connection()).execute(query)).first() is not None
 
 
+async def outcome_of(session: AsyncSession, run_id: str, *, user_id: str) -> str | None:
+    query = select(RUNS.c.outcome).where(RUNS.c.id == run_id, RUNS.c.user_id == user_id)
+    return (await (await session.connection()).execute(query)).scalar_one_or_none()
+
+
 def _is_stale(lease_seconds: float) -> ColumnElement[bool]:
     return col(Run.heartbeat_at) < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, lease_seconds)
 

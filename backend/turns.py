@@ -256,7 +256,8 @@ class Turns:
                 while True:
                     await asyncio.sleep(0.1)
                     with suppress(DBAPIError, PoolTimeout, OSError):
-                        await self._record_end(turn, outcome)
+                        if not await self._record_end(turn, outcome) and await self._ended_before(turn, outcome):
+                            reports.turn_ended(turn, outcome)
                         return
 
     async def _record_end(self, turn: Turn, outcome: Outcome, *, items: Sequence[ThreadItem] | None = None) -> bool:
@@ -271,9 +272,14 @@ class Turns:
         recorded = await ended.fetchone() is not None
         if recorded:
             reports.turn_ended(turn, outcome)
-        else:
-            logger.warning("turn %s was taken over", turn.run_id)
         return recorded
+
+    async def _ended_before(self, turn: Turn, outcome: Outcome) -> bool:
+        """Whether an earlier attempt had written the outcome, and only the answer to its COMMIT was lost."""
+        if outcome == "interrupted":  # which whoever takes a lease over writes too, and tells of
+            return False
+        async with transaction(self._engine, turn.user_id) as session:
+            return await leases.outcome_of(session, turn.run_id, user_id=turn.user_id) == outcome
 
     # The heartbeat, and what wakes it
 

@@ -135,11 +135,12 @@ async def test_an_answer_from_nothing_passes_unchanged_and_is_logged(
     chat: ChatKit, model: ScriptedModel, rows: Rows, caplog: Any
 ) -> None:
     await model.script({"text": "I have added milk to your list."})
-    with caplog.at_level("INFO", logger="backend.turns"):
+    with caplog.at_level("INFO", logger="backend.reports"):
         answer = await chat.say("add milk")
     assert answer.text == "I have added milk to your list."
     assert rows("SELECT * FROM tasks") == []
-    assert "answered without a tool call" in caplog.text
+    [told] = [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "turn ended"]
+    assert (told["outcome"], told["tool_calls"]) == ("completed", 0)
 
 
 async def test_a_task_text_that_gives_orders_is_data(chat: ChatKit, rows: Rows) -> None:

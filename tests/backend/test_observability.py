@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,9 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
+from tests.backend.conftest import Backend
 from tests.backend.test_turns import SLOW, read_text, until
 from tests.chatkit_client import ChatKit, user_input
+from tests.conftest import ROOT
+from tests.mcp_server.proxy import proxy
 from tests.otlp import Collector, collecting
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
@@ -232,3 +238,24 @@ async def test_one_trace_leads_from_the_request_to_the_sql_of_both_services(
     assert models == [["backend: POST /chatkit", "backend: turn", "backend: chat offline-rules"]] * 2
     lease = next(span for span in spans if any("INSERT INTO runs" in text for text in span.statements))
     assert path(lease) == ["backend: POST /chatkit", "backend: transaction"]
+
+
+async def test_an_outcome_whose_confirmation_was_lost_is_told_once(
+    backend: Backend, database_url: str, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with proxy(database_url) as way, backend(database_url=SecretStr(way.url)) as chat:
+        way.cut_after = b"ended_at"
+        with caplog.at_level("INFO", logger="backend.reports"):
+            await chat.say("hello")
+            told = await until(lambda: [one for one in caplog.records if one.getMessage() == "turn ended"])
+    assert way.cut_after is None
+    [run] = rows("SELECT id, outcome FROM runs")
+    assert [(one.fields["run"], one.fields["outcome"]) for one in told] == [(run["id"], "completed")]
+    assert run["outcome"] == "completed"
+
+
+def test_without_an_endpoint_no_sdk_is_loaded() -> None:
+    program = (
+        "import sys, backend.app, mcp_server.server; assert not [m for m in sys.modules if 'opentelemetry.sdk' in m]"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0

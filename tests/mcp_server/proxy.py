@@ -16,6 +16,9 @@ class Proxy:
         self._port = 0
         self.cut_before: bytes | None = None
         """The next message that holds these bytes is not passed on; all connections end instead."""
+        self.cut_after: bytes | None = None
+        """The next message that holds these bytes is passed on, but what is answered then is not."""
+        self._answer_lost = False
 
     @property
     def url(self) -> str:
@@ -54,6 +57,11 @@ class Proxy:
             while data := await source.read(65536):
                 if watched and self.cut_before is not None and self.cut_before in data:
                     self.cut_before = None
+                    return self._cut()
+                if watched and self.cut_after is not None and self.cut_after in data:
+                    self.cut_after, self._answer_lost = None, True
+                elif not watched and self._answer_lost:
+                    self._answer_lost = False
                     return self._cut()
                 sink.write(data)
                 await sink.drain()
