@@ -103,7 +103,7 @@ class TaskTools(MCPServer):
     async def problem(self) -> str | None:
         """Why no tool could be called now, in one sentence, or None; answers within two seconds."""
         try:
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(1.5):
                 await self.refresh()
         except (TimeoutError, ToolsUnavailable, MCPError):
             shown = httpx2.URL(self._url).copy_with(userinfo=b"", query=None, fragment=None)

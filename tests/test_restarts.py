@@ -1,0 +1,114 @@
+"""32 conversations go on while each part is restarted in turn: nothing is lost, and all that is told of it agrees."""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from tests import chaos
+from tests.chatkit_client import ChatKit
+from tests.processes import ServiceProcess
+from tests.scripted_model import serve_scripted_model
+
+CONVERSATIONS = 32
+TRUTH_SECONDS = 2.0
+
+
+@pytest.mark.long
+async def test_each_part_is_restarted_while_people_talk(tmp_path: Path) -> None:
+    record, done = chaos.Record(), asyncio.Event()
+    with chaos.reachable_directory() as directory:
+        async with serve_scripted_model(token_delay=0.02) as model:
+            system = chaos.System(directory, model, 1)
+            try:
+                talking = [asyncio.create_task(talk(system, record, number, done)) for number in range(CONVERSATIONS)]
+                await asyncio.sleep(1)
+                await restart_tools(system)
+                await restart_database(system)
+                await restart_backend(system)
+                await asyncio.sleep(1)
+                done.set()
+                await asyncio.gather(*talking)
+                chaos.check_database(system.cluster.url, record)
+                await check_what_is_told(system)
+            finally:
+                done.set()
+                system.stop()
+    assert len(record.completed) >= CONVERSATIONS
+
+
+async def talk(system: chaos.System, record: chaos.Record, number: int, done: asyncio.Event) -> None:
+    thread: str | None = None
+    async with ChatKit(system.backend.url) as chat:
+        turn = 0
+        while not done.is_set():
+            wish = f"wish {number} {turn}"
+            thread = await chaos.say(chat, record, thread, f"add {wish}", wish)
+            thread = await chaos.say(chat, record, thread, f"complete {wish}", None)
+            turn += 1
+
+
+async def restart_tools(system: chaos.System) -> None:
+    await asyncio.to_thread(system.mcp.end)
+    await tells(system.backend, 503)
+    system.mcp.start()
+    await asyncio.to_thread(system.mcp.wait_until_ready)
+    await tells(system.backend, 200)
+
+
+async def restart_database(system: chaos.System) -> None:
+    await asyncio.to_thread(system.cluster.stop)
+    await asyncio.gather(tells(system.backend, 503), tells(system.mcp, 503))
+    await asyncio.to_thread(system.start, "postgres")
+    await asyncio.gather(tells(system.backend, 200), tells(system.mcp, 200))
+
+
+async def restart_backend(system: chaos.System) -> None:
+    assert await asyncio.to_thread(system.backend.end) == 0
+    system.backend.start()
+    await asyncio.to_thread(system.backend.wait_until_ready)
+    await tells(system.backend, 200)
+
+
+async def tells(service: ServiceProcess, status: int) -> None:
+    """`/ready` says so within the time it may take."""
+    deadline = time.monotonic() + TRUTH_SECONDS
+    async with httpx2.AsyncClient(base_url=service.url, trust_env=False, verify=False, timeout=5) as http:
+        while (answer := (await http.get("/ready")).status_code) != status:
+            assert time.monotonic() < deadline, f"{service.module} still says {answer}"
+            await asyncio.sleep(0.05)
+    assert time.monotonic() < deadline + 0.1
+
+
+async def check_what_is_told(system: chaos.System) -> None:
+    """One line for each run with its outcome, and as many in the metrics of the last process as it has ended."""
+    with psycopg.connect(system.cluster.url) as database:
+        runs = dict(database.execute("SELECT id, outcome FROM runs").fetchall())
+    lines = [json.loads(line) for line in system.backend.log_text.splitlines() if line.startswith("{")]
+    ended = [line for line in lines if line["message"] == "turn ended"]
+    assert Counter(line["run"] for line in ended) == Counter(runs.keys()), "one line for each turn"
+    assert {line["run"]: line["outcome"] for line in ended} == runs
+    async with httpx2.AsyncClient(base_url=system.backend.url, trust_env=False, verify=False) as http:
+        metrics = (await http.get("/metrics")).text
+    assert counted(metrics) == Counter(line["outcome"] for line in since_the_last_start(lines))
+
+
+def since_the_last_start(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    start = max(index for index, line in enumerate(lines) if line["message"].startswith("backend listens"))
+    return [line for line in lines[start:] if line["message"] == "turn ended"]
+
+
+def counted(metrics: str) -> Counter[str]:
+    """Turns by outcome."""
+    found = Counter[str]()
+    for line in metrics.splitlines():
+        if line.startswith("todo_turns_total{"):
+            outcome, _, value = line.removeprefix('todo_turns_total{outcome="').partition('"} ')
+            found[outcome] += int(float(value))
+    return +found
