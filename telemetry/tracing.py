@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from threading import Timer
 from typing import Any
 
 from opentelemetry.context import attach, detach
@@ -15,6 +16,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from telemetry.traces import Attributes, Kind
 
 _PROPAGATOR = TraceContextTextMapPropagator()
+_LAST_SECONDS = 2.0
 
 
 class Tracing:
@@ -23,7 +25,8 @@ class Tracing:
     def __init__(self, service: str) -> None:
         resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", service)})
         self._provider = TracerProvider(resource=resource)
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._exporter = OTLPSpanExporter()
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         # Not the global provider's: libraries would add spans that quote what people wrote in their errors.
         self._tracer = self._provider.get_tracer("todo-assistant")
 
@@ -49,7 +52,11 @@ class Tracing:
         return carrier
 
     def shut_down(self) -> None:
+        """Send what is left; an endpoint that is away does not hold the end up for long."""
+        give_up = Timer(_LAST_SECONDS, self._exporter.shutdown)
+        give_up.start()
         self._provider.shutdown()
+        give_up.cancel()
 
 
 class Current:
