@@ -75,13 +75,17 @@ class Message(SQLModel, table=True):
 
 
 class Run(SQLModel, table=True):
-    """One turn of the assistant, and the lease on its conversation while it is running or waiting."""
+    """One turn of the assistant, and the lease on its conversation while it is running or waiting.
+
+    It outlives the conversation, without any text: what was used stays counted.
+    """
 
     __tablename__ = "runs"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("status IN ('running', 'waiting', 'ended')", name="runs_status"),
         CheckConstraint("(status = 'ended') = (outcome IS NOT NULL)", name="runs_ended_with_one_outcome"),
         CheckConstraint("outcome IN ('completed', 'failed', 'cancelled', 'interrupted')", name="runs_known_outcome"),
+        CheckConstraint("conversation_id IS NOT NULL OR state IS NULL", name="runs_kept_without_text"),
         Index(
             "runs_one_per_conversation",
             "conversation_id",
@@ -93,8 +97,8 @@ class Run(SQLModel, table=True):
     )
 
     id: str = Field(sa_column=Column(Text, primary_key=True))
-    conversation_id: str = Field(
-        sa_column=Column(Text, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False)
+    conversation_id: str | None = Field(
+        sa_column=Column(Text, ForeignKey("conversations.id", ondelete="SET NULL"), nullable=True)
     )
     user_id: str = Field(sa_column=Column(Text, nullable=False))
     status: str = Field(sa_column=Column(Text, nullable=False))

@@ -253,6 +253,7 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         await recorder.finish(run.new_items)
         usage = run.context_wrapper.usage
         turn.usage = {
+            "model": self._model.endpoint.model,
             "requests": usage.requests,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,

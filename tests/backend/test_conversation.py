@@ -46,8 +46,8 @@ async def test_a_conversation_changes_the_list_as_its_answers_say(chat: ChatKit,
 
     left = await chat.say(SENTENCES[5], thread)
     assert left.listed == ["[ ] call mum at six"]
-    outcomes = rows("SELECT status, outcome, (usage->>'requests')::int > 1 AS counted FROM runs")
-    assert outcomes == [{"status": "ended", "outcome": "completed", "counted": True}] * 6
+    outcomes = rows("SELECT status, outcome, usage->>'model' AS m, (usage->>'requests')::int > 1 AS counted FROM runs")
+    assert outcomes == [{"status": "ended", "outcome": "completed", "m": "offline-rules", "counted": True}] * 6
 
 
 async def test_the_thread_reads_the_same_after_a_restart(backend: Backend) -> None:

@@ -198,7 +198,9 @@ async def test_deleting_a_conversation_stops_its_turn_first(chat: ChatKit, model
         await read_text(events, at_least=4)
         thread = rows("SELECT id FROM conversations")[0]["id"]
         await chat.ask("threads.delete", thread_id=thread)
-        assert rows("SELECT 1 FROM conversations") == rows("SELECT 1 FROM messages") == rows("SELECT 1 FROM runs") == []
+        assert rows("SELECT 1 FROM conversations") == rows("SELECT 1 FROM messages") == []
+        [kept] = rows("SELECT outcome, conversation_id, usage->>'model' AS model FROM runs")
+        assert kept == {"outcome": "cancelled", "conversation_id": None, "model": "offline-rules"}, "the usage counts"
         rest = [event async for event in events]
         assert all(event["type"] != "error" or event["allow_retry"] for event in rest)
     assert (await model.finished_requests())[0]["outcome"] == "client_closed"
