@@ -24,10 +24,13 @@ def main() -> None:
     if not url.startswith(("postgres://", "postgresql://")):
         sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
-        if len(sys.argv) == 1 and _revision(url) == _newest():
-            sys.stderr.write(f"The database is at the newest revision, {_newest()}.\n")
+        found, newest = _revision(url), _newest()
+        if found is not None and found > newest:
+            sys.exit(f"The database is at revision {found}, newer than this program's {newest}: update the program.")
+        if len(sys.argv) == 1 and found == newest:
+            sys.stderr.write(f"The database is at the newest revision, {newest}.\n")
         else:
-            _migrate(url, sys.argv[1] if len(sys.argv) > 1 else "head")
+            _migrate(url, sys.argv[1] if len(sys.argv) > 1 else "head", found=found or "")
     except psycopg.OperationalError as error:
         sys.exit(f"The database cannot be reached: {_first_line(error)}")
 
@@ -46,7 +49,7 @@ def _revision(url: str) -> str | None:
         return row[0] if row else None
 
 
-def _migrate(url: str, revision: str) -> None:
+def _migrate(url: str, revision: str, *, found: str) -> None:
     from alembic import command
     from alembic.util.exc import CommandError
     from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
@@ -56,7 +59,7 @@ def _migrate(url: str, revision: str) -> None:
     progress = logging.getLogger("alembic.runtime.migration")
     progress.addFilter(lambda record: record.msg.startswith("Running"))
     progress.setLevel(logging.INFO)
-    back = revision == "base" or revision.startswith("-")
+    back = revision == "base" or revision.startswith("-") or (revision.isdecimal() and revision < found)
     try:
         (command.downgrade if back else command.upgrade)(alembic_config(url), revision)
     except OperationalError as error:
