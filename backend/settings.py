@@ -1,4 +1,5 @@
-from typing import Annotated, Any, Literal
+import sys
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import PydanticCustomError
@@ -7,6 +8,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from telemetry import logs
 from tokens import ISSUER, is_weak
 
+_Read = TypeVar("_Read", bound=BaseSettings)
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
 
 
@@ -34,10 +36,19 @@ class TokenSettings(BaseSettings):
     mcp_token_secret: SecretStr | None = None
 
 
-class Settings(TokenSettings):
-    """The backend's configuration; every field is an environment variable of the same name."""
+class CommandSettings(BaseSettings):
+    """What the commands need that work on the stored data."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
     database_url: Annotated[SecretStr, AfterValidator(_postgres)]
+    heartbeat_seconds: float = Field(default=2.0, gt=0)
+    lease_seconds: float = Field(default=15.0, gt=0)
+
+
+class Settings(TokenSettings, CommandSettings):
+    """The backend's configuration; every field is an environment variable of the same name."""
+
     backend_host: str = "127.0.0.1"
     backend_port: int = Field(default=8000, ge=0, le=65535)
     backend_workers: int = Field(default=1, ge=1, le=64)
@@ -70,8 +81,6 @@ class Settings(TokenSettings):
     chatkit_widget: Literal["auto", "on", "off"] = "auto"
     chatkit_domain_key: str | None = None
 
-    heartbeat_seconds: float = Field(default=2.0, gt=0)
-    lease_seconds: float = Field(default=15.0, gt=0)
     mcp_resend_seconds: float = Field(default=20.0, gt=0)
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
@@ -84,12 +93,17 @@ class SettingsInvalid(Exception):
     """One sentence for each setting that is missing or wrong, naming its environment variable."""
 
 
+def read_command_settings() -> CommandSettings:
+    """What a command needs of the environment; where that cannot work, the process ends with a sentence."""
+    try:
+        return _read(CommandSettings)
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+
+
 def read_settings() -> Settings:
     """The settings in the environment; raises `SettingsInvalid` when they cannot work."""
-    try:
-        settings = Settings()  # pyright: ignore[reportCallIssue] - the environment gives what is required
-    except ValidationError as error:
-        raise SettingsInvalid("\n".join(_sentence(problem) for problem in error.errors())) from None
+    settings = _read(Settings)
     if settings.heartbeat_seconds * 3 > settings.lease_seconds:
         raise SettingsInvalid(
             "LEASE_SECONDS must be at least three times HEARTBEAT_SECONDS, or live turns lose theirs."
@@ -97,6 +111,13 @@ def read_settings() -> Settings:
     if problem := _problem_with_none(settings) if settings.auth_mode == "none" else _problem_with_jwt(settings):
         raise SettingsInvalid(problem)
     return settings
+
+
+def _read(kind: type[_Read]) -> _Read:
+    try:
+        return kind()
+    except ValidationError as error:
+        raise SettingsInvalid("\n".join(_sentence(problem) for problem in error.errors())) from None
 
 
 def _problem_with_none(settings: Settings) -> str | None:

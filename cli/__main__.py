@@ -40,6 +40,24 @@ def _run(arguments: argparse.Namespace, rest: list[str]) -> int:
             from cli import token
 
             return token.run(user=arguments.user, days=arguments.days, mcp_port=arguments.mcp_port)
+        case "usage":
+            from cli import usage
+
+            return usage.run(
+                days=arguments.days,
+                user=arguments.user,
+                as_json=arguments.json,
+                directory=arguments.data_dir.resolve(),
+            )
+        case "export":
+            from cli import person
+
+            output = arguments.output and arguments.output.resolve()
+            return person.export(user=arguments.user, output=output, directory=arguments.data_dir.resolve())
+        case "forget":
+            from cli import person
+
+            return person.forget(user=arguments.user, yes=arguments.yes, directory=arguments.data_dir.resolve())
         case "bench":
             from cli import bench
 
@@ -89,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     token.add_argument("--days", type=int, default=1, help="how long it is valid (%(default)s)")
     token.add_argument("--mcp-port", type=_port, default=8001, help="of the MCP server (%(default)s)")
 
+    _add_data_commands(commands)
+
     bench = commands.add_parser(
         "bench",
         help="measure how fast it is",
@@ -118,6 +138,39 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    usage = commands.add_parser(
+        "usage",
+        help="show what the model was used for, by day, person and model",
+        description="Prints turns, requests to the model and tokens by day (UTC), person and model.",
+        allow_abbrev=False,
+    )
+    usage.add_argument("--days", type=int, default=30, help="today and the days before it (%(default)s)")
+    usage.add_argument("--user", type=_name, metavar="NAME", help="of this person only")
+    usage.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
+
+    export = commands.add_parser(
+        "export",
+        help="write everything that is stored of a person as JSON",
+        description="Writes a person's tasks, their changes, and the conversations as one JSON document.",
+        allow_abbrev=False,
+    )
+    export.add_argument("--output", type=Path, metavar="FILE", help="write it there, readable by you only")
+
+    forget = commands.add_parser(
+        "forget",
+        help="delete everything that is stored of a person",
+        description="Stops a person's turns, then deletes tasks, changes, conversations and usage for good.",
+        allow_abbrev=False,
+    )
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    for parser in (export, forget):
+        name = "the `sub` of the person's tokens; local with AUTH_MODE=none"
+        parser.add_argument("--user", type=_name, required=True, metavar="NAME", help=name)
+    for parser in (usage, export, forget):
+        _add_data_dir(parser)
+
+
 def _add_data_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-dir",
@@ -127,6 +180,12 @@ def _add_data_dir(parser: argparse.ArgumentParser) -> None:
         help="database and logs (here: %(default)s; .data in the checkout, or a directory of "
         f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
     )
+
+
+def _name(text: str) -> str:
+    if not text or any(0xD800 <= ord(character) <= 0xDFFF for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+    return text
 
 
 def _port(text: str) -> int:

@@ -45,7 +45,7 @@ class Cluster:
         binaries = postgres_binaries.find(cluster._account)
         cluster._own_data_dir()
         try:
-            if (cluster._files / "PG_VERSION").exists():
+            if exists(cluster.data_dir):
                 cluster._check_version(binaries)
             else:
                 cluster._create(binaries)
@@ -191,6 +191,10 @@ class Cluster:
 
     def _failure(self, what: str) -> CliError:
         return CliError(f"{what}; the end of {self.log}:\n{last_lines(self.log)}")
+
+
+def exists(directory: Path) -> bool:
+    return (directory / "postgres" / "PG_VERSION").exists()
 
 
 def url(directory: str | Path) -> str:

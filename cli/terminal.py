@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import time
-from typing import Self, TextIO
+from typing import BinaryIO, Self, TextIO
 
 BOLD, GREEN, RED, DIM = "1", "32", "31", "2"
 QUIET_SECONDS = 5
@@ -22,6 +22,18 @@ def notice(text: str) -> None:
 
 def heading(text: str) -> None:
     _write(sys.stdout, _styled(sys.stdout, BOLD, text))
+
+
+def ask(question: str) -> str:
+    """What is typed; empty at the end of the input."""
+    _write(sys.stdout, question, end="")
+    return sys.stdin.readline().strip()
+
+
+def copy(document: BinaryIO) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        shutil.copyfileobj(document, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def starting(name: str) -> None:

@@ -26,7 +26,7 @@ async def transaction(engine: AsyncEngine, user_id: str) -> AsyncIterator[AsyncS
 
 @asynccontextmanager
 async def system_transaction(engine: AsyncEngine) -> AsyncIterator[AsyncSession]:
-    """One transaction across people, for the few jobs that need it: take-over of leases, usage, export, forget."""
+    """One transaction across people, for the few jobs that need it: take-over of leases, usage."""
     async with _begin(engine, _BEGIN) as session:
         yield session
 

@@ -1,5 +1,6 @@
+import sys
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal, LiteralString, Self
+from typing import Annotated, Any, Literal, LiteralString, Self, TypeVar
 
 from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -45,14 +46,20 @@ def _as_clients_spell_it(url: str) -> str:
     return url
 
 
+_Read = TypeVar("_Read", bound=BaseSettings)
 CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Secret = Annotated[SecretStr, AfterValidator(_strong)]
 
 
-class Settings(BaseSettings):
+class CommandSettings(BaseSettings):
+    """What the commands need that work on the stored data."""
+
     model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True, extra="ignore")
 
     database_url: Annotated[SecretStr, AfterValidator(_postgres)]
+
+
+class Settings(CommandSettings):
     mcp_host: str = "127.0.0.1"
     mcp_port: int = Field(default=8001, ge=0, le=65535)
     mcp_workers: int = Field(default=1, ge=1, le=64)
@@ -105,10 +112,22 @@ class SettingsInvalid(Exception):
     """Its text is one sentence for each setting that is wrong."""
 
 
+def read_command_settings() -> CommandSettings:
+    """What a command needs of the environment; where that cannot work, the process ends with a sentence."""
+    try:
+        return _read(CommandSettings)
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+
+
 def read_settings() -> Settings:
     """The settings in the environment; SettingsInvalid if they cannot work."""
+    return _read(Settings)
+
+
+def _read(kind: type[_Read]) -> _Read:
     try:
-        return Settings()  # pyright: ignore[reportCallIssue] - the environment gives what is required
+        return kind()
     except ValidationError as error:
         raise SettingsInvalid("\n".join(_sentence(problem) for problem in error.errors())) from None
 

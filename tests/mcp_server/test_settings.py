@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mcp_server.__main__ import main
+from mcp_server.process import main
 from mcp_server.settings import SettingsInvalid, read_settings
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET
 

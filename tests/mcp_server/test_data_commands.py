@@ -1,0 +1,70 @@
+"""`python -m mcp_server export` and `forget`."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from database import commands
+from mcp_server import export_command, forget_command
+from tests.mcp_server.conftest import Rows
+from tests.mcp_server.guarded import own
+from tests.mcp_server.wire import call, result, send
+
+COMMANDS = {"export": export_command.run, "forget": forget_command.run}
+
+
+@pytest.fixture(autouse=True)
+def _environment(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+
+
+@pytest.fixture
+async def bread(guarded_http: httpx2.AsyncClient, milk: Any) -> None:
+    """Alice has completed her milk and deleted a task; bob has bread."""
+    for made in (
+        call("complete_task", {"task_id": 1}, token=own()),
+        call("add_task", {"title": "größer"}, token=own()),
+        call("delete_task", {"task_id": 2}, token=own()),
+        call("add_task", {"title": "bread"}, token=own(sub="bob")),
+    ):
+        result(await send(guarded_http, made))
+
+
+@pytest.mark.usefixtures("bread")
+def test_an_export_holds_tasks_and_all_changes_of_one_person(capsys: pytest.CaptureFixture[str]) -> None:
+    export_command.run(["--user", "alice"])
+    text = capsys.readouterr().out
+    exported = json.loads(text)
+    assert [(task["id"], task["title"], task["status"]) for task in exported["tasks"]] == [(1, "milk", "completed")]
+    assert exported["tasks"][0]["completed_at"].endswith("+00:00")
+    assert [(change["task_id"], change["operation"]) for change in exported["changes"]] == [
+        (1, "add"),
+        (1, "complete"),
+        (2, "add"),
+        (2, "delete"),
+    ]
+    assert exported["changes"][3]["before"]["title"] == "größer"
+    assert "bread" not in text
+
+
+@pytest.mark.usefixtures("bread")
+def test_forget_leaves_nothing_of_one_person_and_everything_of_others(
+    rows: Rows, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forget_command.run(["--user", "alice"])
+    assert capsys.readouterr().out == "Deleted for good: tasks 1, changes 4.\n"
+    assert {row["user_id"] for row in rows.tasks() + rows.changes()} == {"bob"}
+    assert (len(rows.tasks()), len(rows.changes())) == (1, 1)
+    with pytest.raises(SystemExit, match=str(commands.NOTHING)):
+        forget_command.run(["--user", "alice"])
+
+
+@pytest.mark.usefixtures("bread")
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_person_of_whom_nothing_is_stored(command: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command(["--user", "alicia"])
+    assert ended.value.code == commands.NOTHING
+    assert capsys.readouterr().err == "Nothing is stored for alicia: check the name.\n"
