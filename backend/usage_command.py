@@ -36,7 +36,7 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def _query(days: int, user: str | None) -> Select[Any]:
+def _query(days: int, user: str | None) -> Select[*tuple[Any, ...]]:
     day = cast(func.timezone("UTC", RUNS.c.started_at), Date)
     model = RUNS.c.usage["model"].as_string()
     totals = (func.coalesce(func.sum(cast(RUNS.c.usage[name].as_string(), BigInteger)), 0) for name in COUNTED)
@@ -47,7 +47,7 @@ def _query(days: int, user: str | None) -> Select[Any]:
     return found.group_by(day, RUNS.c.user_id, model).order_by(day, RUNS.c.user_id, model.nulls_last())
 
 
-async def _print(engine: AsyncEngine, *, query: Select[Any], as_json: bool) -> None:
+async def _print(engine: AsyncEngine, *, query: Select[*tuple[Any, ...]], as_json: bool) -> None:
     async with system_transaction(engine) as session:
         found = (await (await session.connection()).execute(query)).all()
     rows = [(str(day), user, model, turns, *map(int, totals)) for day, user, model, turns, *totals in found]

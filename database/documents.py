@@ -24,11 +24,11 @@ async def freeze(session: AsyncSession) -> None:
     await connection.execute(_PATIENT)
 
 
-async def rows(session: AsyncSession, query: Select[Any]) -> AsyncIterator[Row]:
+async def rows(session: AsyncSession, query: Select[*tuple[Any, ...]]) -> AsyncIterator[Row]:
     connection = await session.connection()
     found = await connection.stream(query, execution_options={"yield_per": _PORTION})
     async for row in found.mappings():
-        yield row
+        yield {str(name): value for name, value in row.items()}
 
 
 class Writer:
@@ -62,7 +62,7 @@ class Writer:
 
 
 def _json(row: Row) -> str:
-    return json.dumps(dict(row), ensure_ascii=False, default=_moment)
+    return json.dumps(row, ensure_ascii=False, default=_moment)
 
 
 def _moment(value: Any) -> str:
