@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from tests.conftest import find_free_port
 from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conformance_report import Conformance
 from tests.mcp_server.guarded import own, running
@@ -34,24 +36,27 @@ def conformance(request: pytest.FixtureRequest) -> Conformance:
 
 
 @pytest.fixture(scope="session")
-def server_at(session_database_url: str) -> Iterator[str]:
+def server_at(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of `python -m mcp_server`, one process for all tests that need nothing special of it."""
-    settings = {"DATABASE_URL": session_database_url, "MCP_PORT": "0", "LOG_FORMAT": "text"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mcp_server"],
-        cwd=ROOT,
-        env=os.environ | settings,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    assert "listens on http://127.0.0.1:" in line, line + process.stderr.read()
+    port = find_free_port()
+    settings = {"DATABASE_URL": session_database_url, "MCP_PORT": str(port), "LOG_FORMAT": "text"}
+    # A file, because a pipe that nobody reads is full after some hundred lines, and then the server waits.
+    written = tmp_path_factory.mktemp("server") / "log"
+    with written.open("w") as log_file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mcp_server"], cwd=ROOT, env=os.environ | settings, stderr=log_file
+        )
+    deadline = time.monotonic() + 30
+    while "listens on http://127.0.0.1:" not in written.read_text():
+        assert process.poll() is None, written.read_text()
+        assert time.monotonic() < deadline, written.read_text()
+        time.sleep(0.02)
     try:
-        yield line.split()[-1].removesuffix("/mcp")
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        _, log = process.communicate(timeout=15)
+        process.wait(15)
+    log = written.read_text()
     assert process.returncode == 0
     for word in ("Traceback", " ERROR ", "milk", "postgresql://"):
         assert word not in log, log
