@@ -124,7 +124,9 @@ async def test_a_conversation_is_deleted_while_any_process_answers_in_it(
         assert (await other.post("threads.get_by_id", thread_id=thread)).status_code == 404
 
     await asyncio.gather(*(delete_midway(*pair) for pair in zip(crowd[::2], crowd[1::2], strict=True)))
-    assert rows("SELECT 1 FROM messages") == rows("SELECT 1 FROM runs") == []
+    assert rows("SELECT 1 FROM messages") == rows("SELECT 1 FROM conversations") == []
+    ended = rows("SELECT status, outcome, conversation_id FROM runs")
+    assert ended == [{"status": "ended", "outcome": "cancelled", "conversation_id": None}] * (AT_ONCE // 2)
     outcomes = [request["outcome"] for request in await model.finished_requests()]
     assert outcomes == ["client_closed"] * (AT_ONCE // 2)
 
