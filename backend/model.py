@@ -11,13 +11,14 @@ from agents import ModelResponse, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport
-from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, Timeout
+from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, RequestOptions, Timeout
+from openai.types.chat import ChatCompletion
 from openai.types.responses.response import IncompleteDetails
 from pydantic import BaseModel
 
 from backend.errors import NotAnEndpoint, describe
 from backend.providers import Endpoint, Profile
-from backend.repairs import CheckedStream, End, storable
+from backend.repairs import CheckedStream, Chunk, End, storable
 from backend.reports import model_request
 from backend.tls import tls_context
 from database import new_id
@@ -138,15 +139,30 @@ class ProviderClient:
     def with_options(self, **_: Any) -> "ProviderClient":
         return self
 
-    async def create(self, **kwargs: Any) -> Any:
-        body = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
-        options = {key: body.pop(key) for key in ("extra_headers", "extra_query", "extra_body") if key in body}
-        body = self._profile.shape(body)
-        # Sent as they are: the client's own typed transform walks every message of the history.
-        plain = {key: body.pop(key) for key in ("messages", "tools") if key in body}
-        options["extra_body"] = {**options.get("extra_body", {}), **plain}
+    async def create(
+        self,
+        *,
+        extra_headers: Mapping[str, str | Omit] | None = None,
+        extra_query: Mapping[str, object] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
+        options: RequestOptions = {"security": {"bearer_auth": True}}
+        if extra_headers is not None:
+            options["headers"] = extra_headers
+        if extra_query is not None:
+            options["params"] = extra_query
         with self._outcome():
-            answer = await self._openai.chat.completions.create(messages=[], **body, **options)
+            # Not `chat.completions.create`, whose typed transform walks every message of the history.
+            answer = await self._openai.post(
+                "/chat/completions",
+                body={**self._profile.shape(given), **(extra_body or {})},
+                cast_to=ChatCompletion,
+                options=options,
+                stream=given.get("stream", False),
+                stream_cls=AsyncStream[Chunk],
+            )
             if not isinstance(answer, AsyncStream):
                 if not isinstance(answer, BaseModel):
                     raise NotAnEndpoint

@@ -8,7 +8,7 @@ from typing import Any
 from openai import AsyncStream
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from backend.errors import AnswerCutOff, AnswerTooLong, ProviderFailed
 from database import new_id
@@ -23,13 +23,25 @@ class End:
     reason: str | None = None
 
 
+class Chunk(ChatCompletionChunk):
+    """A chunk that pydantic reads: the client's own reading looks at each field's type anew, every time."""
+
+    @classmethod
+    def build(cls, *, response: object, data: object) -> "Chunk":
+        """The client's hook for reading data into a type of the caller's; what is not valid is taken as it comes."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError:
+            return cls.construct(**data) if isinstance(data, dict) else cls.construct()
+
+
 class CheckedStream:
     """A chunk stream that must end with a finish reason, and whose tool calls have ids of our own.
 
     Providers leave call ids out, repeat them in one answer and reuse them in the next.
     """
 
-    def __init__(self, stream: AsyncStream[ChatCompletionChunk], end: End) -> None:
+    def __init__(self, stream: AsyncStream[Chunk], end: End) -> None:
         self._stream = stream
         self._end = end
         self.response = stream.response

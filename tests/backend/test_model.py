@@ -129,6 +129,26 @@ async def test_an_answer_without_its_end_is_an_error(chat_model: ChatModel, mode
         await run(chat_model)
 
 
+def loose(delta: dict[str, Any], **fields: Any) -> str:
+    return f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}], **fields})}\n\n"
+
+
+LOOSE = {
+    "nothing but choices": loose({"content": "x"}),
+    "a role of its own": loose({"role": "bot", "content": "x"}),
+    "numbers for texts": loose({"content": "x"}, id=1, model=2, object=3, created="now"),
+    "null where a list belongs": loose({"content": "x", "tool_calls": None}, usage=None, service_tier=None),
+    "usage in another shape": loose({"content": "x"}, usage={"prompt_tokens": None}),
+}
+
+
+@pytest.mark.parametrize("frame", LOOSE.values(), ids=LOOSE)
+async def test_chunks_that_break_the_schema_are_read(chat_model: ChatModel, model: ScriptedModel, frame: str) -> None:
+    await model.script({"raw": [frame, chunk({}, "eos"), "data: [DONE]\n\n"]})
+    _, result = await run(chat_model)
+    assert result.final_output == "x"
+
+
 LONE = "\ud83d"  # the half of a pair; json.dumps sends it as an escape
 UNSTORABLE: dict[str, list[dict[str, Any]]] = {
     "text": [{"content": f"a\x00{LONE}b"}],
