@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -99,6 +99,16 @@ class TaskTools(MCPServer):
         """Ask the server for its tools; raises `ToolsUnavailable` and keeps the old list when it does not answer."""
         listed = await self._send(lambda client: client.list_tools())
         self._tools = [_without_user_id(tool) for tool in listed.tools]
+
+    async def prepare(self) -> None:
+        """Ask for the tools, and check the schemas of their results now: the first result of each would wait for it."""
+        await self.refresh()
+        assert self._client is not None
+        for tool in self._tools or ():
+            with suppress(RuntimeError):  # this is no result of theirs
+                await self._client.session.validate_tool_result(
+                    tool.name, CallToolResult(content=[], structured_content={})
+                )
 
     async def problem(self) -> str | None:
         """Why no tool could be called now, in one sentence, or None; answers within two seconds."""

@@ -4,12 +4,23 @@ import asyncio
 import importlib
 import json
 import logging
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import httpx2
 from agents import RunConfig, Runner, function_tool
-from chatkit.types import ThreadMetadata
+from chatkit.types import (
+    InferenceOptions,
+    Page,
+    Thread,
+    ThreadCreatedEvent,
+    ThreadItemDoneEvent,
+    ThreadMetadata,
+    ThreadStreamEvent,
+    UserMessageItem,
+    UserMessageTextContent,
+)
 from mcp.shared.exceptions import MCPError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -30,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 _NOBODY = "todo-assistant/warm-up"
 _CALL = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "add_task", "arguments": "{}"}}
+_HEAD = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "none"}
+_USAGE = {**_HEAD, "choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
 
 
 @function_tool
@@ -46,12 +59,32 @@ async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools) ->
     model = ChatModel(endpoint, transport=httpx2.MockTransport(_answer))
     agent = create_assistant(model, [], temperature=0, max_tokens=1)
     agent.tools.append(add_task)
+    for first_event in _first_events():
+        _rendered(first_event)
     events = ThreadEvents(new_id("thr"))
     run = Runner.run_streamed(agent, "hello", run_config=RunConfig(tracing_disabled=True))
     async for event in run.stream_events():
         for thread_event in events.map(event):
-            thread_event.model_dump_json(by_alias=True, exclude_none=True)
+            _rendered(thread_event)
     await model.client.close()
+
+
+def _first_events() -> Iterator[ThreadStreamEvent]:
+    """What a person is sent before the model is asked."""
+    thread_id, now = new_id("thr"), utc_now()
+    yield ThreadCreatedEvent(thread=Thread(id=thread_id, created_at=now, items=Page()))
+    said = UserMessageItem(
+        id=new_id("msg"),
+        thread_id=thread_id,
+        created_at=now,
+        content=[UserMessageTextContent(text="hello")],
+        inference_options=InferenceOptions(),
+    )
+    yield ThreadItemDoneEvent(item=said)
+
+
+def _rendered(event: ThreadStreamEvent) -> str:
+    return event.model_dump_json(by_alias=True, exclude_none=True)
 
 
 async def _ask_database(store: PostgresStore) -> None:
@@ -73,7 +106,7 @@ async def _ask_tools(tools: TaskTools) -> None:
     """They may come later than we, too."""
     with suppress(TimeoutError, BackendError, MCPError):
         async with asyncio.timeout(1):
-            await tools.refresh()
+            await tools.prepare()
             await tools.call_tool("list_tasks", {"limit": 1}, {USER: _NOBODY})
 
 
@@ -81,11 +114,10 @@ def _answer(request: httpx2.Request) -> httpx2.Response:
     """A tool call, then, once it has an output, a word."""
     answered = json.loads(request.content)["messages"][-1]["role"] == "tool"
     delta = {"content": "word"} if answered else {"tool_calls": [_CALL]}
-    chunks = [_chunk(delta), _chunk({}, "stop" if answered else "tool_calls")]
+    chunks = [_chunk(delta), _chunk({}, "stop" if answered else "tool_calls"), _USAGE]
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
     return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body.encode())
 
 
 def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "none", "choices": [choice]}
+    return {**_HEAD, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastmcp import FastMCP
+from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -23,6 +24,7 @@ from telemetry import metrics, traces
 from telemetry.middleware import Watched
 
 VERSION = "0.1.0"
+_NOBODY = "todo-mcp-server/warm-up"
 # A call makes hundreds of objects that die with it: looking for cycles after every 700 finds next to none.
 _COLLECT_AFTER = 50_000
 INSTRUCTIONS = (
@@ -84,7 +86,7 @@ def create_app(settings: Settings) -> ASGIApp:
         allowed_origins=list(settings.allowed_origins),
         middleware=[*_cors(settings.allowed_origins), *_token_required(settings)],
     )
-    _warm_up_before_serving(app, settings)
+    _warm_up_before_serving(app, settings, engine)
     return Watched(Edge(app), traced="/mcp")
 
 
@@ -109,13 +111,14 @@ def _token_required(settings: Settings) -> list[Middleware]:
     return [Middleware(RequireToken, metadata_of=settings.mcp_url if settings.authorization_server else None)]
 
 
-def _warm_up_before_serving(app: Starlette, settings: Settings) -> None:
+def _warm_up_before_serving(app: Starlette, settings: Settings, engine: AsyncEngine) -> None:
     started = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(asgi: Starlette) -> AsyncIterator[Any]:
         async with started(asgi) as state:
-            await warm_up(asgi, [tool.name for tool in TOOLS], token=own_token(settings, subject="warm-up"))
+            database = await schema.problem(engine) is None
+            await warm_up(asgi, database=database, token=own_token(settings, subject=_NOBODY))
             # What exists now lives as long as the process: collections need not walk it.
             gc.collect()
             gc.freeze()

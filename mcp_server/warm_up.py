@@ -1,11 +1,21 @@
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from starlette.types import ASGIApp, Message
 
+from mcp_server.arguments import MAX_ID
+
+_NOT_THERE: Mapping[str, object] = {"task_id": MAX_ID}
+_CALLS: Mapping[str, Mapping[str, object]] = {
+    "add_task": {},  # refused: the title is missing
+    "list_tasks": {"limit": 1},
+    "complete_task": _NOT_THERE,
+    "update_task": {**_NOT_THERE, "title": "-"},
+    "delete_task": _NOT_THERE,
+}
 _ME = {"name": "warm-up", "version": "1"}
 _ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
@@ -13,10 +23,10 @@ _ENVELOPE = {
 }
 
 
-async def warm_up(app: ASGIApp, tools: Iterable[str], *, token: str | None = None) -> None:
+async def warm_up(app: ASGIApp, *, database: bool, token: str | None = None) -> None:
     """Make the first requests of both protocols here, so that nobody waits for late imports and first uses.
 
-    Each tool is called with an argument it does not have, which is refused before the database is asked.
+    Each tool is called so that it changes nothing; without the `database`, so that it is refused before that is asked.
     """
     post = partial(_post, app, token)
     hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
@@ -24,8 +34,9 @@ async def warm_up(app: ASGIApp, tools: Iterable[str], *, token: str | None = Non
     await post(LATEST_MODERN_VERSION, "server/discover", {})
     for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
         await post(version, "tools/list", {})
-        for tool in tools:
-            await post(version, "tools/call", {"name": tool, "arguments": {"warm_up": True}})
+        for tool, arguments in _CALLS.items():
+            given = arguments if database else {"warm_up": True}
+            await post(version, "tools/call", {"name": tool, "arguments": given})
 
 
 async def _post(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:

@@ -42,6 +42,10 @@ async def tools(served: str) -> AsyncIterator[Tools]:
         yield Tools(client)
 
 
+async def test_a_start_leaves_nothing_behind(served: str, rows: Rows) -> None:
+    assert (rows.tasks(), rows.changes()) == ([], [])
+
+
 async def test_a_stopped_database_is_said_so_and_found_again(
     tools: Tools, way: Proxy, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
