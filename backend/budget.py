@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend import history
+from backend.reading import LeftOut, Recent
 from backend.rows import ONLY_SHOWN, StoredItem
-from backend.store_adapter import LeftOut, Recent
 
 OMITTED = "The beginning of this conversation is left out because it is long. Ask the person when something is missing."
 INSTRUCTIONS = """\

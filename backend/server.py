@@ -212,7 +212,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
     ) -> AsyncIterator[ck.ThreadStreamEvent]:
         turn = context.turn
         assert turn is not None, "a turn is started by backend.turns"
-        window = budget.window(await self.store.history(thread.id, context), tokens=self._history_tokens)
+        recent = turn.recent or await self.store.history(thread.id, context)
+        window = budget.window(recent, tokens=self._history_tokens)
         if window.left_out is not None:
             turn.afterwards.append(
                 partial(self._summarise, thread.id, window.left_out, RequestContext(context.user_id))

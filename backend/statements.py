@@ -7,24 +7,20 @@ from typing import Any
 
 from chatkit.types import ThreadItem
 from psycopg.types.json import Jsonb
-from sqlalchemy import BigInteger, Integer, bindparam, cast, column, func, literal, literal_column, select, true
+from sqlalchemy import Integer, bindparam, column, func, select, true
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from backend import leases
 from backend.identity import RequestContext
 from backend.leases import CONVERSATIONS
 from backend.models import Message
-from backend.rows import ONLY_SHOWN, StoredItem, from_item
+from backend.rows import from_item
 from database import Pipeline, Statement
 from database.pipeline import Result
 
 MESSAGES = Message.metadata.tables["messages"]
 _WRITTEN = ("conversation_id", "id", "user_id", "run_id", "role", "kind", "item", "created_at")
 _THREAD, _OWNER = bindparam("thread"), bindparam("owner")
-_IN_THREAD = (MESSAGES.c.conversation_id == _THREAD, MESSAGES.c.user_id == _OWNER, MESSAGES.c.superseded_by.is_(None))
-# In words: a prepared statement's parameters would not match the partial index.
-WIDGET, SUMMARISED = literal_column("'widget'"), literal_column("'summary'")
-COVERED = cast(MESSAGES.c.item["content"]["covers"].as_string(), BigInteger)
 LOAD_THREAD = Statement(select(CONVERSATIONS).where(CONVERSATIONS.c.id == _THREAD, CONVERSATIONS.c.user_id == _OWNER))
 
 
@@ -49,18 +45,6 @@ def _write(*, fenced: bool) -> Statement:
 
 
 _WRITE, _WRITE_AS_TURN = _write(fenced=False), _write(fenced=True)
-_SUMMARIES = select(MESSAGES).where(*_IN_THREAD, MESSAGES.c.kind == SUMMARISED, COVERED.is_not(None))
-_LAST_SUMMARY = _SUMMARIES.order_by(COVERED.desc(), MESSAGES.c.seq.desc()).limit(literal(1))
-SUMMARY = Statement(_LAST_SUMMARY.with_only_columns(MESSAGES.c.item))
-# COALESCE inside: around a sub-select, row-level security would keep the comparison from being one of the index.
-_COVERED_TO = select(func.coalesce(func.max(COVERED), literal(0))).where(*_IN_THREAD, MESSAGES.c.kind == SUMMARISED)
-_READ = select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(
-    *_IN_THREAD,
-    MESSAGES.c.kind.not_in([literal(kind) for kind in ONLY_SHOWN]),
-    MESSAGES.c.seq > _COVERED_TO.scalar_subquery(),
-)
-NEWEST = Statement(_READ.order_by(MESSAGES.c.seq.desc()).limit(bindparam("most")))
-OLDEST = Statement(_READ.where(MESSAGES.c.seq <= bindparam("last")).order_by(MESSAGES.c.seq).limit(bindparam("most")))
 _NEW_CONVERSATION = Statement(
     insert(CONVERSATIONS).values(
         id=_THREAD, user_id=_OWNER, title=bindparam("title"), status=bindparam("status", type_=JSONB)

@@ -2,29 +2,29 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy
 from chatkit.store import Store, StoreItemType
 from chatkit.types import Attachment, HiddenContextItem, Page, ThreadItem, ThreadMetadata, WidgetItem
-from sqlalchemy import ColumnElement, Text, and_, delete, literal, union_all, update
+from sqlalchemy import ColumnElement, Text, and_, delete, literal, literal_column, union_all, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from backend import leases, statements
+from backend import leases, reading, statements
 from backend.errors import LeaseLost, NotFound
 from backend.identity import RequestContext
 from backend.leases import CONVERSATIONS
 from backend.models import Conversation, Message
+from backend.reading import COVERED, SUMMARISED, LeftOut, Recent
 from backend.rows import VISIBLE, StoredItem, from_item, to_item, to_thread
-from backend.statements import COVERED, LOAD_THREAD, MESSAGES, NEWEST, OLDEST, SUMMARISED, SUMMARY, WIDGET
+from backend.statements import LOAD_THREAD, MESSAGES
 from database import new_id, pipelined, transaction, utc_now
 
 logger = logging.getLogger(__name__)
 
+_WIDGET = literal_column("'widget'")  # in words, as the partial index has it
 _REDRAWN = 20  # widgets at the end of a thread that follow a change of their tasks
 _PREFIXES: dict[StoreItemType, str] = {
     "thread": "thr",
@@ -35,23 +35,6 @@ _PREFIXES: dict[StoreItemType, str] = {
     "attachment": "atc",
     "sdk_hidden_context": "shcx",
 }
-
-
-@dataclass(frozen=True)
-class Recent:
-    """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them."""
-
-    rows: list[StoredItem]
-    complete: bool
-    summary: str | None
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """The oldest rows that no summary covers, in order, and the summary of what comes before them."""
-
-    rows: list[StoredItem]
-    summary: str | None
 
 
 class PostgresStore(Store[RequestContext]):
@@ -185,7 +168,7 @@ class PostgresStore(Store[RequestContext]):
 
         Looks at the newest of the thread and at the one named `sender`. Two at once go one after the other.
         """
-        shown = and_(_in_thread(thread_id, context), col(Message.kind) == WIDGET, col(Message.superseded_by).is_(None))
+        shown = and_(_in_thread(thread_id, context), col(Message.kind) == _WIDGET, col(Message.superseded_by).is_(None))
         newest = select(Message.id).where(shown).order_by(col(Message.seq).desc()).limit(_REDRAWN).subquery()
         wanted = union_all(select(newest.c.id), select(literal(sender, Text)))
         rows = select(Message).where(shown, col(Message.id).in_(wanted))
@@ -203,22 +186,18 @@ class PostgresStore(Store[RequestContext]):
                     after.append(item)
         return after
 
-    async def history(self, thread_id: str, context: RequestContext, *, newest: int = 600) -> Recent:
+    async def history(self, thread_id: str, context: RequestContext, *, newest: int = reading.MOST) -> Recent:
         """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
-        thread = {"thread": thread_id, "owner": context.user_id}
         async with pipelined(self.engine, context.user_id) as pipeline:
-            summary = await pipeline.send(SUMMARY, **thread)
-            read = await pipeline.send(NEWEST, **thread, most=newest + 1)
-        rows = [StoredItem(**row) for row in await read.fetchall()]
-        return Recent(rows[:newest][::-1], complete=len(rows) <= newest, summary=_text(await summary.fetchone()))
+            sent = await reading.send_recent(pipeline, thread_id, user_id=context.user_id, most=newest)
+        return await sent.read()
 
-    async def left_out(self, thread_id: str, context: RequestContext, *, up_to: int, oldest: int = 600) -> LeftOut:
+    async def left_out(
+        self, thread_id: str, context: RequestContext, *, up_to: int, oldest: int = reading.MOST
+    ) -> LeftOut:
         """What a next summary is made of: the `oldest` rows after the last one, up to a `seq`."""
-        thread = {"thread": thread_id, "owner": context.user_id}
         async with pipelined(self.engine, context.user_id) as pipeline:
-            summary = await pipeline.send(SUMMARY, **thread)
-            read = await pipeline.send(OLDEST, **thread, last=up_to, most=oldest)
-        return LeftOut([StoredItem(**row) for row in await read.fetchall()], _text(await summary.fetchone()))
+            return await reading.read_left_out(pipeline, thread_id, user_id=context.user_id, up_to=up_to, most=oldest)
 
     async def add_summary(self, thread_id: str, text: str, *, covers: int, context: RequestContext) -> None:
         """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""
@@ -309,10 +288,6 @@ def _shown_item(thread_id: str, item_id: str, context: RequestContext) -> Column
         col(Message.kind).in_(VISIBLE),
         col(Message.superseded_by).is_(None),
     )
-
-
-def _text(summary: dict[str, Any] | None) -> str | None:
-    return summary["item"]["content"]["text"] if summary else None
 
 
 async def _fence(session: AsyncSession, context: RequestContext) -> None:

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import psycopg
 from chatkit.types import (
     ErrorEvent,
     ThreadItem,
@@ -22,12 +21,14 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend import history, leases, reports, statements
+from backend import history, leases, reading, reports, statements
 from backend.errors import Busy, LeaseLost, NotFound, explain
+from backend.heartbeat import Heartbeat
 from backend.identity import RequestContext
 from backend.leases import Limits, Outcome
+from backend.reading import Recent
 from backend.rows import to_thread
-from database import new_id, pipelined, system_transaction, transaction, utc_now
+from database import new_id, pipelined, transaction, utc_now
 from telemetry import traces
 
 logger = logging.getLogger(__name__)
@@ -39,8 +40,9 @@ _INTERRUPTED = "The server had to end this answer. What was done so far is kept;
 class Turn:
     """A running turn.
 
-    `events` ends with None. `on_end` runs before the outcome is written, `afterwards` when the lease is free again.
-    `message` was stored when it began; the items of `closing` are stored with its outcome, and only then told of.
+    `events` ends with None. `message` was stored when it began, and what the model is to read came with it as `recent`.
+    `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
+    stored with the outcome, and only then told of.
     """
 
     run_id: str
@@ -48,6 +50,7 @@ class Turn:
     user_id: str
     is_new: bool = False  # this turn made the conversation
     message: UserMessageItem | None = None
+    recent: Recent | None = None
     closing: list[ThreadStreamEvent] = field(default_factory=list)
     events: asyncio.Queue[ThreadStreamEvent | None] = field(default_factory=asyncio.Queue)
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -80,17 +83,18 @@ class Turns:
     def __init__(self, engine: AsyncEngine, limits: Limits, *, heartbeat_seconds: float, lease_seconds: float) -> None:
         self._engine = engine
         self._limits = limits
-        self._heartbeat_seconds = heartbeat_seconds
         self._lease_seconds = lease_seconds
         self._running: dict[str, Turn] = {}
-        self._keepers: list[asyncio.Task[None]] = []
+        self._heartbeat = Heartbeat(
+            engine, self._running.keys(), self._stop_run, every_seconds=heartbeat_seconds, lease_seconds=lease_seconds
+        )
+        self._keeper: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
-        self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> "Turns":
         self._loop = asyncio.get_running_loop()
-        self._keepers = [asyncio.create_task(self._beat()), asyncio.create_task(self._listen())]
+        self._keeper = asyncio.create_task(self._heartbeat.run())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -98,7 +102,7 @@ class Turns:
         ending = [turn.task for turn in self._running.values() if turn.task]
         if ending:
             await asyncio.wait(ending, timeout=self._lease_seconds)
-        leftover = [*ending, *self._keepers, *self._background]
+        leftover = [*ending, *([self._keeper] if self._keeper else []), *self._background]
         for task in leftover:
             task.cancel()
         await asyncio.gather(*leftover, return_exceptions=True)
@@ -125,9 +129,12 @@ class Turns:
         return turn
 
     async def _open(self, turn: Turn, *, take_over: bool = False) -> bool:
-        """Take the lease and store the message in one transaction; False when somebody else holds the lease."""
+        """Take the lease, store the message and read what comes before it, in one transaction.
+
+        Returns False when somebody else holds the lease.
+        """
         owner = {"user_id": turn.user_id}
-        ended = None
+        ended = recent = None
         async with pipelined(self._engine, turn.user_id) as pipeline:
             await leases.check(pipeline, self._limits, **owner)
             if turn.is_new:
@@ -141,6 +148,7 @@ class Turns:
             if turn.message is not None:
                 context = RequestContext(turn.user_id, turn)
                 await statements.send_items(pipeline, turn.conversation_id, [turn.message], context)
+                recent = await reading.send_recent(pipeline, turn.conversation_id, user_id=turn.user_id)
         if ended is not None and (taken_from := await ended.fetchone()) is not None:
             reports.turn_abandoned(taken_from["id"], conversation_id=turn.conversation_id, **owner)
         row = await claimed.fetchone()
@@ -149,6 +157,7 @@ class Turns:
         if row.pop("claimed") is None:
             return False
         turn.thread = to_thread(row)
+        turn.recent = await recent.read() if recent is not None else None
         return True
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
@@ -159,6 +168,10 @@ class Turns:
         if turn.stopping is None and turn.task is not None and not turn.finishing:
             turn.stopping = outcome
             turn.task.cancel()
+
+    def _stop_run(self, run_id: str, outcome: Outcome) -> None:
+        if (turn := self._running.get(run_id)) is not None:
+            self.stop(turn, outcome)
 
     async def stop_conversation(self, conversation_id: str, *, user_id: str) -> bool:
         """Stop the conversation's turn, in whichever process it runs, and wait until it has ended.
@@ -281,57 +294,10 @@ class Turns:
         async with transaction(self._engine, turn.user_id) as session:
             return await leases.outcome_of(session, turn.run_id, user_id=turn.user_id) == outcome
 
-    # The heartbeat, and what wakes it
-
     def _in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-    async def _beat(self) -> None:
-        swept = 0.0
-        while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), self._heartbeat_seconds)
-            self._woken.clear()
-            now = asyncio.get_running_loop().time()
-            sweep = now - swept > self._lease_seconds
-            if not self._running and not sweep:
-                continue
-            try:
-                await self._beat_once(sweep=sweep)
-                swept = now if sweep else swept
-            except Exception:
-                logger.exception("the heartbeat failed; it is tried again")
-
-    async def _beat_once(self, *, sweep: bool) -> None:
-        beating = dict(self._running)
-        async with system_transaction(self._engine) as session:
-            held = await leases.beat(session, beating)
-            ended = await leases.end_stale(session, lease_seconds=self._lease_seconds) if sweep else ()
-        for run_id, conversation_id, user_id in ended:
-            reports.turn_abandoned(run_id, conversation_id=conversation_id, user_id=user_id)
-        for run_id, turn in beating.items():
-            if run_id not in held:
-                self.stop(turn, "interrupted")
-            elif held[run_id]:
-                self.stop(turn)
-
-    async def _listen(self) -> None:
-        """Beat at once when somebody asked a turn to stop; without this, it would be seen at the next beat."""
-        address = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        while True:
-            try:
-                async with await psycopg.AsyncConnection.connect(
-                    address, autocommit=True, connect_timeout=5
-                ) as connection:
-                    await connection.execute(f"LISTEN {leases.STOP_CHANNEL}")
-                    async for notification in connection.notifies():
-                        if notification.payload in self._running:
-                            self._woken.set()
-            except (psycopg.Error, OSError) as error:
-                logger.warning("not listening for stop signals: %s", type(error).__name__)
-            await asyncio.sleep(self._heartbeat_seconds)
 
 
 def _message(said: UserMessageInput, thread_id: str) -> UserMessageItem:

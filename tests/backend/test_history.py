@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from backend import budget, history
+from backend.reading import LeftOut
 from backend.rows import StoredItem
-from backend.store_adapter import LeftOut
 from tests.backend.test_conversation import check_pairs
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from backend import budget
+from backend import budget, reading
 from backend.identity import RequestContext
 from backend.providers import PROFILES
+from backend.reading import LeftOut, Recent
 from backend.rows import StoredItem
-from backend.store_adapter import LeftOut, PostgresStore, Recent
+from backend.store_adapter import PostgresStore
 from database import create_engine
 from tests.backend.conftest import Backend
 from tests.backend.test_conversation import check_pairs
@@ -253,7 +254,7 @@ async def test_a_conversation_of_many_short_rows_is_summarised_bit_by_bit(
     backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROFILES, "offline", dataclasses.replace(PROFILES["offline"], history_tokens=20_000))
-    monkeypatch.setattr(PostgresStore.history, "__kwdefaults__", {"newest": 20})
+    monkeypatch.setattr(reading.send_recent, "__kwdefaults__", {"most": 20})
     monkeypatch.setattr(PostgresStore.left_out, "__kwdefaults__", {"oldest": 7})
     await model.script(*[{"when": "Summarise", "text": "Tasks were added."}] * 20)
     async with backend() as chat:

@@ -1,0 +1,88 @@
+"""What the model is to read of a conversation: the rows that still count, and the summary of those before them."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import BigInteger, bindparam, cast, func, literal, literal_column, select
+
+from backend.models import Message
+from backend.rows import ONLY_SHOWN, StoredItem
+from database import Pipeline, Statement
+from database.pipeline import Result
+
+MESSAGES = Message.metadata.tables["messages"]
+# In words: a prepared statement's parameter would not match the partial index.
+SUMMARISED = literal_column("'summary'")
+COVERED = cast(MESSAGES.c.item["content"]["covers"].as_string(), BigInteger)
+_IN_THREAD = (
+    MESSAGES.c.conversation_id == bindparam("thread"),
+    MESSAGES.c.user_id == bindparam("owner"),
+    MESSAGES.c.superseded_by.is_(None),
+)
+_SUMMARIES = select(MESSAGES).where(*_IN_THREAD, MESSAGES.c.kind == SUMMARISED, COVERED.is_not(None))
+_LAST_SUMMARY = _SUMMARIES.order_by(COVERED.desc(), MESSAGES.c.seq.desc()).limit(literal(1))
+_SUMMARY = Statement(_LAST_SUMMARY.with_only_columns(MESSAGES.c.item))
+# COALESCE inside: around a sub-select, row-level security would keep the comparison from being one of the index.
+_COVERED_TO = select(func.coalesce(func.max(COVERED), literal(0))).where(*_IN_THREAD, MESSAGES.c.kind == SUMMARISED)
+_READ = select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(
+    *_IN_THREAD,
+    MESSAGES.c.kind.not_in([literal(kind) for kind in ONLY_SHOWN]),
+    MESSAGES.c.seq > _COVERED_TO.scalar_subquery(),
+)
+_NEWEST = Statement(_READ.order_by(MESSAGES.c.seq.desc()).limit(bindparam("most")))
+_OLDEST = Statement(_READ.where(MESSAGES.c.seq <= bindparam("last")).order_by(MESSAGES.c.seq).limit(bindparam("most")))
+
+MOST = 600  # rows
+
+
+@dataclass(frozen=True)
+class Recent:
+    """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them."""
+
+    rows: list[StoredItem]
+    complete: bool
+    summary: str | None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The oldest rows that no summary covers, in order, and the summary of what comes before them."""
+
+    rows: list[StoredItem]
+    summary: str | None
+
+
+@dataclass(frozen=True)
+class SentRecent:
+    """What was asked for in a pipeline, to be read after it."""
+
+    summary: Result
+    newest: Result
+    most: int
+
+    async def read(self) -> Recent:
+        rows = await _rows(self.newest)
+        return Recent(rows[: self.most][::-1], complete=len(rows) <= self.most, summary=await _text(self.summary))
+
+
+async def send_recent(pipeline: Pipeline, thread_id: str, *, user_id: str, most: int = MOST) -> SentRecent:
+    """Ask for everything after the last summary, hidden rows too, the newest `most` rows at most."""
+    thread = {"thread": thread_id, "owner": user_id}
+    summary = await pipeline.send(_SUMMARY, **thread)
+    return SentRecent(summary, await pipeline.send(_NEWEST, **thread, most=most + 1), most)
+
+
+async def read_left_out(pipeline: Pipeline, thread_id: str, *, user_id: str, up_to: int, most: int = MOST) -> LeftOut:
+    """What a next summary is made of: the oldest `most` rows after the last one, up to the seq `up_to`."""
+    thread = {"thread": thread_id, "owner": user_id}
+    summary = await pipeline.send(_SUMMARY, **thread)
+    oldest = await pipeline.send(_OLDEST, **thread, last=up_to, most=most)
+    return LeftOut(await _rows(oldest), await _text(summary))
+
+
+async def _rows(result: Result) -> list[StoredItem]:
+    return [StoredItem(**row) for row in await result.fetchall()]
+
+
+async def _text(summary: Result) -> str | None:
+    row = await summary.fetchone()
+    return row["item"]["content"]["text"] if row else None
