@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from chatkit.types import (
     ChatKitReq,
@@ -20,12 +19,11 @@ from chatkit.types import (
 )
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend import page, reports
+from backend import body, page, reports
 from backend.assistant import create_assistant
 from backend.edge import Edge
 from backend.errors import (
@@ -66,7 +64,6 @@ STATUS = {
     TooLarge: 413,
     LimitReached: 429,
 }
-_REQUEST = TypeAdapter[ChatKitReq](ChatKitReq)
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,7 @@ def create_app(settings: Settings) -> FastAPI:
     @app.post("/chatkit")
     async def chatkit(request: Request) -> Response:
         context = RequestContext(await identity.user_of(request))
-        parsed = parse(await read_body(request, settings.limit_request_bytes))
+        parsed = body.parse(await body.read(request, settings.limit_request_bytes))
         return await answer(request.app.state.parts, parsed, context)
 
     @app.post("/session")
@@ -191,50 +188,6 @@ def _limits(settings: Settings) -> Limits:
     return Limits(settings.limit_turns_per_minute or per_minute, settings.limit_running_turns or running)
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """The request's body; raises `TooLarge` as soon as it is longer than `limit` bytes."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise TooLarge(f"The request is larger than {limit:,} bytes: send less at once.")
-    return bytes(body)
-
-
-def parse(body: bytes) -> ChatKitReq:
-    """The ChatKit request in a body; raises `InvalidRequest` with a sentence that says what is wrong with it."""
-    if b"\\u0000" in body and any("\0" in text for text in _strings(body)):
-        raise InvalidRequest("The text contains a NUL character: take it out and send it again.")
-    try:
-        return _REQUEST.validate_json(body)
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        if problem["type"] == "union_tag_invalid":
-            raise InvalidRequest("This type of request is unknown to ChatKit.") from None
-        if problem["type"] in ("json_invalid", "union_tag_not_found"):
-            raise InvalidRequest("The body is not a ChatKit request: send JSON with type and params.") from None
-        place = ".".join(str(part) for part in problem["loc"])
-        raise InvalidRequest(f"The ChatKit request is not valid at {place}: {problem['msg']}.") from None
-
-
-def _strings(body: bytes) -> list[str]:
-    """Every string in a JSON body, keys too; empty when it is no JSON."""
-    try:
-        waiting: list[Any] = [TypeAdapter(Any).validate_json(body)]
-    except ValidationError:
-        return []
-    found: list[str] = []
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                found.append(text)
-            case dict() as mapping:
-                waiting.extend((*mapping, *mapping.values()))
-            case list() as values:
-                waiting.extend(values)
-    return found
-
-
 async def answer(parts: Parts, request: ChatKitReq, context: RequestContext) -> Response:
     server = parts.server
     if not is_streaming_req(request):
@@ -275,8 +228,8 @@ def event_stream(events: AsyncIterator[ThreadStreamEvent]) -> StreamingResponse:
     async def frames() -> AsyncIterator[bytes]:
         try:
             async for event in events:
-                body = event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True})
-                yield b"data: " + body.encode() + b"\n\n"
+                data = event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True})
+                yield b"data: " + data.encode() + b"\n\n"
         finally:
             await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] - an async generator
 
