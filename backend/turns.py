@@ -3,25 +3,23 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from chatkit.types import (
     ErrorEvent,
-    ThreadItem,
-    ThreadItemDoneEvent,
     ThreadMetadata,
     ThreadStreamEvent,
     UserMessageInput,
     UserMessageItem,
 )
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend import history, leases, reading, reports, statements
+from backend import history, leases, outcomes, reading, reports, statements
 from backend.errors import Busy, LeaseLost, NotFound, explain
 from backend.heartbeat import Heartbeat
 from backend.identity import RequestContext
@@ -240,59 +238,21 @@ class Turns:
     async def _end(self, turn: Turn, outcome: Outcome) -> None:
         problem = None
         try:
-            if not await self._record_end(turn, outcome):
+            if not await outcomes.record(self._engine, turn, outcome):
                 problem = explain(LeaseLost())
         except Exception as error:
             logger.exception("turn %s: its outcome %s could not be recorded yet", turn.run_id, outcome)
             problem = explain(error)
             away = isinstance(error, OperationalError | InterfaceError | PoolTimeout | OSError)
             # What can be written later is kept for then; what is refused must not hold the conversation.
-            refused = bool(turn.closing) and not away and await self._record_failure(turn)
+            refused = bool(turn.closing) and not away and await outcomes.record_failure(self._engine, turn)
             if not refused:
-                self._in_background(self._end_later(turn, outcome))
+                later = outcomes.record_later(self._engine, turn, outcome, within_seconds=self._lease_seconds)
+                self._in_background(later)
         for event in turn.closing:
             turn.emit(event)
         if turn.closing and problem is not None:
             turn.emit(ErrorEvent(message=problem.message, allow_retry=problem.allow_retry))
-
-    async def _record_failure(self, turn: Turn) -> bool:
-        """End the turn without what it had left to store."""
-        with suppress(DBAPIError, PoolTimeout, OSError):
-            await self._record_end(turn, "failed", items=())
-            return True
-        return False
-
-    async def _end_later(self, turn: Turn, outcome: Outcome) -> None:
-        """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._lease_seconds):
-                while True:
-                    await asyncio.sleep(0.1)
-                    with suppress(DBAPIError, PoolTimeout, OSError):
-                        if not await self._record_end(turn, outcome) and await self._ended_before(turn, outcome):
-                            reports.turn_ended(turn, outcome)
-                        return
-
-    async def _record_end(self, turn: Turn, outcome: Outcome, *, items: Sequence[ThreadItem] | None = None) -> bool:
-        """Write the outcome, and with it what is left to be stored; False when the lease was lost."""
-        if items is None:
-            items = [event.item for event in turn.closing if isinstance(event, ThreadItemDoneEvent)]
-        async with pipelined(self._engine, turn.user_id) as pipeline:
-            if items:
-                context = RequestContext(turn.user_id, turn)
-                await statements.send_items(pipeline, turn.conversation_id, items, context)
-            ended = await leases.end(pipeline, turn.run_id, user_id=turn.user_id, outcome=outcome, usage=turn.usage)
-        recorded = await ended.fetchone() is not None
-        if recorded:
-            reports.turn_ended(turn, outcome)
-        return recorded
-
-    async def _ended_before(self, turn: Turn, outcome: Outcome) -> bool:
-        """Whether an earlier attempt had written the outcome, and only the answer to its COMMIT was lost."""
-        if outcome == "interrupted":  # which whoever takes a lease over writes too, and tells of
-            return False
-        async with transaction(self._engine, turn.user_id) as session:
-            return await leases.outcome_of(session, turn.run_id, user_id=turn.user_id) == outcome
 
     def _in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
