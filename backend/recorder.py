@@ -1,5 +1,6 @@
 """Tool steps, written down before they run."""
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
@@ -44,6 +45,7 @@ class Recorder(RunHooks[Turn]):
         self._made: Counter[tuple[str, str]] = Counter()
         self._open: set[str] = set()
         self._views = TaskViews()
+        self._showing = asyncio.Lock()  # what is shown first comes first after a reload, too
 
     async def on_llm_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], response: ModelResponse) -> None:
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
@@ -67,12 +69,13 @@ class Recorder(RunHooks[Turn]):
         text = plain(output["output"])
         card = self._views.card(tool.name, text)
         items = [widgets.item(self._thread_id, card)] if card else []
-        await self._record([output], items)
-        if tool.name == "list_tasks":
-            self._views.add_page(call.arguments, text)
-        self._show(progress.done(tool.name, text))
-        for item in items:
-            self._turn.emit(ThreadItemDoneEvent(item=item))
+        async with self._showing:
+            await self._record([output], items)
+            if tool.name == "list_tasks":
+                self._views.add_page(call.arguments, text)
+            self._show(progress.done(tool.name, text))
+            for item in items:
+                self._turn.emit(ThreadItemDoneEvent(item=item))
         if (task := progress.changed_task(tool.name, text)) is not None:
             await self._redraw(task)
 

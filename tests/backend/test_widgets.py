@@ -73,6 +73,15 @@ async def test_added_and_renamed_tasks_are_shown_on_cards(chat: ChatKit, rows: R
     assert kinds.count("widget") == 3
 
 
+async def test_cards_of_one_step_keep_their_order(chat: ChatKit) -> None:
+    for _ in range(2):
+        answer = await chat.say("add " + ", ".join(f"task {number}" for number in range(10)))
+        shown = [item["id"] for item in widgets_of(answer)]
+        stored = [item["id"] for item in await chat.items(answer.thread_id) if item["type"] == "widget"]
+        assert len(shown) == 10
+        assert shown == stored
+
+
 async def test_a_list_read_only_to_find_a_task_is_not_shown(chat: ChatKit) -> None:
     first = await chat.say("add milk")
     second = await chat.say("I bought the milk", first.thread_id)
