@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     token.add_argument("--user", required=True, metavar="NAME", help="whose tasks")
     token.add_argument("--days", type=int, default=1, help="how long it is valid (%(default)s)")
-    token.add_argument("--mcp-port", type=_port, default=8001, help="of the MCP server (%(default)s)")
+    token.add_argument("--mcp-port", type=_port, help="of the MCP server (MCP_URL, else MCP_PORT, else 8001)")
 
     _add_data_commands(commands)
 

@@ -59,13 +59,13 @@ class Tokens:
             leeway=LEEWAY_SECONDS,
             options={"require": _REQUIRED, "enforce_minimum_key_length": True},
         )
-        if not _is_user_id(claims["sub"]):
+        if not is_user_id(claims["sub"]):
             raise jwt.InvalidTokenError("Subject is no user id")
         return claims
 
 
-def _is_user_id(subject: str) -> bool:
-    """One visible line of at most 200 characters, which PostgreSQL can store."""
+def is_user_id(subject: str) -> bool:
+    """Whether a token may name somebody so: one visible line of at most 200 characters, which PostgreSQL can store."""
     if len(subject) > LONGEST_SUBJECT or any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in subject):
         return False
     return any(c.isprintable() and not c.isspace() for c in subject)
