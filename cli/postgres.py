@@ -194,7 +194,10 @@ class Cluster:
 
 
 def exists(directory: Path) -> bool:
-    return (directory / "postgres" / "PG_VERSION").exists()
+    try:
+        return (directory / "postgres" / "PG_VERSION").exists()
+    except OSError as error:
+        raise CliError(f"The data directory {directory} cannot be read: {error.strerror}.") from error
 
 
 def url(directory: str | Path) -> str:

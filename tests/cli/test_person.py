@@ -11,9 +11,9 @@ import pytest
 def todo(start, shared_dir):
     """What `./todo` with these arguments says, and its exit status; there is no database."""
 
-    def run(*arguments: str, **options) -> tuple[str, int]:
+    def run(*arguments: str, directory=shared_dir / "data", **options) -> tuple[str, int]:
         kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"} | {"NO_COLOR": "1"}
-        process = start("-m", "cli", *arguments, "--data-dir", str(shared_dir / "data"), env=kept, **options)
+        process = start("-m", "cli", *arguments, "--data-dir", str(directory), env=kept, **options)
         output, _ = process.communicate(timeout=60)
         return output, process.returncode
 
@@ -61,3 +61,10 @@ def test_a_name_that_nobody_can_have_is_refused(todo, name):
     output, status = todo("export", "--user", name)
     assert "is nobody's name" in output
     assert status == 2
+
+
+def test_a_directory_that_cannot_be_looked_into_is_one_sentence(todo):
+    place = "/" + "a" * 300
+    output, status = todo("usage", directory=place)
+    assert output == f"error: The data directory {place} cannot be read: File name too long.\n"
+    assert status == 1
