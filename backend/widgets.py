@@ -14,6 +14,7 @@ COMPLETE = "complete_task"
 _WIDGET = TypeAdapter[WidgetRoot](WidgetRoot)
 _SHOWN_AT_FIRST = 20
 _SHOWN_AT_MOST = 200
+_THE_REST = "more"
 _MORE = "There are more: ask for the rest."
 
 Json = dict[str, Any]
@@ -45,7 +46,7 @@ def task_list(tasks: list[Task], *, more: bool) -> Json:
     """A list with a box for each task; `more` says that there are others."""
     rows = [_list_row(task) for task in tasks[:_SHOWN_AT_MOST]]
     if more or len(tasks) > _SHOWN_AT_MOST:
-        rows.append({"type": "ListViewItem", "key": "more", "children": [{"type": "Caption", "value": _MORE}]})
+        rows.append({"type": "ListViewItem", "key": _THE_REST, "children": [{"type": "Caption", "value": _MORE}]})
     return _counted({"type": "ListView", "limit": _SHOWN_AT_FIRST, "children": rows})
 
 
@@ -134,4 +135,6 @@ def _counted(widget: Json) -> Json:
     boxes = [box for box in _boxes(widget) if box["defaultChecked"] or "onChangeAction" in box]
     done = sum(box["defaultChecked"] for box in boxes)
     tasks = "1 task" if len(boxes) == 1 else f"{len(boxes)} tasks"
+    if any(row["key"] == _THE_REST for row in widget["children"]):
+        tasks = f"The first {tasks}"
     return {**widget, "status": {"text": f"{tasks}, {done} done" if done else tasks}}

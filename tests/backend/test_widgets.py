@@ -106,6 +106,7 @@ async def test_pages_of_one_list_are_shown_as_one(chat: ChatKit, model: Scripted
     (item,) = widgets_of(first)
     assert len(boxes(item)) == 2
     assert "There are more" in json.dumps(item["widget"])
+    assert item["widget"]["status"] == {"text": "The first 2 tasks"}
     outputs = rows("SELECT item FROM messages WHERE kind = 'tool_output'")
     cursor = json.loads(outputs[0]["item"]["content"]["output"]["output"][0]["text"])["next_cursor"]
     await model.script(
@@ -113,9 +114,13 @@ async def test_pages_of_one_list_are_shown_as_one(chat: ChatKit, model: Scripted
         {"tool_calls": [{"name": "list_tasks", "arguments": {"limit": 50, "cursor": cursor}}]},
         {"text": "All."},
     )
-    (item,) = widgets_of(await chat.say("list all", first.thread_id))
-    assert list(item["copy_text"].splitlines()) == [f"- [ ] task {number}" for number in range(1, 6)]
-    assert "There are more" not in json.dumps(item["widget"])
+    (whole,) = widgets_of(await chat.say("list all", first.thread_id))
+    assert list(whole["copy_text"].splitlines()) == [f"- [ ] task {number}" for number in range(1, 6)]
+    assert "There are more" not in json.dumps(whole["widget"])
+    assert whole["widget"]["status"] == {"text": "5 tasks"}
+    await tick(chat, item, "task 1")
+    shown = {known["id"]: known for known in await chat.items(first.thread_id)}
+    assert shown[item["id"]]["widget"]["status"] == {"text": "The first 2 tasks, 1 done"}
 
 
 async def test_progress_tells_when_a_step_is_done(chat: ChatKit) -> None:

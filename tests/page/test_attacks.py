@@ -129,7 +129,7 @@ async def test_what_a_task_is_called_stays_text(open_page: OpenPage, model: Scri
     )
     await send(page, "list")
     await answered(page)
-    await task_list(page).get_by_role("button", name="Show all").click()
+    await task_list(page).get_by_role("button", name="Show more").click()
     labels = await task_list(page).get_by_role("checkbox").count()
     assert labels == len(CORPUS)
     await check(page)

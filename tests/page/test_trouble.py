@@ -231,7 +231,7 @@ async def test_the_focus_is_never_lost(open_page: OpenPage, model: ScriptedModel
     await model.script({"tool_calls": [{"name": "list_tasks", "arguments": {}}]}, {"text": "line\n\n" * 40})
     await say(page, "all")
     lost = "document.activeElement === document.body || document.activeElement.matches(':disabled')"
-    await button(page, "Show all 24").press("Enter")
+    await button(page, "Show more").press("Enter")
     await expect(task_list(page).get_by_role("checkbox")).to_have_count(24)
     assert not await page.evaluate(lost)
     await task_list(page).get_by_role("checkbox").first.press("Space")

@@ -23,7 +23,7 @@ function listView(root, context) {
   const { item, ui } = context;
   const limit = typeof root.limit === "number" && !ui.expanded.has(item.id) ? root.limit : rows.length;
   const status = /** @type {{text?: string} | undefined} */ (root.status)?.text;
-  const showAll = (/** @type {Event} */ { currentTarget }) => {
+  const showMore = (/** @type {Event} */ { currentTarget }) => {
     /** @type {HTMLElement} */ (currentTarget).closest("div")?.focus();
     ui.expand(item);
   };
@@ -34,7 +34,7 @@ function listView(root, context) {
         ${rows.slice(0, limit).map((row) => html`<li>${node(row, { ...context, row: texts(row) })}</li>`)}
       </ul>
       ${rows.length > limit
-        ? html`<button type="button" class="text-button" @click=${showAll}>Show all ${rows.length}</button>`
+        ? html`<button type="button" class="text-button" @click=${showMore}>Show more</button>`
         : nothing}
     </div>
   `;
