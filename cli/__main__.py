@@ -7,9 +7,13 @@ from cli.errors import CliError
 
 
 def main() -> int:
-    arguments, rest = _parser().parse_known_args()
+    parser = _parser()
+    arguments, rest = parser.parse_known_args()
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     if rest and arguments.command != "test":
-        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
+        parser.error(f"unrecognized arguments: {' '.join(rest)} (see ./todo {arguments.command} --help)")
     try:
         return _run(arguments, rest)
     except CliError as error:
@@ -74,7 +78,7 @@ def _run(arguments: argparse.Namespace, rest: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     up = commands.add_parser(
         "up",
@@ -174,12 +178,18 @@ def _add_data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 def _add_data_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-dir",
-        type=Path,
+        type=_directory,
         default=data_dir.default(),
         metavar="DIR",
         help="database and logs (here: %(default)s; .data in the checkout, or a directory of "
         f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
     )
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return Path(text)
 
 
 def _name(text: str) -> str:
