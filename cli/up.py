@@ -122,7 +122,7 @@ def _free_port() -> int:
 def _print_addresses(port: int, mcp_port: int, model: str) -> None:
     terminal.say()
     terminal.heading("The to-do assistant is running.")
-    terminal.say(f"  page      http://{HOST}:{port}/")
+    terminal.say(f"  page      http://localhost:{port}/")  # the name for which OpenAI's widget needs no key
     terminal.say(f"  ChatKit   http://{HOST}:{port}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{mcp_port}/mcp")
     terminal.say(f"  model     {model}")

@@ -110,6 +110,7 @@ class TestRunning:
         for name in ("PostgreSQL", "Migrations", "Offline model", "MCP server", "Backend"):
             assert re.search(rf"^  starting  {name}$", output, re.MULTILINE)
             assert re.search(rf"^  ready     {name}\b", output, re.MULTILINE)
+        assert f"  page      http://localhost:{process.port}/\n" in output, "for it OpenAI's widget needs no key"
         assert f"http://127.0.0.1:{process.port}/chatkit" in output
         assert f"http://127.0.0.1:{process.mcp_port}/mcp" in output
         assert "offline: rules instead of a language model" in output
