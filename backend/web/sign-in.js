@@ -41,6 +41,7 @@ export const forget = () => storage.clear("todo.");
 async function signIn(token) {
   const response = await fetch("/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
   if (!response) return "The server cannot be reached.";
+  if (response.status === 401) return "This token is not valid here, or not any more.";
   if (!response.ok) return sentence(response);
   const { user_id: person } = await response.json();
   if (person !== storage.get("todo.person")) {

@@ -47,7 +47,7 @@ async def test_one_is_told_to_sign_in_and_how(open_page: OpenPage, guarded: Serv
     await expect(page.get_by_text("Nobody is checked here")).to_have_count(0)
     await expect(message_box(page)).to_have_count(0)
     await sign_in(page, "no token at all")
-    await expect(page.get_by_role("alert")).to_contain_text("not signed in")
+    await expect(page.get_by_role("alert")).to_have_text("This token is not valid here, or not any more.")
     await sign_in(page, token_of("alice"))
     await say(page, "add milk")
     await page.reload()
