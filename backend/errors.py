@@ -51,7 +51,7 @@ class TooLarge(BackendError):
 
 
 class Busy(BackendError):
-    """The assistant is still answering in this conversation: wait until it is done, or stop it."""
+    """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
 
     allow_retry = True
 
