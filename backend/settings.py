@@ -13,7 +13,9 @@ ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "
 
 
 def _postgres(url: SecretStr) -> SecretStr:
-    if not url.get_secret_value().startswith(("postgres://", "postgresql://")):
+    from database import can_read  # here: who only makes a token does not wait for SQLAlchemy
+
+    if not can_read(url.get_secret_value()):
         raise PydanticCustomError(
             "setting", "must be the address of a PostgreSQL database, postgresql://user@host/name"
         )

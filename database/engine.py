@@ -4,10 +4,18 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import event, make_url
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from telemetry import traces
+
+
+def can_read(url: str) -> bool:
+    """Whether `create_engine` can read the URL; where it cannot, its errors quote parts of it, passwords too."""
+    try:
+        return make_url(url).drivername in ("postgres", "postgresql")
+    except (ArgumentError, ValueError):
+        return False
 
 
 def create_engine(url: str, *, pool_size: int = 5, max_overflow: int = 5) -> AsyncEngine:

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal, LiteralString, Self, TypeVar
 from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
 
+from database import can_read
 from telemetry import logs
 from tokens import ISSUER, is_weak
 
@@ -17,12 +16,7 @@ def _split(value: Any) -> Any:
 
 
 def _postgres(url: SecretStr) -> SecretStr:
-    """Checked here, because the library that reads it quotes it, password and all, in its errors."""
-    try:
-        known = make_url(url.get_secret_value()).drivername in ("postgres", "postgresql")
-    except (ArgumentError, ValueError):
-        known = False
-    if not known:
+    if not can_read(url.get_secret_value()):
         raise PydanticCustomError("setting", "must be the address of a PostgreSQL database, postgresql://…")
     return url
 

@@ -83,6 +83,7 @@ def test_a_model_that_is_not_configured_is_named(
     [
         ({"DATABASE_URL": ""}, "DATABASE_URL is not set"),
         ({"DATABASE_URL": "mysql://secret@x"}, "DATABASE_URL"),
+        ({"DATABASE_URL": "postgresql://me:secret@host:port/todo"}, "DATABASE_URL"),
         ({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
         ({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
         ({"LLM_PROVIDER": "skynet"}, "LLM_PROVIDER"),
