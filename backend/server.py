@@ -251,7 +251,6 @@ class TodoChatServer(ChatKitServer[RequestContext]):
                 await asyncio.wait({pump}, timeout=self._tool_wait_seconds)
             run.cancel()
         await asyncio.wait({pump})
-        await recorder.finish(run.new_items)
         usage = run.context_wrapper.usage
         turn.usage = {
             "model": self._model.endpoint.model,
@@ -259,6 +258,7 @@ class TodoChatServer(ChatKitServer[RequestContext]):
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
         }
+        await recorder.finish(run.new_items)
 
     async def _summarise(self, thread_id: str, up_to: int, context: RequestContext) -> None:
         """Keep a summary of what the model did not read any more; without one, a plain note stands in for it."""

@@ -240,9 +240,9 @@ class Turns:
         try:
             if not await outcomes.record(self._engine, turn, outcome):
                 problem = explain(LeaseLost())
-        except Exception as error:
-            logger.exception("turn %s: its outcome %s could not be recorded yet", turn.run_id, outcome)
-            problem = explain(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the conversation must be free again
+            logger.error("turn %s: its outcome %s could not be recorded yet", turn.run_id, outcome)
+            problem = explain(error)  # whose line has the error, without the texts that a database quotes
             away = isinstance(error, OperationalError | InterfaceError | PoolTimeout | OSError)
             # What can be written later is kept for then; what is refused must not hold the conversation.
             refused = bool(turn.closing) and not away and await outcomes.record_failure(self._engine, turn)

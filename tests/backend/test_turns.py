@@ -269,6 +269,22 @@ async def test_a_database_that_refuses_in_mid_answer_closes_what_is_open_and_say
     assert rows("SELECT outcome FROM runs") == [{"outcome": "failed"}]
 
 
+async def test_an_answer_that_the_database_refuses_is_not_quoted_in_the_log(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    await model.script({"text": "Zwergspitz"})
+    number = "(item->'content'->0->>'text')::int > 0"  # PostgreSQL's error quotes what is none
+    rows(f"ALTER TABLE messages ADD CONSTRAINT odd CHECK (kind <> 'assistant_message' OR {number})")
+    try:
+        answer = await chat.say("hello")
+    finally:
+        rows("ALTER TABLE messages DROP CONSTRAINT odd")
+    assert answer.error is not None
+    assert "SQLSTATE 22P02" in caplog.text
+    assert "Zwergspitz" not in caplog.text
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "failed"}]
+
+
 async def test_an_outcome_that_could_not_be_written_is_written_when_the_database_is_back(
     chat: ChatKit, model: ScriptedModel, rows: Rows
 ) -> None:
@@ -280,6 +296,26 @@ async def test_an_outcome_that_could_not_be_written_is_written_when_the_database
             assert rows("SELECT status FROM runs") == [{"status": "running"}]
     await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"), seconds=1)
     assert rows("SELECT outcome FROM runs") != [{"outcome": "interrupted"}]
+
+
+async def test_what_a_turn_used_counts_when_what_its_tool_said_is_not_stored(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
+    rows("BEGIN")
+    rows("LOCK TABLE tasks")
+    async with chat.open("threads.create", input=user_input("add milk")) as events:
+        async for event in events:
+            if event["type"] == "progress_update":
+                break
+        rows("REVOKE INSERT ON messages FROM todo_app")
+        rows("COMMIT")
+        rest = [event async for event in events]
+    rows("GRANT INSERT ON messages TO todo_app")
+    assert rest[-1]["type"] == "error"
+    [run] = rows("SELECT outcome, usage FROM runs")
+    assert run["outcome"] == "failed"
+    assert run["usage"]["requests"] == 1
 
 
 async def test_turns_of_dead_processes_end_even_when_nobody_returns(chat: ChatKit, rows: Rows) -> None:
