@@ -251,6 +251,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
                 await asyncio.wait({pump}, timeout=self._tool_wait_seconds)
             run.cancel()
         await asyncio.wait({pump})
+        if not pump.cancelled():
+            pump.exception()  # a turn that was stopped has no use for it, and asyncio tells of what nobody looks at
         usage = run.context_wrapper.usage
         turn.usage = {
             "model": self._model.endpoint.model,

@@ -1,5 +1,6 @@
 """The connection to the MCP server behind proxies that lose, change and garble its answers."""
 
+import gc
 import gzip
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 from backend.history import UNKNOWN_OUTCOME
 from backend.task_tools import TaskTools
 from tests.backend.conftest import Backend
-from tests.chatkit_client import ChatKit
+from tests.backend.test_turns import until
+from tests.chatkit_client import ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
 
@@ -97,6 +99,22 @@ async def test_tools_that_answer_nothing_of_use_end_the_turn_and_work_again_late
         proxy.changes = []
         assert (await chat.say("add bread")).error is None
         assert {row["title"] for row in rows("SELECT title FROM tasks")} == {"milk", "bread"}
+
+
+async def test_a_stop_while_the_tools_are_away_ends_the_turn_without_a_traceback(
+    backend: Backend, model: ScriptedModel, rows: Rows, mcp_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
+    proxy = Proxy(mcp_url)
+    async with serve(proxy, lifespan="off") as url, backend(mcp_url=f"{url}/mcp", mcp_resend_seconds=0.3) as chat:
+        proxy.changes = [CHANGES["503 without a body"]] * 100
+        async with chat.open("threads.create", input=user_input("add milk")) as events:
+            async for event in events:
+                if event["type"] == "progress_update":
+                    break
+        await until(lambda: rows("SELECT 1 FROM runs WHERE outcome = 'cancelled'"))
+    gc.collect()  # what nobody has looked at is told of when it goes
+    assert "never retrieved" not in caplog.text
 
 
 UNCLEAR: dict[str, Change] = {
