@@ -1,6 +1,7 @@
+import asyncio
 import gc
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastmcp import FastMCP
@@ -24,6 +25,7 @@ from telemetry import metrics, traces
 from telemetry.middleware import Watched
 
 VERSION = "0.1.0"
+WARM_UP_SECONDS = 5.0
 _NOBODY = "todo-mcp-server/warm-up"
 # A call makes hundreds of objects that die with it: looking for cycles after every 700 finds next to none.
 _COLLECT_AFTER = 50_000
@@ -118,7 +120,9 @@ def _warm_up_before_serving(app: Starlette, settings: Settings, engine: AsyncEng
     async def lifespan(asgi: Starlette) -> AsyncIterator[Any]:
         async with started(asgi) as state:
             database = await schema.problem(engine) is None
-            await warm_up(asgi, database=database, token=own_token(settings, subject=_NOBODY))
+            with suppress(TimeoutError):  # a table that is locked holds up those who need it, not the start
+                async with asyncio.timeout(WARM_UP_SECONDS):
+                    await warm_up(asgi, database=database, token=own_token(settings, subject=_NOBODY))
             # What exists now lives as long as the process: collections need not walk it.
             gc.collect()
             gc.freeze()

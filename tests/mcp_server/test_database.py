@@ -1,5 +1,6 @@
 """When the database is away, and what it holds by itself when a statement is wrong."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 
@@ -44,6 +45,19 @@ async def tools(served: str) -> AsyncIterator[Tools]:
 
 async def test_a_start_leaves_nothing_behind(served: str, rows: Rows) -> None:
     assert (rows.tasks(), rows.changes()) == ([], [])
+
+
+async def test_a_start_does_not_wait_for_a_table_that_is_locked(
+    way: Proxy, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_server.server.WARM_UP_SECONDS", 0.3)
+    app = create_app(Settings(database_url=way.url))  # pyright: ignore[reportArgumentType]
+    with psycopg.connect(database_url) as connection:
+        connection.execute("LOCK TABLE task_changes IN SHARE MODE")  # as CREATE INDEX does
+        async with asyncio.timeout(8), serve(app) as base, client_of(base) as client:
+            connection.rollback()
+            await Tools(client).call("add_task", title="milk")
+            assert await Tools(client).titles() == ["milk"]
 
 
 async def test_a_stopped_database_is_said_so_and_found_again(
