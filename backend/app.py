@@ -22,6 +22,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
+from starlette.requests import ClientDisconnect
 
 from backend import body, page, reports
 from backend.assistant import create_assistant
@@ -129,6 +130,10 @@ def create_app(settings: Settings) -> FastAPI:
     @app.exception_handler(PoolTimeout)
     async def no_database(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": explain(error).message}, status_code=503)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, __: Exception) -> Response:
+        return Response(status_code=400)  # nobody reads it; without it, the server would log an error of its own
 
     @app.post("/chatkit")
     async def chatkit(request: Request) -> Response:

@@ -40,6 +40,16 @@ async def test_a_page_of_another_origin_is_refused(chat: ChatKit, origin: str, r
     assert rows("SELECT 1 FROM conversations") == []
 
 
+async def test_who_leaves_before_the_body_is_sent_is_no_error(chat: ChatKit, caplog: pytest.LogCaptureFixture) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", chat.http.base_url.port)
+    writer.write(b"POST /chatkit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n")
+    assert await reader.readline() == b"HTTP/1.1 100 Continue\r\n", "the body is being read"
+    writer.close()
+    await writer.wait_closed()
+    assert (await chat.http.get("/health")).status_code == 200
+    assert "ClientDisconnect" not in caplog.text
+
+
 async def test_the_servers_own_page_and_programs_are_served(chat: ChatKit) -> None:
     for headers in ({}, {"Origin": chat.base_url}):
         response = await chat.http.post("/chatkit", json={"type": "threads.list", "params": {}}, headers=headers)
