@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 
 import psycopg
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend import leases, reports
@@ -51,8 +53,10 @@ class Heartbeat:
             try:
                 await self._beat_once(sweep=sweep)
                 swept = now if sweep else swept
+            except (DBAPIError, PoolTimeout, OSError) as error:
+                logger.warning("the heartbeat failed, it is tried again: %s", type(error).__name__)
             except Exception:
-                logger.exception("the heartbeat failed; it is tried again")
+                logger.exception("the heartbeat failed, it is tried again")
 
     async def _beat_once(self, *, sweep: bool) -> None:
         beating = tuple(self._running)

@@ -1,6 +1,7 @@
 """Both services as processes, watched from outside: their log lines, /metrics and the spans they send."""
 
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -252,6 +253,18 @@ async def test_an_outcome_whose_confirmation_was_lost_is_told_once(
     [run] = rows("SELECT id, outcome FROM runs")
     assert [(one.fields["run"], one.fields["outcome"]) for one in told] == [(run["id"], "completed")]
     assert run["outcome"] == "completed"
+
+
+async def test_a_heartbeat_without_a_database_is_one_line(
+    backend: Backend, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def said() -> list[logging.LogRecord]:
+        return [one for one in caplog.records if "heartbeat failed" in one.getMessage()]
+
+    async with proxy(database_url) as way, backend(database_url=SecretStr(way.url)):
+        await way.stop()
+        assert not any(one.exc_info for one in await until(said))
+        await way.start()
 
 
 def test_without_an_endpoint_no_sdk_is_loaded() -> None:
