@@ -15,7 +15,7 @@ from chatkit.types import (
     UserMessageInput,
     UserMessageItem,
 )
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -118,7 +118,13 @@ class Turns:
         if said is not None:
             turn.message = _message(said, thread.id)
             thread.title = history.title_from(history.user_text(turn.message))
-        if not await self._open(turn) and not await self._open(turn, take_over=True):
+        try:
+            opened = await self._open(turn) or await self._open(turn, take_over=True)
+        except DBAPIError as error:
+            if error.connection_invalidated:  # its COMMIT may have arrived all the same
+                self._record_later(turn, "failed")
+            raise
+        if not opened:
             raise Busy
         self._running[turn.run_id] = turn
         reports.RUNNING.inc()
@@ -247,12 +253,14 @@ class Turns:
             # What can be written later is kept for then; what is refused must not hold the conversation.
             refused = bool(turn.closing) and not away and await outcomes.record_failure(self._engine, turn)
             if not refused:
-                later = outcomes.record_later(self._engine, turn, outcome, within_seconds=self._lease_seconds)
-                self._in_background(later)
+                self._record_later(turn, outcome)
         for event in turn.closing:
             turn.emit(event)
         if turn.closing and problem is not None:
             turn.emit(ErrorEvent(message=problem.message, allow_retry=problem.allow_retry))
+
+    def _record_later(self, turn: Turn, outcome: Outcome) -> None:
+        self._in_background(outcomes.record_later(self._engine, turn, outcome, within_seconds=self._lease_seconds))
 
     def _in_background(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

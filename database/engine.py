@@ -61,6 +61,13 @@ def transaction_span() -> AbstractAsyncContextManager[None]:
     return traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT")
 
 
-def as_sqlalchemy(error: psycopg.Error) -> DBAPIError:
-    """The driver's error as SQLAlchemy would raise it, so that callers know one kind."""
-    return DBAPIError.instance(None, None, error, psycopg.Error, hide_parameters=True)  # pyright: ignore[reportReturnType, reportCallIssue, reportArgumentType]
+def as_sqlalchemy(error: psycopg.Error, *, lost: bool) -> DBAPIError:
+    """The driver's error as SQLAlchemy would raise it, so that callers know one kind; `lost` is the connection."""
+    return DBAPIError.instance(  # pyright: ignore[reportReturnType, reportCallIssue]
+        None,
+        None,
+        error,
+        psycopg.Error,  # pyright: ignore[reportArgumentType]
+        hide_parameters=True,
+        connection_invalidated=lost,
+    )

@@ -66,4 +66,4 @@ async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline
         except psycopg.Error as error:
             if driver.closed:
                 await connection.invalidate()
-            raise as_sqlalchemy(error) from error
+            raise as_sqlalchemy(error, lost=driver.closed) from error

@@ -52,7 +52,7 @@ async def _begin(engine: AsyncEngine, statement: sql.SQL | sql.Composed) -> Asyn
         except psycopg.Error as error:
             if driver.closed:
                 await connection.invalidate()
-            raise as_sqlalchemy(error) from error
+            raise as_sqlalchemy(error, lost=driver.closed) from error
         session = _Session(connection)
         try:
             yield session

@@ -267,6 +267,20 @@ async def test_a_heartbeat_without_a_database_is_one_line(
         await way.start()
 
 
+async def test_a_conversation_is_free_again_when_its_beginning_was_not_confirmed(
+    backend: Backend, database_url: str, rows: Rows
+) -> None:
+    async with proxy(database_url) as way, backend(database_url=SecretStr(way.url), lease_seconds=60) as chat:
+        way.cut_after = b"INSERT INTO conversations"
+        response = await chat.post("threads.create", input=user_input("hello"))
+        assert response.status_code == 503
+        assert "database cannot be reached" in response.json()["error"]
+        assert way.cut_after is None
+        [run] = await until(lambda: rows("SELECT conversation_id, outcome FROM runs WHERE status = 'ended'"))
+        assert run["outcome"] == "failed"
+        assert (await chat.say("hello", run["conversation_id"])).error is None
+
+
 def test_without_an_endpoint_no_sdk_is_loaded() -> None:
     program = (
         "import sys, backend.app, mcp_server.server; assert not [m for m in sys.modules if 'opentelemetry.sdk' in m]"
