@@ -34,8 +34,10 @@ def run(database_url: str, work: Callable[[AsyncEngine], Awaitable[None]]) -> No
     except NothingStored as nothing:
         sys.stderr.write(f"Nothing is stored for {nothing}: check the name.\n")
         sys.exit(NOTHING)
-    except (DBAPIError, PoolTimeout, OSError) as error:
+    except (DBAPIError, PoolTimeout) as error:
         sys.exit(f"The database failed on the way ({type(error).__name__}): try again.")
+    except OSError as error:  # the driver's are the database's errors above
+        sys.exit(f"What was found cannot be written: {error.strerror}.")
 
 
 async def _problem_or(work: Callable[[AsyncEngine], Awaitable[None]], database_url: str) -> str | None:

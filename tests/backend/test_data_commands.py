@@ -1,6 +1,7 @@
 """`python -m backend usage`, `export` and `forget`."""
 
 import asyncio
+import errno
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -167,6 +169,18 @@ def test_an_export_is_written_while_it_is_read(rows: Rows, monkeypatch: pytest.M
         finally:
             tracemalloc.stop()
     assert most < 5_000_000, "of 20 MB"
+
+
+def test_a_full_disk_is_not_called_a_failed_database(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.RawIOBase):
+        def write(self, _: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    add_thread(rows, "alice", "thr_alice")
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=Full()))
+    with pytest.raises(SystemExit) as ended:
+        export_command.run(["--user", "alice"])
+    assert ended.value.code == "What was found cannot be written: No space left on device."
 
 
 async def test_forget_stops_the_turn_then_leaves_nothing(
