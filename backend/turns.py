@@ -89,6 +89,7 @@ class Turns:
         self._keeper: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._shutting_down = False
 
     async def __aenter__(self) -> "Turns":
         self._loop = asyncio.get_running_loop()
@@ -130,6 +131,8 @@ class Turns:
         reports.RUNNING.inc()
         turn.task = asyncio.create_task(self._run(turn, work), name=turn.run_id)
         await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
+        if self._shutting_down:
+            self.stop(turn, "interrupted")
         return turn
 
     async def _open(self, turn: Turn, *, take_over: bool = False) -> bool:
@@ -202,6 +205,7 @@ class Turns:
             self._loop.call_soon_threadsafe(self._interrupt_all)
 
     def _interrupt_all(self) -> None:
+        self._shutting_down = True
         for turn in list(self._running.values()):
             self.stop(turn, "interrupted")
 

@@ -134,6 +134,22 @@ async def test_shutting_down_ends_every_turn_and_tells_its_reader(
     assert rows("SELECT 1 FROM messages WHERE kind = 'assistant_message'")
 
 
+async def test_a_turn_that_begins_while_the_process_ends_is_ended_too(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    rows("BEGIN")
+    rows("LOCK TABLE runs")
+    asking = asyncio.create_task(chat.say("count"))
+    await until(lambda: rows("SELECT 1 FROM pg_locks WHERE relation = 'runs'::regclass AND NOT granted"))
+    chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+    rows("COMMIT")
+    answer = await asking
+    assert answer.error is not None
+    assert "server had to end" in answer.error["message"]
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+
+
 async def test_a_stop_signal_reaches_a_turn_in_another_process(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
@@ -338,17 +354,18 @@ async def test_a_new_conversation_whose_message_was_not_stored_leaves_nothing(ch
 
 @pytest.mark.parametrize(("how", "sentence"), [("stop", "person stopped"), ("shut down", "server had to end")])
 async def test_the_model_is_told_who_ended_the_answer_before(
-    chat: ChatKit, model: ScriptedModel, rows: Rows, how: str, sentence: str
+    backend: Backend, model: ScriptedModel, rows: Rows, how: str, sentence: str
 ) -> None:
     await model.script(SLOW)
-    async with chat.open("threads.create", input=user_input("count")) as events:
+    async with backend() as chat, chat.open("threads.create", input=user_input("count")) as events:
         await read_text(events, at_least=4)
         if how == "shut down":
             chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
             _ = [event async for event in events]
     await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"))
     thread = rows("SELECT id FROM conversations")[0]["id"]
-    await chat.say("hello", thread)
+    async with backend() as chat:
+        await chat.say("hello", thread)
     assert sentence in str((await model.finished_requests())[-1]["body"]["messages"])
 
 
