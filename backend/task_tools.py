@@ -19,6 +19,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
+from pydantic import ValidationError
 
 from backend import reports
 from backend.errors import NotCompleted, ToolsUnavailable
@@ -96,8 +97,11 @@ class TaskTools(MCPServer):
         return self._tools
 
     async def refresh(self) -> None:
-        """Ask the server for its tools; raises `ToolsUnavailable` and keeps the old list when it does not answer."""
-        listed = await self._send(lambda client: client.list_tools())
+        """Ask the server for its tools; without an answer of use, raises `ToolsUnavailable` and keeps the old list."""
+        try:
+            listed = await self._send(lambda client: client.list_tools())
+        except (MCPError, ValidationError) as error:
+            raise ToolsUnavailable from error
         self._tools = [_without_user_id(tool) for tool in listed.tools]
 
     async def prepare(self) -> None:
@@ -115,7 +119,7 @@ class TaskTools(MCPServer):
         try:
             async with asyncio.timeout(1.5):
                 await self.refresh()
-        except (TimeoutError, ToolsUnavailable, MCPError):
+        except (TimeoutError, ToolsUnavailable):
             shown = httpx2.URL(self._url).copy_with(userinfo=b"", query=None, fragment=None)
             return f"The MCP server does not answer at {shown}: check that it runs, and MCP_URL."
         return None

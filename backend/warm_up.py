@@ -21,7 +21,6 @@ from chatkit.types import (
     UserMessageItem,
     UserMessageTextContent,
 )
-from mcp.shared.exceptions import MCPError
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend import budget, leases
@@ -103,11 +102,13 @@ async def _ask_database(store: PostgresStore) -> None:
 
 
 async def _ask_tools(tools: TaskTools) -> None:
-    """They may come later than we, too."""
-    with suppress(TimeoutError, BackendError, MCPError):
+    """They may come later than we, too, or be others than we know: /ready and the turns tell."""
+    try:
         async with asyncio.timeout(1):
             await tools.prepare()
             await tools.call_tool("list_tasks", {"limit": 1}, {USER: _NOBODY})
+    except Exception as error:  # noqa: BLE001 - whatever answers there, the process starts
+        logger.info("the first turn will be a little later: %s", type(error).__name__)
 
 
 def _answer(request: httpx2.Request) -> httpx2.Response:

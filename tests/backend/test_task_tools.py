@@ -2,6 +2,7 @@
 
 import gc
 import gzip
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from agents import RunContextWrapper
 from mcp.shared.exceptions import MCPError
 from mcp.types import REQUEST_TIMEOUT
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from backend.history import UNKNOWN_OUTCOME
@@ -134,6 +137,41 @@ async def test_a_call_with_an_unclear_outcome_is_not_called_unmade(
         assert (await chat.say("add milk")).error is None
     assert await told(model) == UNKNOWN_OUTCOME
     assert [row["title"] for row in rows("SELECT title FROM tasks")] == ["milk"]
+
+
+def answering(result: dict[str, Any]) -> Callable[[Scope, Receive, Send], Any]:
+    """A server that has this result for every request."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        asked = json.loads(await Request(scope, receive).body())
+        answer = JSONResponse({"jsonrpc": "2.0", "id": asked["id"], "result": {"resultType": "complete", **result}})
+        await answer(scope, receive, send)
+
+    return app
+
+
+@pytest.mark.parametrize("result", [{}, {"tools": None}, {"tools": [{"name": "add_task"}]}], ids=str)
+async def test_a_server_that_has_no_tools_is_named_and_does_not_keep_the_backend_from_starting(
+    backend: Backend, result: dict[str, Any]
+) -> None:
+    async with serve(answering(result), lifespan="off") as url, backend(mcp_url=f"{url}/mcp") as chat:
+        ready = await chat.http.get("/ready")
+        assert ready.status_code == 503
+        assert "The MCP server does not answer" in ready.json()["reason"]
+        answer = await chat.say("hello")
+        assert answer.error is not None
+        assert "task service cannot be reached" in answer.error["message"]
+
+
+@pytest.mark.parametrize("schema", [{"required": ["tasks"]}, {"properties": {"tasks": {"type": 5}}}], ids=str)
+async def test_results_that_break_their_schema_do_not_keep_the_backend_from_starting(
+    backend: Backend, schema: dict[str, Any]
+) -> None:
+    tool = {"name": "list_tasks", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", **schema}}
+    results = {"tools": [tool], "ttlMs": 0, "cacheScope": "public", "content": [], "structuredContent": {}}
+    async with serve(answering(results), lifespan="off") as url, backend(mcp_url=f"{url}/mcp") as chat:
+        assert (await chat.http.get("/ready")).status_code == 200
+        assert (await chat.say("hello")).error is None
 
 
 NOT_SENT = ("{oops", "[1]", '"text"', '{"title": ' + "9" * 5000 + "}")
