@@ -139,7 +139,7 @@ async def test_a_turn_that_begins_while_the_process_ends_is_ended_too(
 ) -> None:
     await model.script(SLOW)
     rows("BEGIN")
-    rows("LOCK TABLE runs")
+    await asyncio.to_thread(rows, "LOCK TABLE runs")  # in a thread: the heartbeat, in this one, may hold a row
     asking = asyncio.create_task(chat.say("count"))
     await until(lambda: rows("SELECT 1 FROM pg_locks WHERE relation = 'runs'::regclass AND NOT granted"))
     chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
