@@ -53,7 +53,6 @@ def window(recent: Recent, *, tokens: int) -> Window:
         rows = _newest_turns(rows, tokens=tokens // 2, most=len(rows))
     left_out = None
     if not recent.complete or len(rows) < len(recent.rows):
-        assert rows[0].seq is not None
         left_out = rows[0].seq - 1
     stand_in = [_as_summary(recent.summary)] if recent.summary is not None else []
     if left_out is not None:
@@ -82,7 +81,7 @@ def request_for_summary(left_out: LeftOut, *, tokens: int) -> SummaryRequest | N
             if lines and tokens < 0:
                 break
             lines.append(line)
-        covers = row.seq or covers
+        covers = row.seq
     if not lines:
         return None
     before = [f"Summary of what came before: {left_out.summary}"] if left_out.summary else []

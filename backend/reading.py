@@ -52,31 +52,33 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class SentRecent:
+class Sent:
     """What was asked for in a pipeline, to be read after it."""
 
     summary: Result
-    newest: Result
+    rows: Result
     most: int
 
-    async def read(self) -> Recent:
-        rows = await _rows(self.newest)
+    async def recent(self) -> Recent:
+        rows = await _rows(self.rows)
         return Recent(rows[: self.most][::-1], complete=len(rows) <= self.most, summary=await _text(self.summary))
 
+    async def left_out(self) -> LeftOut:
+        return LeftOut(await _rows(self.rows), await _text(self.summary))
 
-async def send_recent(pipeline: Pipeline, thread_id: str, *, user_id: str, most: int = MOST) -> SentRecent:
+
+async def send_recent(pipeline: Pipeline, thread_id: str, *, user_id: str, most: int = MOST) -> Sent:
     """Ask for everything after the last summary, hidden rows too, the newest `most` rows at most."""
     thread = {"thread": thread_id, "owner": user_id}
     summary = await pipeline.send(_SUMMARY, **thread)
-    return SentRecent(summary, await pipeline.send(_NEWEST, **thread, most=most + 1), most)
+    return Sent(summary, await pipeline.send(_NEWEST, **thread, most=most + 1), most)
 
 
-async def read_left_out(pipeline: Pipeline, thread_id: str, *, user_id: str, up_to: int, most: int = MOST) -> LeftOut:
-    """What a next summary is made of: the oldest `most` rows after the last one, up to the seq `up_to`."""
+async def send_left_out(pipeline: Pipeline, thread_id: str, *, user_id: str, up_to: int, most: int = MOST) -> Sent:
+    """Ask for what a next summary is made of: the oldest `most` rows after the last one, up to the seq `up_to`."""
     thread = {"thread": thread_id, "owner": user_id}
     summary = await pipeline.send(_SUMMARY, **thread)
-    oldest = await pipeline.send(_OLDEST, **thread, last=up_to, most=most)
-    return LeftOut(await _rows(oldest), await _text(summary))
+    return Sent(summary, await pipeline.send(_OLDEST, **thread, last=up_to, most=most), most)
 
 
 async def _rows(result: Result) -> list[StoredItem]:
@@ -85,4 +87,4 @@ async def _rows(result: Result) -> list[StoredItem]:
 
 async def _text(summary: Result) -> str | None:
     row = await summary.fetchone()
-    return row["item"]["content"]["text"] if row else None
+    return row["item"]["content"].get("text") if row else None

@@ -190,14 +190,15 @@ class PostgresStore(Store[RequestContext]):
         """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
         async with pipelined(self.engine, context.user_id) as pipeline:
             sent = await reading.send_recent(pipeline, thread_id, user_id=context.user_id, most=newest)
-        return await sent.read()
+        return await sent.recent()
 
     async def left_out(
         self, thread_id: str, context: RequestContext, *, up_to: int, oldest: int = reading.MOST
     ) -> LeftOut:
         """What a next summary is made of: the `oldest` rows after the last one, up to a `seq`."""
         async with pipelined(self.engine, context.user_id) as pipeline:
-            return await reading.read_left_out(pipeline, thread_id, user_id=context.user_id, up_to=up_to, most=oldest)
+            sent = await reading.send_left_out(pipeline, thread_id, user_id=context.user_id, up_to=up_to, most=oldest)
+        return await sent.left_out()
 
     async def add_summary(self, thread_id: str, text: str, *, covers: int, context: RequestContext) -> None:
         """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""

@@ -141,7 +141,7 @@ class Turns:
         Returns False when somebody else holds the lease.
         """
         owner = {"user_id": turn.user_id}
-        ended = recent = None
+        ended = sent = None
         async with pipelined(self._engine, turn.user_id) as pipeline:
             await leases.check(pipeline, self._limits, **owner)
             if turn.is_new:
@@ -155,7 +155,7 @@ class Turns:
             if turn.message is not None:
                 context = RequestContext(turn.user_id, turn)
                 await statements.send_items(pipeline, turn.conversation_id, [turn.message], context)
-                recent = await reading.send_recent(pipeline, turn.conversation_id, user_id=turn.user_id)
+                sent = await reading.send_recent(pipeline, turn.conversation_id, user_id=turn.user_id)
         if ended is not None and (taken_from := await ended.fetchone()) is not None:
             reports.turn_abandoned(taken_from["id"], conversation_id=turn.conversation_id, **owner)
         row = await claimed.fetchone()
@@ -164,7 +164,7 @@ class Turns:
         if row.pop("claimed") is None:
             return False
         turn.thread = to_thread(row)
-        turn.recent = await recent.read() if recent is not None else None
+        turn.recent = await sent.recent() if sent is not None else None
         return True
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
