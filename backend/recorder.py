@@ -76,8 +76,8 @@ class Recorder(RunHooks[Turn]):
             self._show(progress.done(tool.name, text))
             for item in items:
                 self._turn.emit(ThreadItemDoneEvent(item=item))
-        if (task := progress.changed_task(tool.name, text)) is not None:
-            await self._redraw(task)
+            if (task := progress.changed_task(tool.name, text)) is not None:
+                await self._redraw(task)
 
     async def _redraw(self, task: Task) -> None:
         """Let the widgets that are shown already follow a change."""
