@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import openai
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
+from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -124,7 +125,7 @@ def explain(error: BaseException) -> Explanation:
         logger.warning("turn failed, reference %s: %s", reference, type(own).__name__)
         return Explanation(f"{own} (Reference {reference})", own.allow_retry)
     message, allow_retry = describe(error)
-    if any(isinstance(one, openai.APIError | DBAPIError) for one in _chain(error)):
+    if any(isinstance(one, openai.APIError | DBAPIError | ValidationError) for one in _chain(error)):
         logger.error("turn failed, reference %s\n%s", reference, _without_texts(error))
     else:
         logger.error("turn failed, reference %s", reference, exc_info=error)

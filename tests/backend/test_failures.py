@@ -9,6 +9,7 @@ import httpx2
 import openai
 import psycopg
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.responses import Response
@@ -153,6 +154,12 @@ def database_error(kind: type[DBAPIError]) -> DBAPIError:
     return kind("INSERT INTO tasks", {"title": SECRET}, psycopg.errors.UniqueViolation(f"Key (title)=({SECRET})"))
 
 
+def shape_error() -> ValidationError:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter(int).validate_python(SECRET)
+    return refused.value
+
+
 REQUEST = httpx2.Request("POST", "http://model")
 REFUSAL = httpx2.Response(400, request=REQUEST, headers={"x-request-id": "req-7"})
 QUOTING = {
@@ -160,6 +167,7 @@ QUOTING = {
     "chunk": openai.APIError(f"your prompt: {SECRET}", REQUEST, body={"message": SECRET}),
     "database": database_error(IntegrityError),
     "wrapped": raised(RuntimeError(f"the provider said {SECRET}"), openai.APIError(SECRET, REQUEST, body=None)),
+    "shape": shape_error(),
     "with a cause": raised(openai.APIConnectionError(request=REQUEST), ValueError(SECRET)),
 }
 
