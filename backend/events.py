@@ -41,7 +41,7 @@ _CUT_SHORT: dict[str | None, str] = {
 }
 
 
-def assistant_content(message: ResponseOutputMessage) -> list[AssistantMessageContent]:
+def _contents(message: ResponseOutputMessage) -> list[AssistantMessageContent]:
     return [_content(part) for part in message.content]
 
 
@@ -80,7 +80,7 @@ class ThreadEvents:
             case "response.content_part.done" if data.part.type in ("output_text", "refusal"):
                 yield self._finish_part(data.item_id, data.content_index, _content(data.part))
             case "response.output_item.done" if isinstance(data.item, ResponseOutputMessage):
-                self._close_message(assistant_content(data.item))
+                self._close_message(_contents(data.item))
             case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
                 yield from self._think(data.item_id, data.delta)
             case "response.output_item.done" if data.item.type == "reasoning":

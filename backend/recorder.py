@@ -11,7 +11,6 @@ from agents import Agent, ModelResponse, RunHooks, Tool
 from agents.items import ItemHelpers, RunItem, TResponseInputItem
 from agents.run_context import RunContextWrapper
 from chatkit.types import (
-    AssistantMessageItem,
     HiddenContextItem,
     ProgressUpdateEvent,
     ThreadItem,
@@ -19,10 +18,9 @@ from chatkit.types import (
     ThreadItemReplacedEvent,
     WidgetItem,
 )
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
+from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
 from backend import progress, widgets
-from backend.events import assistant_content
 from backend.history import plain
 from backend.identity import RequestContext
 from backend.progress import TaskViews
@@ -46,19 +44,19 @@ class Recorder(RunHooks[Turn]):
         self._open: set[str] = set()
         self._views = TaskViews()
         self._showing = asyncio.Lock()  # what is shown first comes first after a reload, too
+        self._stored = asyncio.Event()
 
     async def on_llm_end(self, context: RunContextWrapper[Turn], agent: Agent[Turn], response: ModelResponse) -> None:
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not calls:
             return
+        await self._stored.wait()  # what the model said before, so that the rows are in its order
         for call in calls:
             self._turn.call_keys[call.call_id] = self._key(call)
         self._open.update(call.call_id for call in calls)
         self._turn.tool_calls += len(calls)
         self._views.begin_step(call.name for call in calls)
-        # Text beside the calls goes first, so that the rows are in the order in which the model said them.
-        texts = [self._text(item) for item in response.output if isinstance(item, ResponseOutputMessage)]
-        await self._store.write(self._thread_id, [*texts, self._step(calls, response)], self._context)
+        await self._store.write(self._thread_id, [self._step(calls, response)], self._context)
 
     async def on_tool_start(self, context: RunContextWrapper[Turn], agent: Agent[Turn], tool: Tool) -> None:
         self._show(progress.running(tool.name, getattr(context, "tool_arguments", "")))
@@ -102,8 +100,13 @@ class Recorder(RunHooks[Turn]):
         system_prompt: str | None,
         input_items: list[TResponseInputItem],
     ) -> None:
+        self._stored.clear()
         # Calls that ran no tool (unknown name, refused) have an output too, made by the SDK.
         await self._record(input_items)
+
+    def shown_is_stored(self) -> None:
+        """Say that everything which was shown of the model's answer is stored; its calls are written after that."""
+        self._stored.set()
 
     async def finish(self, items: list[RunItem]) -> None:
         """Record the outputs that no hook told of, once the run has ended."""
@@ -139,11 +142,6 @@ class Recorder(RunHooks[Turn]):
             for call in calls
         ]
         return self._hidden({"kind": "tool_calls", "calls": made, "reasoning": reasoning})
-
-    def _text(self, message: ResponseOutputMessage) -> AssistantMessageItem:
-        return AssistantMessageItem(
-            id=message.id, thread_id=self._thread_id, created_at=utc_now(), content=assistant_content(message)
-        )
 
     def _hidden(self, content: dict[str, Any]) -> HiddenContextItem:
         return HiddenContextItem(id=new_id("step"), thread_id=self._thread_id, created_at=utc_now(), content=content)

@@ -236,6 +236,8 @@ class TodoChatServer(ChatKitServer[RequestContext]):
         while (event := await queue.get()) is not _END:
             for thread_event in events.map(event):
                 yield thread_event
+            if event.type == "raw_response_event" and event.data.type == "response.completed":
+                recorder.shown_is_stored()
         with suppress(ModelRefusalError):  # its words were shown, as any answer's
             await pump
         if not events.answered:

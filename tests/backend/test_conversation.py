@@ -238,3 +238,15 @@ async def test_health_and_ready(chat: ChatKit, backend: Backend) -> None:
         response: httpx2.Response = await other.http.get("/ready")
         assert response.status_code == 503
         assert "MCP server does not answer" in response.json()["reason"]
+
+
+async def test_a_thought_comes_before_the_text_and_the_calls_after_a_reload_too(
+    chat: ChatKit, model: ScriptedModel
+) -> None:
+    call = {"name": "add_task", "arguments": {"title": "milk"}}
+    for _ in range(10):
+        await model.script({"reasoning": "Hm.", "text": "Let me see.", "tool_calls": [call]}, {"text": "Done."})
+        answer = await chat.say("add milk")
+        stored = [item["type"] for item in await chat.items(answer.thread_id)]
+        assert stored == ["user_message", "workflow", "assistant_message", "widget", "assistant_message"]
+        assert [item["type"] for item in answer.items] == stored
