@@ -16,7 +16,7 @@ from fastapi import FastAPI
 import workers
 from backend.providers import Endpoint, ModelNotConfigured, resolve
 from backend.settings import Settings, SettingsInvalid, read_settings
-from database import create_engine, schema
+from database import schema
 from telemetry import logs, worker_metrics
 
 logger = logging.getLogger("backend")
@@ -33,7 +33,8 @@ def main() -> None:
     except (SettingsInvalid, ModelNotConfigured) as error:
         sys.exit(str(error))
     logs.configure(settings.log_level, settings.log_format, quiet=_QUIET)
-    if sentence := asyncio.run(_exposure(settings)):
+    # One that is away or not migrated yet may come: /ready tells.
+    if sentence := asyncio.run(schema.exposure_at(settings.database_url.get_secret_value())):
         sys.exit(sentence)
     listener = _bind(settings)
     with worker_metrics.added_up(settings.backend_workers):
@@ -109,12 +110,3 @@ def _bind(settings: Settings) -> socket.socket:
             f"Cannot listen on {settings.backend_host} port {settings.backend_port} ({error}): "
             "set BACKEND_HOST and BACKEND_PORT to an address of this machine and a free port."
         )
-
-
-async def _exposure(settings: Settings) -> str | None:
-    """Why row-level security would not hold; a database that is away or not migrated yet may come: /ready tells."""
-    engine = create_engine(settings.database_url.get_secret_value())
-    try:
-        return await schema.exposure(engine)
-    finally:
-        await engine.dispose()

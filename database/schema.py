@@ -5,6 +5,7 @@ from sqlalchemy.exc import DataError, DBAPIError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from database.engine import create_engine
 from database.transactions import system_transaction
 
 _ANSWER_SECONDS = 1.5
@@ -60,6 +61,15 @@ async def exposure(engine: AsyncEngine) -> str | None:
             return None if await _not_migrated(connection) else await _exposure(connection)
     except (DBAPIError, PoolTimeout, OSError):
         return None
+
+
+async def exposure_at(database_url: str) -> str | None:
+    """The same of a database that nobody has an engine for yet."""
+    engine = create_engine(database_url)
+    try:
+        return await exposure(engine)
+    finally:
+        await engine.dispose()
 
 
 async def _not_migrated(connection: AsyncConnection) -> str | None:

@@ -9,7 +9,7 @@ from functools import partial
 import uvicorn
 
 import workers
-from database import create_engine, schema
+from database import schema
 from mcp_server.settings import Settings, SettingsInvalid, read_settings
 from telemetry import logs, worker_metrics
 
@@ -24,7 +24,9 @@ def main() -> None:
     except SettingsInvalid as error:
         sys.exit(str(error))
     _configure_logging(settings)
-    _refuse_an_open_database(settings)
+    # One that is away or not migrated yet may come: /ready tells.
+    if sentence := asyncio.run(schema.exposure_at(settings.database_url.get_secret_value())):
+        sys.exit(sentence)
     listener = _bind(settings)
     with worker_metrics.added_up(settings.mcp_workers):
         importlib.import_module("mcp_server.server")  # now, so that the workers share its memory
@@ -57,20 +59,6 @@ def _announce(settings: Settings, address: str) -> None:
     log.info("MCP server listens on %s/mcp", address)
     if settings.auth_mode == "none":
         log.warning("AUTH_MODE=none: every caller is believed to be who it says it is")
-
-
-def _refuse_an_open_database(settings: Settings) -> None:
-    """One that is away or not migrated yet may come: /ready tells."""
-
-    async def exposure() -> str | None:
-        engine = create_engine(settings.database_url.get_secret_value())
-        try:
-            return await schema.exposure(engine)
-        finally:
-            await engine.dispose()
-
-    if reason := asyncio.run(exposure()):
-        sys.exit(reason)
 
 
 def _bind(settings: Settings) -> socket.socket:
