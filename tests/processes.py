@@ -1,6 +1,7 @@
 """The services as processes of their own, to be killed and started again."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,15 @@ class ServiceProcess:
             assert time.monotonic() < deadline, f"{self.module} is not ready:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
 
+    def wait_until_all_serve(self, count: int, *, timeout: float = 30) -> None:
+        """Of several processes the first makes the service ready; each of the others comes once it is warm."""
+        deadline = time.monotonic() + timeout
+        while len(self.workers) != count or not self._said_to_serve.issuperset(self.workers):
+            assert self.process is not None
+            assert self.process.poll() is None, f"{self.module} ended:\n{self.log_text[-2000:]}"
+            assert time.monotonic() < deadline, f"{self.module} lacks processes:\n{self.log_text[-2000:]}"
+            time.sleep(0.02)
+
     def end(self, request: signal.Signals = signal.SIGTERM, *, timeout: float = 20) -> int:
         """Send the signal, if it runs, and wait for the end; returns the exit status."""
         assert self.process is not None
@@ -63,6 +73,10 @@ class ServiceProcess:
         assert self.process is not None
         pid = self.process.pid
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    @property
+    def _said_to_serve(self) -> set[int]:
+        return {int(pid) for pid in re.findall(r"worker (\d+) serves", self.log_text)}
 
     @property
     def log_text(self) -> str:

@@ -83,6 +83,7 @@ class _Supervisor:
         for worker in self._workers.copy():
             if not worker.ready and worker.news.poll() and _says_ready(worker.news):
                 worker.ready = True
+                logger.info("worker %s serves", worker.process.pid)
                 if not self._serving:
                     self._serving = True
                     self._on_ready()

@@ -39,7 +39,7 @@ def mcp(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
     log = tmp_path_factory.mktemp("mcp") / "log"
     service = ServiceProcess("mcp_server", "MCP_PORT", log, DATABASE_URL=session_database_url, MCP_WORKERS="4")
     service.start()
-    service.wait_until_ready()
+    service.wait_until_all_serve(4)
     yield service
     assert service.end() == 0
 
@@ -56,7 +56,7 @@ async def model(model_service: ServiceProcess) -> AsyncIterator[ScriptedModel]:
 def start(
     mcp: ServiceProcess, model_service: ServiceProcess, database_url: str, tmp_path: Path
 ) -> Iterator[Callable[..., ServiceProcess]]:
-    """Starts a backend of four processes, and waits until there are so many."""
+    """Starts a backend of four processes, and waits until all of them serve."""
     started: list[ServiceProcess] = []
 
     def start(**environment: str) -> ServiceProcess:
@@ -75,7 +75,7 @@ def start(
         )
         service.start()
         started.append(service)
-        service.wait_until_ready()
+        service.wait_until_all_serve(4)
         return service
 
     yield start
@@ -88,7 +88,6 @@ def start(
 @pytest.fixture
 async def crowd(start: Callable[..., ServiceProcess]) -> AsyncIterator[list[ChatKit]]:
     service = start()
-    await until(lambda: len(service.workers) == 4)
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(ChatKit(service.url)) for _ in range(AT_ONCE)]
 
@@ -135,7 +134,6 @@ async def test_the_limits_of_a_person_hold_across_processes(
     start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
 ) -> None:
     service = start(LIMIT_RUNNING_TURNS="3", LIMIT_TURNS_PER_MINUTE="5")
-    await until(lambda: len(service.workers) == 4)
     await model.script(*[SLOW] * 3)
     async with AsyncExitStack() as stack:
         crowd = [await stack.enter_async_context(ChatKit(service.url)) for _ in range(AT_ONCE)]
@@ -154,7 +152,6 @@ async def test_an_end_in_the_middle_of_answers_leaves_each_with_its_outcome(
     start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
 ) -> None:
     service = start()
-    await until(lambda: len(service.workers) == 4)
     call = {"name": "add_task", "arguments": {"title": "milk"}}
     for _ in range(8):
         await model.script({"tool_calls": [call]})
@@ -189,16 +186,17 @@ async def test_the_death_of_one_process_costs_its_own_turn_and_no_other(
     start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
 ) -> None:
     service = start()
-    await until(lambda: len(service.workers) == 4)
     await model.script(SLOW)
     async with ChatKit(service.url) as chat, chat.open("threads.create", input=user_input("count")) as events:
         await read_text(events, at_least=4)
         thread = rows("SELECT id FROM conversations")[0]["id"]
         reading = asyncio.create_task(_read_to_the_end(events))
-        for pid in service.workers:  # one of them has the turn
+        killed = service.workers
+        for pid in killed:  # one of them has the turn
             os.kill(pid, signal.SIGKILL)
         assert not await reading
-    await until(lambda: len(service.workers) == 4)
+    await until(lambda: not set(killed).intersection(service.workers))
+    await asyncio.to_thread(service.wait_until_all_serve, 4)
     async with ChatKit(service.url) as chat:
 
         async def answered() -> bool:

@@ -55,7 +55,7 @@ def workers(database_url: str, tmp_path: Path) -> Iterator[ServiceProcess]:
     """Two behind one port."""
     service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", DATABASE_URL=database_url, MCP_WORKERS="2")
     service.start()
-    service.wait_until_ready()
+    service.wait_until_all_serve(2)
     yield service
     assert service.end() == 0
 

@@ -23,7 +23,7 @@ AT_ONCE = 24  # connections, which the kernel gives to whichever process is free
 def server(database_url: str, tmp_path: Path) -> Iterator[ServiceProcess]:
     service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", DATABASE_URL=database_url, MCP_WORKERS="4")
     service.start()
-    service.wait_until_ready()
+    service.wait_until_all_serve(4)
     yield service
     assert service.end() == 0
     assert "Traceback" not in service.log_text, service.log_text

@@ -35,6 +35,7 @@ def serve(trouble: str, listener: socket.socket, on_ready: Callable[[], None]) -
 
 if __name__ == "__main__":
     logging.basicConfig(level="WARNING", format="%(message)s")
+    logging.getLogger("workers").setLevel("INFO")
     listener = workers.bind("127.0.0.1", 0)
     status = workers.run(
         partial(serve, "".join(sys.argv[1:])),

@@ -85,7 +85,9 @@ def test_all_answer_on_one_port_and_end_together(start: Start, number: signal.Si
     assert service.wait(10) == 0
     assert not any(map(is_alive, pids))
     assert ask(url) is None
-    assert service.communicate() == ("", "")
+    printed, logged = service.communicate()
+    assert printed == ""
+    assert sorted(logged.splitlines()) == sorted(f"worker {pid} serves" for pid in pids)
 
 
 def test_one_that_is_killed_is_replaced_and_one_that_ends_too(start: Start) -> None:
@@ -97,7 +99,9 @@ def test_one_that_is_killed_is_replaced_and_one_that_ends_too(start: Start) -> N
         pids = answering(url, count=3, without=lost)
         assert lost not in pids
     service.terminate()
-    assert service.wait(10) == 0
+    _, logged = service.communicate(timeout=10)
+    assert service.returncode == 0
+    assert len(re.findall(r"^worker \d+ serves$", logged, re.MULTILINE)) == 3 + 2
 
 
 def test_workers_that_are_killed_before_they_are_ready_are_replaced_too(start: Start) -> None:
