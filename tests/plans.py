@@ -22,6 +22,7 @@ class Sent:
     text: str
     parameters: tuple[str, ...]  # as SQL literals
     as_person: bool  # in a transaction of one person, under row-level security
+    session: tuple[str, ...]  # what its connection was set to before
 
     @property
     def short(self) -> str:
@@ -43,12 +44,19 @@ def read_log(log: Path, offset: int) -> list[Sent]:
 
 def _sent(log: str) -> Iterator[Sent]:
     as_person: dict[str, bool] = {}
+    session: dict[str, tuple[str, ...]] = {}
     waiting: dict[str, str] = {}
+
+    def sent(process: str, *parameters: str) -> Sent:
+        return Sent(waiting.pop(process), parameters, as_person.get(process, False), session.get(process, ()))
+
     for process, level, said in _ENTRY.findall(log):
         if level == "LOG" and (statement := _STATEMENT.match(said)):
             if process in waiting:
-                yield Sent(waiting.pop(process), (), as_person.get(process, False))
+                yield sent(process)
             text = statement[1].replace("\n\t", "\n").strip()
+            if text.startswith("SET enable_"):
+                session[process] = (*session.get(process, ()), text)
             if text.startswith("BEGIN"):
                 as_person[process] = False
             if "'todo_app'" in text or "ROLE todo_app" in text:
@@ -57,10 +65,9 @@ def _sent(log: str) -> Iterator[Sent]:
                 waiting[process] = text
         elif level == "DETAIL" and process in waiting:
             values = {int(number): value for number, value in _PARAMETER.findall(said.replace("\n\t", "\n"))}
-            parameters = tuple(values[number] for number in sorted(values))
-            yield Sent(waiting.pop(process), parameters, as_person.get(process, False))
-    for process, text in waiting.items():
-        yield Sent(text, (), as_person.get(process, False))
+            yield sent(process, *(values[number] for number in sorted(values)))
+    for process in list(waiting):
+        yield sent(process)
 
 
 def plan_of(connection: psycopg.Connection[Any], sent: Sent, user_id: str) -> dict[str, Any]:
@@ -69,7 +76,8 @@ def plan_of(connection: psycopg.Connection[Any], sent: Sent, user_id: str) -> di
         if sent.as_person:
             connection.execute("SET LOCAL ROLE todo_app")
             connection.execute(SQL("SET LOCAL todo.user_id = {}").format(Literal(user_id)))
-        connection.execute("SET LOCAL enable_bitmapscan = off")  # as database.create_engine has it
+        for setting in sent.session:
+            connection.execute(setting.encode())  # undone with the transaction
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         name = _prepare(connection, sent)
         arguments = f"({', '.join(sent.parameters)})" if sent.parameters else ""
