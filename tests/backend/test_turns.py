@@ -2,8 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
@@ -81,9 +81,9 @@ async def test_stop_saves_what_was_shown_and_closes_the_models_stream(
     assert any("person stopped this answer" in message["content"] for message in messages)
 
 
-async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_more(
-    chat: ChatKit, model: ScriptedModel, rows: Rows
-) -> None:
+@asynccontextmanager
+async def adding_milk(chat: ChatKit, model: ScriptedModel, rows: Rows) -> AsyncIterator[Any]:
+    """The events of a turn whose tool has begun and waits until `rows("COMMIT")` lets it at the tasks."""
     await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
     rows("BEGIN")
     rows("LOCK TABLE tasks")
@@ -91,6 +91,14 @@ async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_
         async for event in events:
             if event["type"] == "progress_update":
                 break
+        yield events
+
+
+async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_more(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    async with adding_milk(chat, model, rows):
+        pass
     await asyncio.sleep(0.1)
     assert rows("SELECT outcome FROM runs") == [{"outcome": None}]
     rows("COMMIT")
@@ -102,14 +110,9 @@ async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_
 
 
 async def test_stop_waits_for_a_tool_only_so_long(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
-    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
     async with backend(tool_wait_seconds=0.2) as chat:
-        rows("BEGIN")
-        rows("LOCK TABLE tasks")
-        async with chat.open("threads.create", input=user_input("add milk")) as events:
-            async for event in events:
-                if event["type"] == "progress_update":
-                    break
+        async with adding_milk(chat, model, rows):
+            pass
         await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"), seconds=2)
         rows("COMMIT")
         thread = rows("SELECT id FROM conversations")[0]["id"]
@@ -317,17 +320,10 @@ async def test_an_outcome_that_could_not_be_written_is_written_when_the_database
 async def test_what_a_turn_used_counts_when_what_its_tool_said_is_not_stored(
     chat: ChatKit, model: ScriptedModel, rows: Rows
 ) -> None:
-    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]})
-    rows("BEGIN")
-    rows("LOCK TABLE tasks")
-    async with chat.open("threads.create", input=user_input("add milk")) as events:
-        async for event in events:
-            if event["type"] == "progress_update":
-                break
-        rows("REVOKE INSERT ON messages FROM todo_app")
-        rows("COMMIT")
-        rest = [event async for event in events]
-    rows("GRANT INSERT ON messages TO todo_app")
+    async with adding_milk(chat, model, rows) as events:
+        with refusing(rows, "INSERT ON messages"):
+            rows("COMMIT")
+            rest = [event async for event in events]
     assert rest[-1]["type"] == "error"
     [run] = rows("SELECT outcome, usage FROM runs")
     assert run["outcome"] == "failed"
