@@ -38,13 +38,16 @@ class Heartbeat:
 
     async def run(self) -> None:
         """Go on until cancelled, whatever becomes of the database."""
-        await asyncio.gather(self._beat(), self._listen())
+        async with asyncio.TaskGroup() as both:  # whose end, unlike that of a gather, is the end of both
+            both.create_task(self._beat())
+            both.create_task(self._listen())
 
     async def _beat(self) -> None:
         swept = 0.0
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), self._every_seconds)
+                async with asyncio.timeout(self._every_seconds):
+                    await self._woken.wait()
             self._woken.clear()
             now = asyncio.get_running_loop().time()
             sweep = now - swept > self._lease_seconds
