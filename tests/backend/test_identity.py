@@ -311,7 +311,7 @@ async def test_no_token_and_no_secret_reaches_the_log(
 async def test_people_who_sign_in_are_limited_without_any_setting(
     alice: ChatKit, bob: ChatKit, model: ScriptedModel
 ) -> None:
-    await model.script(*[{"when": "count", "text": "one two", "chunk_chars": 4, "hang": True}] * 4)
+    await model.script(*[{"when": "count", "text": "one two", "chunk_chars": 4, "eof_after": 2, "hang": True}] * 4)
     async with AsyncExitStack() as open_streams:
         streams = [
             await open_streams.enter_async_context(alice.open("threads.create", input=user_input("count")))
