@@ -1,10 +1,15 @@
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx2
+import pytest
+from chatkit.types import ThreadItem
 from fastmcp import Client
 
+from backend.identity import RequestContext
+from backend.store_adapter import PostgresStore
 from tests.backend.conftest import Backend
 from tests.chatkit_client import ChatKit, text_of
 from tests.scripted_model import ScriptedModel
@@ -250,3 +255,23 @@ async def test_a_thought_comes_before_the_text_and_the_calls_after_a_reload_too(
         stored = [item["type"] for item in await chat.items(answer.thread_id)]
         assert stored == ["user_message", "workflow", "assistant_message", "widget", "assistant_message"]
         assert [item["type"] for item in answer.items] == stored
+
+
+async def test_calls_are_stored_after_the_text_before_them_however_slowly_that_is_stored(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = PostgresStore.write
+
+    async def slow_at_text(
+        store: PostgresStore, thread_id: str, items: Sequence[ThreadItem], context: RequestContext
+    ) -> None:
+        if any(item.type == "assistant_message" for item in items):
+            await asyncio.sleep(0.1)
+        await write(store, thread_id, items, context)
+
+    monkeypatch.setattr(PostgresStore, "write", slow_at_text)
+    call = {"name": "add_task", "arguments": {"title": "milk"}}
+    await model.script({"text": "Let me see.", "tool_calls": [call]}, {"text": "Done."})
+    assert (await chat.say("add milk")).error is None
+    kinds = [row["kind"] for row in rows("SELECT kind FROM messages ORDER BY seq")]
+    assert kinds == ["user_message", "assistant_message", "tool_calls", "tool_output", "widget", "assistant_message"]
