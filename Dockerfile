@@ -2,12 +2,15 @@ ARG PYTHON_IMAGE=python:3.13.16-slim
 ARG POSTGRES_IMAGE=postgres:18.6
 
 FROM ${POSTGRES_IMAGE} AS postgres
+COPY service/database/container_start.sh service/database/pg_hba.conf service/database/roles.sql /opt/todo/
+# A directory for each kind of reader, in the group of the services: what is written into it belongs to that group.
+RUN chmod -R a+rX /opt/todo && install -d -o postgres -g 10001 -m 2750 /secrets/owner /secrets/services
+USER postgres
+ENTRYPOINT ["bash", "/opt/todo/container_start.sh"]
 
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /app
-# The part of requirements.lock that the services need: neither tests nor PostgreSQL's binaries are in the image. Made by
-# uv pip compile pyproject.toml --constraint requirements.lock --output-file requirements-runtime.lock
-# --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+# What the services need: neither tests nor PostgreSQL's binaries are in the image. pyproject.toml says how it is made.
 COPY requirements-runtime.lock .
 RUN python -m venv --without-pip /venv
 RUN python -m pip --python /venv/bin/python install \

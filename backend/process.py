@@ -1,86 +1,82 @@
-import asyncio
-import gc
-import importlib
 import logging
+import secrets
 import socket
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import FrameType
 
-import uvicorn
+import psycopg
 from agents import set_tracing_disabled
 from agents.tracing import set_trace_processors
 from fastapi import FastAPI
 
-import workers
-from backend.providers import Endpoint, ModelNotConfigured, resolve
-from backend.settings import Settings, SettingsInvalid, read_settings
-from database import schema
-from telemetry import logs, worker_metrics
+from backend.commands import check as check_command
+from backend.conversation.runs import abandoned
+from backend.conversation.runs.abandoned import Abandoned
+from backend.model.providers import Endpoint
+from backend.settings import Settings
+from service import process, workers
+from service.telemetry import logs
 
 logger = logging.getLogger("backend")
 
-# A turn makes thousands of objects that die with it: looking for cycles after every 700 finds next to none.
-_COLLECT_AFTER = 50_000
-_QUIET = ("httpx2", "httpx", "openai", "openai.agents", "mcp", "uvicorn", "chatkit")
+QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "chatkit")  # loggers of libraries
 
 
-def main() -> None:
+def main(name: str | None = None, ended: Sequence[Abandoned] = ()) -> None:
+    """Serve under a name that no other service has; `ended` are turns that one of that name left when it died."""
+    settings, endpoint = check_command.run()
+    logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
+    process.serve(
+        settings,
+        partial(_serve, settings, endpoint),
+        app="backend.app",
+        grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
+        announce=partial(_announce, settings, endpoint, ended),
+        name=name or secrets.token_hex(8),
+        after_death=partial(_end_turns_of, settings),
+    )
+
+
+def _end_turns_of(settings: Settings, dead: str) -> None:
+    """What a worker left running holds its conversations no longer."""
     try:
-        settings = read_settings()
-        endpoint = resolve(settings)
-    except (SettingsInvalid, ModelNotConfigured) as error:
-        sys.exit(str(error))
-    logs.configure(settings.log_level, settings.log_format, quiet=_QUIET)
-    # One that is away or not migrated yet may come: /ready tells.
-    if sentence := asyncio.run(schema.exposure_at(settings.database_url.get_secret_value())):
-        sys.exit(sentence)
-    listener = _bind(settings)
-    with worker_metrics.added_up(settings.backend_workers):
-        importlib.import_module("backend.app")  # now, so that the workers share its memory
-        status = workers.run(
-            partial(_serve, settings),
-            listener,
-            count=settings.backend_workers,
-            grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
-            on_ready=partial(_announce, settings, endpoint, workers.address(listener)),
-        )
-    sys.exit(status)
+        _report(abandoned.end_runs_of([dead], settings.database_url.get_secret_value()))
+    except psycopg.Error as error:
+        logger.warning("turns of the process before are not ended yet: %s", type(error).__name__)
 
 
-def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def _report(ended: Iterable[Abandoned]) -> None:
+    from backend.turn import reports
+
+    for run in ended:
+        reports.turn_abandoned(run)
+
+
+def _serve(
+    settings: Settings, endpoint: Endpoint, worker: str, listener: socket.socket, on_ready: Callable[[], None]
+) -> None:
     """One worker."""
     from backend.app import create_app
 
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
     set_trace_processors([])
     set_tracing_disabled(True)
-    app = create_app(settings)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=_grace_seconds(settings),
-    )
-    _Server(config, app, on_ready).run(sockets=[listener])
+    _Server(create_app(settings, endpoint, worker=worker), settings, on_ready).run(sockets=[listener])
 
 
 class _Server(workers.Server):
     """uvicorn waits for open streams before it ends the application; the turns behind them must be told to end."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, on_ready: Callable[[], None]) -> None:
-        super().__init__(config, on_ready)
+    def __init__(self, app: FastAPI, settings: Settings, on_ready: Callable[[], None]) -> None:
+        super().__init__(
+            app,
+            settings,
+            grace_seconds=_grace_seconds(settings),
+            trusted_proxies=settings.trusted_proxies,
+            on_ready=on_ready,
+        )
         self._app = app
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        # What exists now lives as long as the process: collections need not walk it.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(_COLLECT_AFTER)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if (parts := getattr(self._app.state, "parts", None)) is not None:
@@ -88,25 +84,15 @@ class _Server(workers.Server):
         super().handle_exit(sig, frame)
 
 
-def _announce(settings: Settings, endpoint: Endpoint, address: str) -> None:
+def _announce(settings: Settings, endpoint: Endpoint, ended: Iterable[Abandoned], address: str) -> None:
     logger.info("backend listens on %s", address)
+    _report(ended)
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":
         logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
-    if settings.auth_mode == "none":
-        logger.warning("AUTH_MODE=none: everyone who reaches this address is the one local person")
+    process.warn_of_callers(settings, logger, "everyone who reaches this address is the one local person")
 
 
 def _grace_seconds(settings: Settings) -> int:
     """How long open streams may take to end: a tool in flight finishes."""
     return int(settings.tool_wait_seconds) + 5
-
-
-def _bind(settings: Settings) -> socket.socket:
-    try:
-        return workers.bind(settings.backend_host, settings.backend_port)
-    except workers.CannotListen as error:
-        sys.exit(
-            f"Cannot listen on {settings.backend_host} port {settings.backend_port} ({error}): "
-            "set BACKEND_HOST and BACKEND_PORT to an address of this machine and a free port."
-        )

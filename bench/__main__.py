@@ -1,5 +1,7 @@
 """Runs all measurements on the empty, migrated database at DATABASE_URL; `./todo bench` starts it and shows the table.
 
+Fills it as the superuser at MIGRATION_DATABASE_URL.
+
 Writes lines of JSON: what it is doing, at last the report.
 """
 
@@ -53,7 +55,11 @@ async def main(arguments: argparse.Namespace) -> None:
     rows: list[Row] = []
     _tell(doing="starting", share=0)
     async with set_up(
-        scale, database_url=os.environ["DATABASE_URL"], work=arguments.work, pgbench=arguments.pgbench
+        scale,
+        database_url=os.environ["DATABASE_URL"],
+        admin_url=os.environ["MIGRATION_DATABASE_URL"],
+        work=arguments.work,
+        pgbench=arguments.pgbench,
     ) as stage:
         place = stage.place
         notes = [await driver(stage)]

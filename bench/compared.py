@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from bench.load import Load
+from bench.drivers.load import Load
 from bench.processes import cpu_seconds
 from bench.rows import Row
 

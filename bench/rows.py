@@ -16,6 +16,11 @@ class Target:
     def __str__(self) -> str:
         return f"{self.of} {self.sign} {self.bound:g}"
 
+    def reached(self, *, figure: float, ratio: float | None) -> bool:
+        value = figure if self.of == "figure" else ratio
+        assert value is not None
+        return (operator.le if self.sign == "≤" else operator.ge)(value, self.bound)
+
 
 TARGETS = {
     "turn p50, 1 conversation": Target(2),
@@ -51,11 +56,7 @@ class Row:
     @property
     def reached(self) -> bool | None:
         """None where there is no target."""
-        if self.target is None:
-            return None
-        value = self.figure if self.target.of == "figure" else self.ratio
-        assert value is not None
-        return (operator.le if self.target.sign == "≤" else operator.ge)(value, self.target.bound)
+        return self.target and self.target.reached(figure=self.figure, ratio=self.ratio)
 
     def as_json(self) -> dict[str, Any]:
         target = str(self.target) if self.target else None

@@ -19,7 +19,10 @@ FROM (
 ) copies
 ORDER BY n, k, seq
 """
-_TASKS = "INSERT INTO tasks (user_id, title) SELECT %s, 'Task ' || n FROM generate_series(1, %s) n"
+_TASKS = """
+WITH person AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
+INSERT INTO tasks (user_id, id, title) SELECT %(person)s, n, 'Task ' || n FROM generate_series(1, %(count)s) n
+"""
 
 
 def copy_conversation(url: str, template: str, *, prefix: str, threads: int, turns: int) -> list[str]:
@@ -33,7 +36,7 @@ def copy_conversation(url: str, template: str, *, prefix: str, threads: int, tur
 
 def add_tasks(url: str, person: str, count: int) -> None:
     with psycopg.connect(url) as connection:
-        connection.execute(_TASKS, (person, count))
+        connection.execute(_TASKS, {"person": person, "count": count})
 
 
 def settle(url: str) -> None:

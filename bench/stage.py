@@ -9,14 +9,15 @@ from itertools import cycle
 from pathlib import Path
 
 from bench import seed
-from bench.client import Client
+from bench.drivers.client import Client
+from bench.drivers.product import Chat, Tools
+from bench.drivers.worker import Worker
 from bench.processes import Server, free_port
-from bench.product import Chat, Tools
 from bench.scale import Scale
-from bench.worker import Worker
-from tokens import make_token
+from service.tokens import make_token
 
 PEOPLE = [f"person-{n}" for n in range(16)]
+_NEVER = dict.fromkeys(("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "LIMIT_CHANGES_PER_DAY"), "1000000000")
 FEW, MANY = "few-tasks", "many-tasks"
 
 
@@ -26,6 +27,7 @@ class Place:
 
     scale: Scale
     database_url: str
+    admin_url: str
     work: Path
     pgbench: str | None
     model_port: int
@@ -86,21 +88,27 @@ class Stage:
 
 
 @asynccontextmanager
-async def set_up(scale: Scale, *, database_url: str, work: Path, pgbench: str | None) -> AsyncIterator[Stage]:
+async def set_up(
+    scale: Scale, *, database_url: str, admin_url: str, work: Path, pgbench: str | None
+) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         port = free_port()
-        place = Place(scale, database_url, work, pgbench, port)
-        model = _started(stack, Server(work, "bench.model", str(port), port=port))
+        place = Place(scale, database_url, admin_url, work, pgbench, port)
+        model = _started(stack, Server(work, "bench.endpoints.model", str(port), port=port))
         await model.ready()
-        floor, limit = [await Worker.start(module, place.model_url) for module in ("bench.floor", "bench.limit")]
+        floor, limit = [
+            await Worker.start(module, place.model_url) for module in ("bench.drivers.floor", "bench.drivers.limit")
+        ]
         stack.push_async_callback(floor.stop)
         stack.push_async_callback(limit.stop)
         secret = secrets.token_hex(32)
         mcp = _started(stack, place.mcp_server(database_url))
-        guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", MCP_TOKEN_SECRET=secret))
+        guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", MCP_TOKEN_SECRET=secret, **_NEVER))
         backend = _started(stack, place.backend(database_url, mcp))
         port = free_port()
-        endpoint = _started(stack, Server(work, "bench.endpoint", str(port), port=port, DATABASE_URL=database_url))
+        endpoint = _started(
+            stack, Server(work, "bench.endpoints.plain", str(port), port=port, DATABASE_URL=database_url)
+        )
         await endpoint.ready("/health")
         for service in (mcp, guarded, backend):
             await service.ready()
@@ -135,7 +143,7 @@ def _tokens(secret: str, audience: str) -> dict[str, str]:
 
 
 async def _seeded(place: Place, chat: Chat) -> tuple[Iterator[str], Iterator[str], str]:
-    url, scale = place.database_url, place.scale
+    url, scale = place.admin_url, place.scale
     _, exchange = await chat.create("say 5")
     _, tool_turn = await chat.create("add milk")
     threads = seed.copy_conversation(url, exchange, prefix="thr_one_", threads=scale.threads, turns=1)

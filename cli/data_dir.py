@@ -1,5 +1,7 @@
 import hashlib
 import os
+import secrets
+import tempfile
 from pathlib import Path
 
 from cli.errors import CliError
@@ -24,6 +26,38 @@ def prepare(data_dir: Path) -> None:
         logs(data_dir).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise not_writable(data_dir, error) from error
+
+
+def token_secret(data_dir: Path) -> str:
+    """What the services of this directory sign with when no MCP_TOKEN_SECRET is set; made once, for its owner only."""
+    return _kept(_secret(data_dir), secrets.token_hex(32))
+
+
+def backend_name(data_dir: Path) -> str:
+    """What the backend of this directory is called, each time it starts; made once."""
+    return _kept(data_dir / "backend_name", secrets.token_hex(16))
+
+
+def known_token_secret(data_dir: Path) -> str | None:
+    """The same, if it was made already."""
+    path = _secret(data_dir)
+    return path.read_text() if path.exists() else None
+
+
+def _secret(data_dir: Path) -> Path:
+    return data_dir / "mcp_token_secret"
+
+
+def _kept(path: Path, text: str) -> str:
+    """What the file holds; it gets this text, for its owner only, if there is none yet."""
+    try:
+        if not path.exists():
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as fresh:
+                fresh.write(text)
+            Path(fresh.name).replace(path)
+        return path.read_text()
+    except OSError as error:
+        raise not_writable(path.parent, error) from error
 
 
 def logs(data_dir: Path) -> Path:

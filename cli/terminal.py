@@ -44,6 +44,10 @@ def ready(name: str, note: str = "") -> None:
     _write(sys.stdout, f"  {_styled(sys.stdout, GREEN, 'ready')}     {f'{name:<14} {note}'.rstrip()}")
 
 
+def died(name: str, note: str) -> None:
+    _write(sys.stdout, f"  {_styled(sys.stdout, RED, 'died')}      {name:<14} {note}")
+
+
 def log_line(name: str, line: str) -> None:
     _write(sys.stdout, f"{_styled(sys.stdout, DIM, f'{name:>14} |')} {line}")
 

@@ -5,7 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
+from service.database.text import is_line, without_unseen
+from service.tokens import is_user_id
+
 MAX_ID = 2**63 - 1
+_MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
+_BREAKS = "\n\r\t\u2028\u2029"
 
 # What each argument may be, to complete the sentence "<name> must be …".
 RULES = {
@@ -45,29 +50,42 @@ def is_plain(text: str, allowed: str = "") -> bool:
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
 
 
-def is_line(text: str) -> bool:
-    """Whether it can be a user's id or a title: 1 to 200 characters of which one can be seen."""
-    return len(text) <= 200 and is_plain(text) and any(c.isprintable() and not c.isspace() for c in text)
+def _seen(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _MOST_LOOKED_AT:
+        raise ValueError("too long, whatever of it can be seen")
+    return without_unseen(value) if isinstance(value, str) and is_plain(value, allowed=_BREAKS) else value
+
+
+def _title(text: str) -> str:
+    if not is_line(text, longest=200):
+        raise ValueError("not one line that can be seen")
+    return text
 
 
 def _one_line(text: str) -> str:
-    """Checked here, and not published: a limit that no model needs to know costs tokens in each request."""
-    if not is_line(text):
+    """A user's id, held to what tokens may name, or a cursor.
+
+    Checked here, and not published: a limit that no model needs to know costs tokens in each request.
+    """
+    if not is_user_id(text):
         raise ValueError("not one visible line")
     return text
 
 
 def _lines(text: str) -> str:
-    if not is_plain(text, allowed="\n\r\t\u2028\u2029"):
+    if not is_plain(text, allowed=_BREAKS):
         raise ValueError("control characters")
     return text
 
 
 _Line = Annotated[str, AfterValidator(_one_line)]
 _Title = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_one_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+    AfterValidator(_title),
+    BeforeValidator(_seen),
 ]
-_Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_lines)]
+_Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_lines), BeforeValidator(_seen)]
 _Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
 Status = Literal["pending", "completed", "all"]
 

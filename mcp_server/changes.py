@@ -9,8 +9,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
+from mcp_server import quota
 from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.models import TaskChange
+from mcp_server.quota import UNLIMITED, Quota
 
 CHANGES = TaskChange.metadata.tables["task_changes"]
 OWNER = bindparam("owner")
@@ -18,11 +20,12 @@ OWNER = bindparam("owner")
 
 @dataclass(frozen=True)
 class Caller:
-    """Whose tasks, who acts on them, and the key by which a call sent again is known."""
+    """Whose tasks, who acts on them, the key by which a call sent again is known, and how much may be kept."""
 
     user_id: str
     actor: str = "mcp"
     idempotency_key: str | None = None
+    quota: Quota = UNLIMITED
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ async def make(
     claimed = (await connection.execute(_CLAIM, claim)).scalar_one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
+    await quota.check(connection, caller.quota, user_id=caller.user_id, adds=operation == "add")
     params = {**values, "owner": caller.user_id, "claimed": claimed}
     row = (await connection.execute(statement, params)).one_or_none()
     return Change(before=row.before, after=row.after) if row else None

@@ -59,6 +59,22 @@ class MetaInvalid(TaskError):
     """{name} in _meta must be text of 1 to {longest} characters without control characters, or left out."""
 
 
+class CallCancelled(TaskError):
+    """The call was cancelled before it changed anything: send it again if it is still wanted."""
+
+
+class TooFast(TaskError):
+    """Calls come too fast, and this one was not made: go on in {seconds} seconds."""
+
+
+class TooManyTasks(TaskError):
+    """There are {most} tasks, which is the most: delete some with delete_task before you add another."""
+
+
+class TooManyChanges(TaskError):
+    """The list was changed {most} times in a day, which is the most, so nothing was changed: go on later."""
+
+
 class ArgumentsInvalid(TaskError):
     """{problems}."""
 

@@ -5,21 +5,31 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Identity, Index, Tex
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
-from database import utc_now
+from service.database import utc_now
+
+
+class Person(SQLModel, table=True):
+    """What is kept of a person beside the tasks: the number of the last one that was added."""
+
+    __tablename__ = "people"  # pyright: ignore[reportAssignmentType]
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    last_task_id: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default=text("0")))
 
 
 class TaskRow(SQLModel, table=True):
+    """A task; its id counts its person's own."""
+
     __tablename__ = "tasks"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("char_length(title) BETWEEN 1 AND 200", name="tasks_title_length"),
         CheckConstraint("char_length(description) <= 4000", name="tasks_description_length"),
         CheckConstraint("status IN ('pending', 'completed')", name="tasks_status"),
-        Index("tasks_by_owner", "user_id", "id"),
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
     )
 
-    id: int | None = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
-    user_id: str = Field(sa_column=Column(Text, nullable=False))
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    id: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
     title: str = Field(sa_column=Column(Text, nullable=False))
     description: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     status: str = Field(default="pending", sa_column=Column(Text, nullable=False, server_default="pending"))
@@ -46,10 +56,11 @@ class TaskChange(SQLModel, table=True):
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
         Index("task_changes_by_task", "user_id", "task_id", "id"),
+        Index("task_changes_by_age", "created_at", postgresql_using="brin"),
     )
 
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
     id: int | None = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
-    user_id: str = Field(sa_column=Column(Text, nullable=False))
     task_id: int | None = Field(default=None, sa_column=Column(BigInteger))
     operation: str = Field(sa_column=Column(Text, nullable=False))
     arguments: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))

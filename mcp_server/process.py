@@ -1,80 +1,63 @@
-import asyncio
-import importlib
 import logging
 import socket
-import sys
 from collections.abc import Callable
 from functools import partial
 
-import uvicorn
+from starlette.requests import ClientDisconnect
 
-import workers
-from database import schema
-from mcp_server.settings import Settings, SettingsInvalid, read_settings
-from telemetry import logs, worker_metrics
+from mcp_server.commands import check as check_command
+from mcp_server.settings import Settings
+from service import process, workers
+from service.telemetry import logs
 
 log = logging.getLogger("mcp_server")
 
 _GRACE_SECONDS = 10
+QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
 
 
 def main() -> None:
-    try:
-        settings = read_settings()
-    except SettingsInvalid as error:
-        sys.exit(str(error))
+    settings = check_command.run()
     _configure_logging(settings)
-    # One that is away or not migrated yet may come: /ready tells.
-    if sentence := asyncio.run(schema.exposure_at(settings.database_url.get_secret_value())):
-        sys.exit(sentence)
-    listener = _bind(settings)
-    with worker_metrics.added_up(settings.mcp_workers):
-        importlib.import_module("mcp_server.server")  # now, so that the workers share its memory
-        status = workers.run(
-            partial(_serve, settings),
-            listener,
-            count=settings.mcp_workers,
-            grace_seconds=_GRACE_SECONDS + 5,
-            on_ready=partial(_announce, settings, workers.address(listener)),
-        )
-    sys.exit(status)
+    process.serve(
+        settings,
+        partial(_serve, settings),
+        app="mcp_server.server",
+        grace_seconds=_GRACE_SECONDS + 5,
+        announce=partial(_announce, settings),
+        name="mcp_server",
+    )
 
 
-def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def _serve(settings: Settings, _: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """One worker."""
     from mcp_server.server import create_app
 
-    config = uvicorn.Config(
+    server = workers.Server(
         create_app(settings),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=_GRACE_SECONDS,
+        settings,
+        grace_seconds=_GRACE_SECONDS,
+        trusted_proxies=settings.trusted_proxies,
+        on_ready=on_ready,
     )
-    workers.Server(config, on_ready).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def _announce(settings: Settings, address: str) -> None:
     log.info("MCP server listens on %s/mcp", address)
-    if settings.auth_mode == "none":
-        log.warning("AUTH_MODE=none: every caller is believed to be who it says it is")
-
-
-def _bind(settings: Settings) -> socket.socket:
-    try:
-        return workers.bind(settings.mcp_host, settings.mcp_port)
-    except workers.CannotListen as error:
-        sys.exit(
-            f"Cannot listen on {settings.mcp_host} port {settings.mcp_port} ({error}): "
-            "set MCP_HOST and MCP_PORT to an address of this machine and a free port."
-        )
+    process.warn_of_callers(settings, log, "every caller is believed to be who it says it is")
 
 
 def _configure_logging(settings: Settings) -> None:
-    logs.configure(settings.log_level, settings.log_format, quiet=("httpcore2", "httpx2", "mcp", "uvicorn"))
+    logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     # FastMCP brings a console of its own.
     logging.getLogger("fastmcp").handlers.clear()
     logging.getLogger("fastmcp").propagate = True
     # errors.py logs what goes wrong in a tool; FastMCP would add tracebacks that quote the tasks.
     logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
+    # Whoever leaves before a request is whole would write forty lines each time.
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_departure)
+
+
+def _is_no_departure(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], ClientDisconnect)

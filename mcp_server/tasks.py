@@ -5,21 +5,23 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from sqlalchemy import FromClause, bindparam, case, cast, func, null
+from sqlalchemy import FromClause, Text, bindparam, case, cast, func, null
 from sqlalchemy import delete as delete_from
 from sqlalchemy import update as change
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from database import to_utc
 from mcp_server import changes
 from mcp_server.arguments import MAX_ID, Status
 from mcp_server.changes import OWNER, Caller
 from mcp_server.errors import CursorOfOtherList, CursorUnknown, NothingToUpdate, TaskNotFound
-from mcp_server.models import TaskRow
+from mcp_server.models import Person, TaskRow
+from service.database import to_utc
 
-TASKS = TaskRow.metadata.tables["tasks"]
+TASKS, PEOPLE = TaskRow.metadata.tables["tasks"], Person.metadata.tables["people"]
+
+PAGE_BYTES = 64_000  # of titles and descriptions: whoever reads a page reads it at once
 
 Moment = Annotated[datetime, AfterValidator(to_utc)]
 
@@ -78,22 +80,41 @@ _BEFORE = select(*TASKS.c).where(*_OWNED).with_for_update().cte("before")
 _CHANGED = (_ID, _snapshot(_BEFORE).label("before"), _NEW.label("after"))
 _PENDING = TASKS.c.status == "pending"
 
+# The person's row stays locked to the end of the transaction: no number is given twice, or lost by one that fails.
+_NUMBER = (
+    insert(PEOPLE)
+    .values(user_id=OWNER, last_task_id=1)
+    .on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id + 1})
+    .returning(PEOPLE.c.last_task_id)
+    .cte("number")
+)
 _ADD = changes.logged(
     insert(TASKS)
-    .values(user_id=OWNER, title=bindparam("new_title"), description=bindparam("new_description"))
+    .from_select(
+        ["user_id", "id", "title", "description"],
+        select(
+            OWNER, _NUMBER.c.last_task_id, bindparam("new_title", type_=Text), bindparam("new_description", type_=Text)
+        ),
+    )
     .returning(_ID, _NO_TASK.label("before"), _NEW.label("after"))
     .cte("made")
 )
-_LIST = (
-    select(*_columns(TASKS))
-    .where(
-        TASKS.c.user_id == OWNER,
-        TASKS.c.id > bindparam("after"),
-    )
-    .order_by(TASKS.c.id)
-    .limit(bindparam("most"))
-)
-_LIST_BY_STATUS = _LIST.where(TASKS.c.status == _STATUS)
+
+
+def _list(*conditions: Any) -> Any:
+    """A page: of its tasks, in its order, those that fit into `PAGE_BYTES`, the first in any case.
+
+    The last column, `found`, is how many there were before: the others never leave the database.
+    """
+    mine = (TASKS.c.user_id == OWNER, TASKS.c.id > bindparam("after"), *conditions)
+    page = select(*_columns(TASKS)).where(*mine).order_by(TASKS.c.id).limit(bindparam("most")).subquery("page")
+    texts = func.octet_length(page.c.title) + func.octet_length(page.c.description)
+    before = func.coalesce(func.sum(texts).over(order_by=page.c.id, rows=(None, -1)), 0).label("before")
+    sized = select(*[*page.c, before, func.count().over().label("found")]).subquery("sized")
+    return select(*_columns(sized), *[sized.c.found]).where(sized.c.before < PAGE_BYTES).order_by(sized.c.id)
+
+
+_LIST, _LIST_BY_STATUS = _list(), _list(TASKS.c.status == _STATUS)
 _COMPLETE = changes.logged(
     change(TASKS)
     .where(*_OWNED, TASKS.c.id == _BEFORE.c.id)
@@ -136,17 +157,20 @@ async def add(session: AsyncSession, caller: Caller, *, title: str, description:
 async def list_page(
     session: AsyncSession, caller: Caller, *, status: Status = "all", cursor: str | None = None, limit: int = 50
 ) -> TaskPage:
-    """Tasks in the order they were added; what is added or deleted between pages moves none of the others."""
+    """Tasks in the order they were added; what is added or deleted between pages moves none of the others.
+
+    A page has `limit` tasks, or as many as fit into `PAGE_BYTES`.
+    """
     after = _read(cursor, status=status).after if cursor is not None else 0
     params = {"owner": caller.user_id, "after": after, "most": limit + 1}
     if status == "all":
         found = await session.exec(_LIST, params=params)
     else:
         found = await session.exec(_LIST_BY_STATUS, params={**params, "wanted": status})
-    tasks = [Task.model_validate(dict(row)) for row in found.mappings()]
-    if len(tasks) <= limit:
-        return TaskPage(tasks=tuple(tasks), next_cursor=None)
-    page = tuple(tasks[:limit])
+    rows = found.mappings().all()
+    page = tuple(Task.model_validate(dict(row)) for row in rows[:limit])
+    if not rows or rows[0]["found"] == len(page):
+        return TaskPage(tasks=page, next_cursor=None)
     return TaskPage(tasks=page, next_cursor=_written(_Position(after=page[-1].id, status=status)))
 
 

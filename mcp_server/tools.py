@@ -16,7 +16,7 @@ from mcp_server.arguments import (
     Title,
     UserId,
 )
-from mcp_server.caller import CALLER, SESSION
+from mcp_server.calls.caller import CALLER, SESSION
 from mcp_server.changes import Caller
 from mcp_server.tasks import DeletedTask, Task, TaskPage
 

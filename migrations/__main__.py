@@ -1,4 +1,7 @@
-"""`python -m migrations [REVISION]`: bring the database at DATABASE_URL to the newest revision, or to the one named."""
+"""`python -m migrations [REVISION]`: bring the database to the newest revision, or to the one named.
+
+It logs in as the tables' owner: MIGRATION_DATABASE_URL, else DATABASE_URL.
+"""
 
 import logging
 import os
@@ -7,22 +10,34 @@ from pathlib import Path
 
 import psycopg
 
+from service.environment import mounted_secrets
+
 VERSIONS = Path(__file__).parent / "versions"
 
 FOR_AN_ADMINISTRATOR = """\
-The user of DATABASE_URL may not do what the migration needs ({}). An administrator of the database has to run, once:
+This user may not do what the migration needs ({}). Where it is the services' login, set MIGRATION_DATABASE_URL to the
+address of the tables' owner. Where nobody made logins yet, an administrator of the database runs
+service/database/roles.sql in it, or, where there can be one login only:
     CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
     GRANT todo_app TO the user of DATABASE_URL;
 Then run ./todo migrate again."""
+LEFT = """\
+What is left: the user of DATABASE_URL owns the tables, and the services should not log in as their owner. Let an
+administrator of the database run service/database/roles.sql in it, as docs/data.md says; then give the services the
+login todo_service as DATABASE_URL, and todo_owner as MIGRATION_DATABASE_URL. Until then they work with a warning, and
+where the user is a superuser or bypasses row-level security they refuse to start.
+"""
+OWNS = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('alembic_version')"
 
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    url = os.environ.get("DATABASE_URL")
+    name = "MIGRATION_DATABASE_URL" if _given("MIGRATION_DATABASE_URL") else "DATABASE_URL"
+    url = _given(name)
     if not url:
-        sys.exit("DATABASE_URL is not set: give the address of the database to migrate.")
+        sys.exit("MIGRATION_DATABASE_URL is not set, nor is DATABASE_URL: give the address of the database to migrate.")
     if not url.startswith(("postgres://", "postgresql://")):
-        sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
+        sys.exit(f"{name} is not an address of a PostgreSQL database: postgresql://user@host/name.")
     try:
         found, newest = _revision(url), _newest()
         if found is not None and found > newest:
@@ -31,8 +46,16 @@ def main() -> None:
             sys.stderr.write(f"The database is at the newest revision, {newest}.\n")
         else:
             _migrate(url, sys.argv[1] if len(sys.argv) > 1 else "head", found=found or "")
+        if name == "DATABASE_URL" and _is_owner(url):
+            sys.stderr.write(LEFT)
     except psycopg.OperationalError as error:
         sys.exit(f"The database cannot be reached: {_first_line(error)}")
+
+
+def _given(name: str) -> str | None:
+    """A setting from the environment, else where a container is given it in a file."""
+    file = directory / name if (directory := mounted_secrets()) else None
+    return os.environ.get(name) or (file.read_text().strip() if file and file.exists() else None)
 
 
 def _newest() -> str:
@@ -45,8 +68,18 @@ def _revision(url: str) -> str | None:
     with psycopg.connect(url, connect_timeout=5) as connection:
         if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
             return None
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        try:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        except psycopg.errors.InsufficientPrivilege:  # the services' login: as todo_app it may ask
+            connection.rollback()
+            connection.execute("SET ROLE todo_app")
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         return row[0] if row else None
+
+
+def _is_owner(url: str) -> bool:
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        return connection.execute(OWNS).fetchone() == (True,)
 
 
 def _migrate(url: str, revision: str, *, found: str) -> None:
@@ -69,7 +102,7 @@ def _migrate(url: str, revision: str, *, found: str) -> None:
             raise
         sys.exit(FOR_AN_ADMINISTRATOR.format(_first_line(error.orig)))
     except ArgumentError:
-        sys.exit("DATABASE_URL is not an address of a PostgreSQL database: postgresql://user@host/name.")
+        sys.exit("This is not an address of a PostgreSQL database: postgresql://user@host/name.")
     except CommandError as error:
         sys.exit(f"The migration cannot run: {error}")
 

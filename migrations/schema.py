@@ -5,13 +5,13 @@ from pathlib import Path
 from alembic.config import Config
 from sqlmodel import SQLModel
 
-import backend.models
+import backend.conversation.models
 import mcp_server.models
 
 __all__ = ["METADATA", "alembic_config"]
 
 METADATA = SQLModel.metadata
-OWNED = (backend.models, mcp_server.models)
+OWNED = (backend.conversation.models, mcp_server.models)
 
 
 def alembic_config(url: str) -> Config:

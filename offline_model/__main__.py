@@ -1,16 +1,21 @@
+import logging
 import socket
 import sys
-from contextlib import suppress
-
-import uvicorn
-from pydantic import ValidationError
+from collections.abc import Callable
+from functools import partial
 
 from offline_model.app import create_app
-from offline_model.protocol import sentence_of
 from offline_model.settings import Settings
+from service import workers
+from service.environment import or_stop, read
+
+logger = logging.getLogger("offline_model")
+
+_GRACE_SECONDS = 5
+_CONVERSATION = 4  # times as much as one request to the other services: what was said before comes with it
 
 
-class Server(uvicorn.Server):
+class Server(workers.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """At once: an open stream has nothing to save."""
         for connection in list(self.server_state.connections):
@@ -19,18 +24,27 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        sys.exit(f"OFFLINE_ settings: {sentence_of(error)}")
-    config = uvicorn.Config(
-        create_app(settings), host=settings.host, port=settings.port, lifespan="off", access_log=False
+    logging.basicConfig(level="INFO", format="%(levelname)s: %(message)s")
+    logging.getLogger("uvicorn").setLevel("WARNING")
+    settings = or_stop(partial(read, Settings))
+    limits = or_stop(partial(read, workers.ClientLimits))
+    if sys.argv[1:] == ["check"]:
+        return
+    limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
+
+    def serve(name: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+        server = Server(create_app(settings), limits, grace_seconds=_GRACE_SECONDS, on_ready=on_ready, lifespan="off")
+        server.run(sockets=[listener])
+
+    listener = workers.bind("OFFLINE", settings.host, settings.port)
+    workers.run(
+        serve,
+        listener,
+        count=1,
+        grace_seconds=_GRACE_SECONDS,
+        on_ready=partial(logger.info, "offline model running on %s", workers.address(listener)),
+        name="offline_model",
     )
-    server = Server(config)
-    with suppress(KeyboardInterrupt):
-        server.run()
-    if not server.started:
-        sys.exit(1)
 
 
 if __name__ == "__main__":

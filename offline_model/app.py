@@ -1,36 +1,35 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
 
-from offline_model import answers
-from offline_model.protocol import MODEL, ChatRequest, NotJson, error_response, parsed, sentence_of
-from offline_model.request_log import RequestLog
-from offline_model.script import Addition, Script
+from offline_model import rules
+from offline_model.completion import Call, Completion, tokens_of, usage_of
+from offline_model.protocol import MODEL, ChatRequest, Refused, error_response, read
 from offline_model.settings import Settings
+
+_SHORT_BYTES = 32 * 1024
+"""A longer request is read in a thread, one after the other: short ones do not wait for it."""
+_AT_ONCE = 32
+EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 def create_app(settings: Settings) -> Starlette:
-    endpoint = Endpoint(settings)
+    endpoint = Endpoint(settings.token_delay)
     routes = [
         Route("/health", endpoint.health),
         Route("/v1/models", endpoint.models),
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
     ]
-    if settings.scripted:
-        routes += [
-            Route("/script", endpoint.add_to_script, methods=["POST"]),
-            Route("/script", endpoint.clear_script, methods=["DELETE"]),
-            Route("/requests", endpoint.received_requests),
-        ]
     handlers: dict[Any, Any] = {
-        ValidationError: lambda _, error: error_response(400, sentence_of(error)),
-        NotJson: lambda _, error: error_response(400, str(NotJson.__doc__)),
+        Refused: lambda _, error: error_response(*error.args),
         HTTPException: lambda _, error: error_response(error.status_code, f"{error.detail}."),
         ClientDisconnect: lambda _, error: Response(),
     }
@@ -38,10 +37,9 @@ def create_app(settings: Settings) -> Starlette:
 
 
 class Endpoint:
-    def __init__(self, settings: Settings) -> None:
-        self._token_delay = settings.token_delay
-        self._script = Script()
-        self._log = RequestLog(keep=settings.scripted)
+    def __init__(self, token_delay: float) -> None:
+        self._token_delay = token_delay
+        self._long_ones = ThreadPoolExecutor(max_workers=1)
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -50,27 +48,34 @@ class Endpoint:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "offline"}
         return JSONResponse({"object": "list", "data": [model]})
 
-    async def chat_completions(self, request: Request) -> ASGIApp:
+    async def chat_completions(self, request: Request) -> Response:
         raw = await request.body()
-        received = self._log.receive(raw, request.headers)
-        try:
-            chat = ChatRequest.model_validate(parsed(raw))
-        except (ValidationError, NotJson):
-            received.finish("completed")
-            raise
-        step = self._script.take(chat.last_user_text)
-        if step is None:
-            return answers.by_rules(chat, received, self._token_delay)
-        return answers.by_script(step, chat, received, self._token_delay)
+        if len(raw) <= _SHORT_BYTES:
+            return self._answer(raw)
+        return await asyncio.get_running_loop().run_in_executor(self._long_ones, self._answer, raw)
 
-    async def add_to_script(self, request: Request) -> Response:
-        self._script.add(Addition.model_validate(parsed(await request.body())).steps)
-        return Response(status_code=204)
+    def _answer(self, raw: bytes) -> Response:
+        chat = read(raw)
+        completion = by_rules(chat)
+        if not chat.stream:
+            return JSONResponse(completion.as_object())
+        return StreamingResponse(self._paced(completion.as_events()), headers=EVENTS)
 
-    async def clear_script(self, request: Request) -> Response:
-        self._script.clear()
-        self._log.clear()
-        return Response(status_code=204)
+    async def _paced(self, events: Iterable[str]) -> AsyncIterator[str]:
+        for index, event in enumerate(events):
+            if index and (self._token_delay or index % _AT_ONCE == 0):
+                await asyncio.sleep(self._token_delay)  # of 0 too: others have their turn
+            yield event
 
-    async def received_requests(self, request: Request) -> Response:
-        return JSONResponse(self._log.as_list())
+
+def by_rules(chat: ChatRequest) -> Completion:
+    reply = rules.answer(chat.messages, chat.tool_names, must_call=chat.must_call)
+    text = "".join(tokens_of(reply.text)[: chat.max_completion_tokens or chat.max_tokens])
+    calls = [Call(call.name, json.dumps(call.arguments)) for call in reply.calls]
+    return Completion(
+        model=chat.model,
+        text=text,
+        calls=calls,
+        finish_reason="tool_calls" if calls else "stop" if text == reply.text else "length",
+        usage=usage_of(chat.characters, text, calls) if chat.include_usage else None,
+    )

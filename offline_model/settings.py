@@ -10,4 +10,3 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8002
     token_delay: Annotated[float, Field(ge=0, allow_inf_nan=False, description="Seconds between two tokens.")] = 0
-    scripted: Annotated[bool, Field(description="Let tests script the answers: /script and /requests.")] = False

@@ -1,6 +1,5 @@
 """A ChatKit client that checks the protocol on everything it receives."""
 
-import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,12 +9,12 @@ import httpx2
 from chatkit.types import ThreadStreamEvent
 from pydantic import TypeAdapter
 
+from client import chatkit
+from client.chatkit import request, user_input
+
 EVENT = TypeAdapter[ThreadStreamEvent](ThreadStreamEvent)
+JSON = {"Content-Type": "application/json"}
 HIDDEN = ("hidden_context_item", "sdk_hidden_context")
-
-
-def user_input(text: str, **more: Any) -> dict[str, Any]:
-    return {"content": [{"type": "input_text", "text": text}], "attachments": [], "inference_options": {}, **more}
 
 
 @dataclass
@@ -63,27 +62,14 @@ def text_of(item: dict[str, Any]) -> str:
     return "".join(part["text"] for part in item["content"])
 
 
-class ChatKit:
+class ChatKit(chatkit.ChatKit):
     """One client of one backend."""
 
     def __init__(self, base_url: str, *, headers: dict[str, str] | None = None) -> None:
-        self.base_url = base_url
-        self.http = httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=30, trust_env=False, verify=False)
-
-    async def __aenter__(self) -> "ChatKit":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.http.aclose()
+        super().__init__(base_url, headers=headers, timeout=30)
 
     async def post(self, kind: str, /, **params: Any) -> httpx2.Response:
-        return await self.http.post("/chatkit", json={"type": kind, "params": params})
-
-    async def ask(self, kind: str, /, **params: Any) -> Any:
-        """The JSON of an operation that does not stream."""
-        response = await self.post(kind, **params)
-        assert response.status_code == 200, response.text
-        return response.json()
+        return await self.http.post("/chatkit", json=request(kind, **params))
 
     async def say(self, text: str, thread_id: str | None = None, **more: Any) -> Answer:
         if thread_id is None:
@@ -101,32 +87,15 @@ class ChatKit:
 
     @asynccontextmanager
     async def open(self, kind: str, /, **params: Any) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
-        """The events as they come; leaving the block closes the connection."""
-        body = {"type": kind, "params": params}
-        async with self.http.stream("POST", "/chatkit", json=body) as response:
-            assert response.status_code == 200, (await response.aread()).decode()
-            assert response.headers["content-type"].startswith("text/event-stream")
-            yield _events(response)
+        async with super().open(kind, **params) as events:
+            yield (check_event(event) async for event in events)
 
-    async def items(self, thread_id: str, *, limit: int = 100, order: str = "asc") -> list[dict[str, Any]]:
-        return (await self.ask("items.list", thread_id=thread_id, limit=limit, order=order))["data"]
+    async def items(self, thread_id: str, *, order: chatkit.Order = "asc") -> list[dict[str, Any]]:
+        return (await self.list_items(thread_id, limit=100, order=order)).data
 
 
-async def _events(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
-    buffer = ""
-    async for text in response.aiter_text():
-        buffer += text
-        *frames, buffer = buffer.split("\n\n")
-        for frame in frames:
-            yield check_frame(frame)
-    assert buffer == "", "the stream ends with a whole frame"
-
-
-def check_frame(frame: str) -> dict[str, Any]:
-    """The event of one SSE frame: it parses as ChatKit's union and loses no key on the way."""
-    assert frame.startswith("data: ")
-    assert "\n" not in frame
-    event = json.loads(frame.removeprefix("data: "))
+def check_event(event: dict[str, Any]) -> dict[str, Any]:
+    """It parses as ChatKit's union and loses no key on the way."""
     parsed = EVENT.validate_python(event)
     assert not _lost(event, parsed.model_dump(mode="json", by_alias=True)), "a key that the protocol does not know"
     return event

@@ -16,7 +16,8 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from cli.postgres import Cluster
+from cli.database.postgres import Cluster
+from tests.logins import as_admin, as_owner, as_service, password
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_NEEDED = 256 * 1024 * 1024
@@ -29,8 +30,9 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """The server that DATABASE_URL names, else a throwaway one; tests make databases of their own on it."""
+    """The server that DATABASE_URL names, else a throwaway one, as a superuser; tests make their databases on it."""
     if given := os.environ.get("DATABASE_URL"):
+        prepare_roles(given)
         yield given
         return
     shared_memory = Path("/dev/shm")
@@ -38,13 +40,14 @@ def server_url() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="todo-test-", dir=shared_memory if roomy else None) as directory:
         os.chmod(directory, 0o711)  # PostgreSQL may run as another user than we do
         with Cluster.start(directory, durable=False) as cluster:
-            yield cluster.url
+            yield cluster.admin_url
 
 
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
-    """The name of a migrated database that nobody connects to."""
+    """The name of a migrated database that nobody connects to, as the script and the migrations leave it."""
     with _database(server_url) as (name, url):
+        prepare_roles(url)
         migrate(url)
         _execute(server_url, SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false"), name)
         yield name
@@ -53,13 +56,13 @@ def template(server_url: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def session_database_url(server_url: str, template: str) -> Iterator[str]:
     with _database(server_url, template) as (_, url):
-        yield url
+        yield as_service(url)
 
 
 @pytest.fixture
 def database_url(session_database_url: str) -> str:
-    """A migrated database with no rows; shared by the tests, one after the other."""
-    with psycopg.connect(session_database_url, autocommit=True) as connection:
+    """A migrated database with no rows, as the services log in; shared by the tests, one after the other."""
+    with psycopg.connect(as_admin(session_database_url), autocommit=True) as connection:
         tables = connection.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
         ).fetchall()
@@ -71,16 +74,16 @@ def database_url(session_database_url: str) -> str:
 
 @pytest.fixture
 def fresh_database_url(server_url: str, template: str) -> Iterator[str]:
-    """A migrated database of the test's own."""
+    """A migrated database of the test's own, as the services log in."""
     with _database(server_url, template) as (_, url):
-        yield url
+        yield as_service(url)
 
 
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
-    """A database of the test's own without any table."""
+    """A database of the test's own without any table, as its owner."""
     with _database(server_url) as (_, url):
-        yield url
+        yield as_owner(url)
 
 
 @pytest.fixture
@@ -99,16 +102,26 @@ def find_free_port() -> int:
 
 
 def migrate(url: str) -> None:
+    """As the owner, whoever the URL names."""
+    environment = os.environ | {"MIGRATION_DATABASE_URL": as_owner(url)}
     command = [sys.executable, "-m", "migrations"]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"DATABASE_URL": url}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"migrations failed:\n{done.stdout}{done.stderr}"
+
+
+def prepare_roles(url: str) -> None:
+    """As whoever starts PostgreSQL does it."""
+    with psycopg.connect(as_admin(url)) as connection:
+        for login in ("owner", "service"):
+            connection.execute("SELECT set_config(%s, %s, false)", [f"todo.{login}_password", password() or ""])
+        connection.execute((ROOT / "service" / "database" / "roles.sql").read_bytes())
 
 
 @contextmanager
 def _database(server_url: str, template: str = "template0") -> Iterator[tuple[str, str]]:
     """The name and URL of a new database that lasts as long as the block."""
     name = f"todo_test_{secrets.token_hex(6)}"
-    _execute(server_url, SQL("CREATE DATABASE {} TEMPLATE {}"), name, template)
+    _execute(server_url, SQL("CREATE DATABASE {} TEMPLATE {} OWNER todo_owner"), name, template)
     try:
         yield name, urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
     finally:

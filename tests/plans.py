@@ -21,8 +21,7 @@ class Sent:
 
     text: str
     parameters: tuple[str, ...]  # as SQL literals
-    as_person: bool  # in a transaction of one person, under row-level security
-    session: tuple[str, ...]  # what its connection was set to before
+    person: str | None  # whose transaction it was in, under row-level security; None in one of the login itself
 
     @property
     def short(self) -> str:
@@ -30,10 +29,10 @@ class Sent:
 
 
 def log_all(url: str) -> None:
-    """Have the cluster log each statement with its process and its parameters."""
+    """Have the cluster log each statement of the services with its process and its parameters."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET log_line_prefix = '<%p> '")
-        connection.execute("ALTER SYSTEM SET log_statement = 'all'")
+        connection.execute("ALTER ROLE todo_service SET log_statement = 'all'")
         connection.execute("SELECT pg_reload_conf()")
 
 
@@ -43,41 +42,46 @@ def read_log(log: Path, offset: int) -> list[Sent]:
 
 
 def _sent(log: str) -> Iterator[Sent]:
-    as_person: dict[str, bool] = {}
-    session: dict[str, tuple[str, ...]] = {}
+    person: dict[str, str | None] = {}
+    asking: set[str] = set()
     waiting: dict[str, str] = {}
 
     def sent(process: str, *parameters: str) -> Sent:
-        return Sent(waiting.pop(process), parameters, as_person.get(process, False), session.get(process, ()))
+        return Sent(waiting.pop(process), parameters, person.get(process))
 
     for process, level, said in _ENTRY.findall(log):
         if level == "LOG" and (statement := _STATEMENT.match(said)):
             if process in waiting:
                 yield sent(process)
             text = statement[1].replace("\n\t", "\n").strip()
-            if text.startswith("SET enable_"):
-                session[process] = (*session.get(process, ()), text)
             if text.startswith("BEGIN"):
-                as_person[process] = False
+                person[process] = None
             if "'todo_app'" in text or "ROLE todo_app" in text:
-                as_person[process] = True
+                named = re.search(r"todo\.user_id = '([^']*)'", text)
+                person[process] = named[1] if named else ""
+                asking.add(process)  # the name may be a parameter
             elif text.startswith(_PLANNED):
                 waiting[process] = text
-        elif level == "DETAIL" and process in waiting:
+        elif level == "DETAIL" and (process in waiting or process in asking):
             values = {int(number): value for number, value in _PARAMETER.findall(said.replace("\n\t", "\n"))}
-            yield sent(process, *(values[number] for number in sorted(values)))
+            if process in waiting:
+                yield sent(process, *(values[number] for number in sorted(values)))
+            else:
+                person[process] = values[1].strip("'")
+                asking.discard(process)
     for process in list(waiting):
         yield sent(process)
 
 
-def plan_of(connection: psycopg.Connection[Any], sent: Sent, user_id: str) -> dict[str, Any]:
-    """The plan as it ran, made for any parameters; what the statement did is rolled back."""
+def plan_of(connection: psycopg.Connection[Any], sent: Sent) -> dict[str, Any]:
+    """The plan as it ran, made for any parameters, with the settings of the services' login, whose connection it is.
+
+    What the statement did is rolled back.
+    """
     with connection.transaction(force_rollback=True):
-        if sent.as_person:
+        if sent.person is not None:
             connection.execute("SET LOCAL ROLE todo_app")
-            connection.execute(SQL("SET LOCAL todo.user_id = {}").format(Literal(user_id)))
-        for setting in sent.session:
-            connection.execute(setting.encode())  # undone with the transaction
+            connection.execute(SQL("SET LOCAL todo.user_id = {}").format(Literal(sent.person)))
         connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         name = _prepare(connection, sent)
         arguments = f"({', '.join(sent.parameters)})" if sent.parameters else ""

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import httpx2
 
-from cli.processes import die_with_parent
+from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
 
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
 
 class ServiceProcess:
-    """`python -m MODULE` on a port that it keeps over restarts; its output goes to a file."""
+    """`python -m MODULE [ARGUMENT…]` on a port that it keeps over restarts; its output goes to a file."""
 
-    def __init__(self, module: str, port_variable: str, log: Path, **environment: str) -> None:
+    def __init__(self, module: str, port_variable: str, log: Path, *arguments: str, **environment: str) -> None:
         self.module = module
+        self._arguments = arguments
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = log
@@ -31,7 +32,7 @@ class ServiceProcess:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module],
+                [sys.executable, "-m", self.module, *self._arguments],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,
@@ -73,6 +74,12 @@ class ServiceProcess:
         assert self.process is not None
         pid = self.process.pid
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    @property
+    def names(self) -> dict[str, int]:
+        """The names of the workers that serve, with their process ids."""
+        found = re.findall(r"worker (\d+) serves as ([\w/]+)", self.log_text)
+        return {name: int(pid) for pid, name in found if int(pid) in self.workers}
 
     @property
     def _said_to_serve(self) -> set[int]:

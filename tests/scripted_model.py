@@ -1,4 +1,4 @@
-"""The offline model as a scripted endpoint: run it, tell it what to answer, read what it was asked."""
+"""The scripted endpoint: run it, tell it what to answer, read what it was asked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,12 +8,11 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from offline_model.app import create_app
-from offline_model.settings import Settings
+from tests.scripted_endpoint.app import create_app
 
 
 class ScriptedModel:
-    """A client of an offline model that runs with OFFLINE_SCRIPTED. What a step can say: offline_model.script.Step."""
+    """A client of a scripted endpoint. What a step can say: tests.scripted_endpoint.script.Step."""
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url.rstrip("/")
@@ -73,7 +72,7 @@ class ServedModel(ScriptedModel):
 @asynccontextmanager
 async def serve_scripted_model(*, token_delay: float = 0) -> AsyncIterator[ServedModel]:
     """Serve the real app in the running event loop on a free port."""
-    app = create_app(Settings(host="127.0.0.1", token_delay=token_delay, scripted=True))
+    app = create_app(token_delay=token_delay)
     config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
     config.load()
     server = uvicorn.Server(config)

@@ -10,22 +10,23 @@ from typing import Any
 import psycopg
 import pytest
 
-from cli.postgres import Cluster
+from cli.database.postgres import Cluster
 from tests import chaos, plans
-from tests.backend.test_turns import SLOW, read_text, until
-from tests.backend.test_widgets import boxes, tick
+from tests.backend.slow_turns import SLOW, read_text
+from tests.backend.widgets import boxes, tick
 from tests.chatkit_client import ChatKit, user_input
 from tests.conftest import migrate
+from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, client_of
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
+from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
-TABLES = {"tasks", "task_changes", "conversations", "messages", "runs"}
+TABLES = {"people", "tasks", "task_changes", "conversations", "messages", "runs"}
 MOST_READ = 700  # rows of one scan: the history of a turn is 600
 PAGE = 101  # rows
-ME = "local"
 KEY = {"todo/idempotency_key": "key-1"}
 NEVER = {("DELETE FROM", "messages"), ("DELETE FROM", "runs"), ("DELETE FROM", "task_changes"), ("UPDATE", "tasks")}
 LONG, SUMMARISED = "thr_long", "thr_summarised"
@@ -43,8 +44,8 @@ SEED = """
     SELECT 'run_' || n, 'thr_' || 1 + n % 2000, 'person-' || (1 + n % 2000) % 200, 'ended', 'completed',
         now() - n * interval '1 minute', now() - n * interval '1 minute'
     FROM generate_series(1, 20000) n;
-    INSERT INTO tasks (user_id, title, status)
-    SELECT 'person-' || n % 200, 'Task ' || n, (ARRAY['pending', 'completed'])[1 + n % 2]
+    INSERT INTO tasks (user_id, id, title, status)
+    SELECT 'person-' || n % 200, n, 'Task ' || n, (ARRAY['pending', 'completed'])[1 + n % 2]
     FROM generate_series(1, 100000) n;
     INSERT INTO task_changes (user_id, task_id, operation, arguments, actor, idempotency_key)
     SELECT 'person-' || n % 200, n, 'add', '{"title": "Task"}', 'backend', 'key-' || n
@@ -73,10 +74,11 @@ SEED = """
     SELECT 'run_mine_' || n, 'thr_mine_' || 1 + n % 1000, 'local', 'ended', 'completed',
         now() - n * interval '1 minute', now() - n * interval '1 minute'
     FROM generate_series(1, 5000) n;
-    INSERT INTO tasks (user_id, title, status)
-    SELECT 'local', 'Task ' || n, 'completed' FROM generate_series(1, 20000) n;
+    INSERT INTO tasks (user_id, id, title, status)
+    SELECT 'local', n, 'Task ' || n, 'completed' FROM generate_series(1, 20000) n;
     INSERT INTO task_changes (user_id, task_id, operation, arguments, actor, idempotency_key)
     SELECT 'local', n, 'add', '{"title": "Task"}', 'backend', 'mine-' || n FROM generate_series(1, 20000) n;
+    INSERT INTO people (user_id, last_task_id) SELECT user_id, max(id) FROM tasks GROUP BY user_id;
 """
 
 
@@ -85,10 +87,10 @@ def cluster() -> Iterator[Cluster]:
     """One whose log and settings are ours alone, with much in it."""
     with chaos.reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
         migrate(cluster.url)
-        with psycopg.connect(cluster.url, autocommit=True) as connection:
+        with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
             connection.execute(SEED.encode())
             connection.execute("VACUUM ANALYZE")
-        plans.log_all(cluster.url)
+        plans.log_all(cluster.admin_url)
         yield cluster
 
 
@@ -186,7 +188,7 @@ async def tick_two_boxes(chat: ChatKit) -> None:
 
 async def until_swept(database_url: str) -> None:
     """A turn whose process is gone: it is taken over, and another one is found by the sweep."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    with psycopg.connect(as_admin(database_url), autocommit=True) as connection:
         connection.execute(
             "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at) "
             "VALUES ('run_dead', 'thr_1', 'person-1', 'running', now() - interval '1 day')"
@@ -206,7 +208,7 @@ def test_no_statement_reads_or_sorts_more_than_a_page(cluster: Cluster, sent: li
     wrong: set[str] = set()
     with psycopg.connect(cluster.url, autocommit=True) as connection:
         for one in sent:
-            plan = plans.plan_of(connection, one, ME)
+            plan = plans.plan_of(connection, one)
             for node in plans.nodes(plan):
                 wrong.update(f"{problem}: {one.short}" for problem in problems(node))
     assert not wrong, "\n".join(wrong)

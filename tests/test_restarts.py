@@ -88,7 +88,7 @@ async def tells(service: ServiceProcess, status: int) -> None:
 
 async def check_what_is_told(system: chaos.System) -> None:
     """One line for each run with its outcome, and as many in the metrics of the last process as it has ended."""
-    with psycopg.connect(system.cluster.url) as database:
+    with psycopg.connect(system.cluster.admin_url) as database:
         runs = dict(database.execute("SELECT id, outcome FROM runs").fetchall())
     lines = [json.loads(line) for line in system.backend.log_text.splitlines() if line.startswith("{")]
     ended = [line for line in lines if line["message"] == "turn ended"]

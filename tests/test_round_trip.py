@@ -17,12 +17,13 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from cli import postgres_binaries
-from cli.postgres import Cluster
-from database import create_engine, schema
+from cli.database import postgres_binaries
+from cli.database.postgres import Cluster
+from service.database import create_engine, schema
 from tests import chaos
 from tests.chatkit_client import ChatKit
 from tests.conftest import ROOT
+from tests.logins import as_admin, as_owner
 from tests.mcp_server.wire import call, result, send
 from tests.processes import INHERITED, ServiceProcess
 from tests.scripted_model import serve_scripted_model
@@ -31,8 +32,9 @@ from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, for_mcp, minted
 pytestmark = pytest.mark.long
 
 TASKS, THREADS = 1_000, 50
+LIMITS = ("TURNS_PER_MINUTE", "REQUESTS_PER_MINUTE", "TOOL_CALLS_PER_MINUTE", "CHANGES_PER_DAY", "TASKS")
 AUDIENCE = "https://todo.example"
-TABLES = ("conversations", "messages", "runs", "tasks", "task_changes")
+TABLES = ("conversations", "messages", "runs", "ended_sessions", "people", "tasks", "task_changes")
 DOCUMENTATION = (ROOT / "docs/data.md").read_text()
 
 
@@ -41,6 +43,7 @@ class Services:
 
     def __init__(self, database_url: str, model_url: str, logs: Path) -> None:
         identity = {"AUTH_MODE": "jwt", "AUTH_ISSUER": ISSUER, "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET}
+        identity |= {f"LIMIT_{name}": "100000" for name in LIMITS}
         self.mcp = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp.log", DATABASE_URL=database_url, **identity)
         self.mcp_url = f"{self.mcp.url}/mcp"
         self.mcp.environment["MCP_URL"] = self.mcp_url
@@ -54,7 +57,6 @@ class Services:
             AUTH_AUDIENCE=AUDIENCE,
             LLM_PROVIDER="offline",
             LLM_BASE_URL=model_url,
-            LIMIT_TURNS_PER_MINUTE="1000",
             LIMIT_RUNNING_TURNS="10",
             **identity,
         )
@@ -122,10 +124,10 @@ async def live(database_url: str, logs: Path) -> None:
 
 
 def contents(database_url: str, user: str) -> dict[str, list[dict[str, Any]]]:
-    with psycopg.Connection[dict[str, Any]].connect(database_url, row_factory=dict_row) as connection:
+    with psycopg.Connection[dict[str, Any]].connect(as_admin(database_url), row_factory=dict_row) as connection:
         return {
             table: connection.execute(
-                f"SELECT * FROM {table} WHERE user_id = %s ORDER BY id".encode(), [user]
+                f"SELECT * FROM {table} t WHERE user_id = %s ORDER BY to_jsonb(t)->'id'".encode(), [user]
             ).fetchall()
             for table in TABLES
         }
@@ -136,7 +138,7 @@ def todo(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [sys.executable, "-m", "cli", *arguments],
         cwd=ROOT,
-        env={**inherited, "DATABASE_URL": database_url, "NO_COLOR": "1"},
+        env={**inherited, "MIGRATION_DATABASE_URL": as_owner(database_url), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -169,15 +171,17 @@ def as_documented(heading: str, directory: Path, **variables: str) -> None:
 
 @contextmanager
 def another_server() -> Iterator[str]:
-    """An empty database on a server that never had this program's tables, nor its role."""
+    """An empty database, as the services log in, on a server that never had this program's tables."""
     with chaos.reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
-        yield cluster.url
+        with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE restored")
+        yield cluster.url.replace("/todo?", "/restored?")
 
 
 async def problem(database_url: str) -> str | None:
     engine = create_engine(database_url)
     try:
-        return await schema.problem(engine)
+        return (await schema.look(engine)).problem
     finally:
         await engine.dispose()
 
@@ -187,12 +191,13 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
     alices, bobs = (contents(fresh_database_url, user) for user in ("alice", "bob"))
     exported = export(fresh_database_url, "alice", tmp_path / "alice.json")
     check_export(json.loads(exported), alices)
-    as_documented("Back up", tmp_path, DATABASE_URL=fresh_database_url)
+    as_documented("Back up", tmp_path, MIGRATION_DATABASE_URL=as_owner(fresh_database_url))
 
     forgotten = todo(fresh_database_url, "forget", "--user", "alice", "--yes")
     assert forgotten.returncode == 0, forgotten.stderr
     assert forgotten.stdout == (
-        f"Deleted for good: threads {THREADS}, items {len(alices['messages'])}, runs {2 * THREADS}.\n"
+        f"Deleted for good: threads {THREADS}, items {len(alices['messages'])}, runs {2 * THREADS}, "
+        "ended sessions 0.\n"
         f"Deleted for good: tasks {TASKS + THREADS}, changes {len(alices['task_changes'])}.\n"
     )
     assert contents(fresh_database_url, "alice") == {table: [] for table in TABLES}
@@ -202,7 +207,13 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
     assert again.stderr == "error: Nothing is stored of alice: check the name.\n"
 
     with another_server() as restored_url:
-        as_documented("Restore", tmp_path, NEW_DATABASE_URL=restored_url)
+        (tmp_path / "service").symlink_to(ROOT / "service")
+        as_documented(
+            "Restore",
+            tmp_path,
+            ADMIN_DATABASE_URL=as_admin(restored_url),
+            MIGRATION_DATABASE_URL=as_owner(restored_url),
+        )
         assert export(restored_url, "alice", tmp_path / "again.json") == exported
         assert contents(restored_url, "bob") == bobs
         assert await problem(restored_url) is None, "row-level security holds there too"

@@ -1,27 +1,29 @@
 """Rules of the house that no single room can hold."""
 
+import ast
 import json
 import re
+import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from pydantic_settings import BaseSettings
 
 from backend.settings import Settings as BackendSettings
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
+from service.settings import OwnerSettings
+from service.workers import ClientLimits
 from tests.conftest import ROOT
+from tests.settings import example, variables
 
-SETTINGS: list[type[BaseSettings]] = [BackendSettings, McpSettings, OfflineSettings]
-
-
-def variables(settings: type[BaseSettings]) -> Iterator[str]:
-    prefix = settings.model_config.get("env_prefix", "")
-    return (f"{prefix}{name}".upper() for name in settings.model_fields)
-
-
-def example() -> dict[str, str]:
-    return dict(re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
+ROOMS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
+SETTINGS: list[type[BaseSettings]] = [BackendSettings, OwnerSettings, McpSettings, OfflineSettings, ClientLimits]
 
 
 def test_the_example_environment_names_every_setting_and_no_other() -> None:
@@ -42,7 +44,7 @@ def test_the_example_environment_shows_the_defaults(
     assert settings() == plain
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-runtime.lock"])
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))
 def test_a_lock_names_no_index_and_pins_everything_with_hashes(name: str) -> None:
     lock = (ROOT / name).read_text()
     assert "://" not in lock
@@ -50,6 +52,49 @@ def test_a_lock_names_no_index_and_pins_everything_with_hashes(name: str) -> Non
     requirements = re.findall(r"^[a-z0-9].*", lock, re.MULTILINE)
     assert all(re.match(r"[a-z0-9._-]+(\[[a-z,]+\])?==\S+", line) for line in requirements)
     assert lock.count("--hash=sha256:") >= len(requirements)
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "tests"])
+def test_what_a_room_imports_is_declared(room: str) -> None:
+    """Another package may bring it today, and not tomorrow."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    declared = list(project["project"]["dependencies"])
+    declared += project["dependency-groups"]["dev"] if room == "tests" else []
+    names = {canonicalize_name(Requirement(line).name) for line in declared}
+    brought_by = packages_distributions()
+    imported = {name for path in (ROOT / room).rglob("*.py") for name in imports(path)}
+    missing = {
+        name
+        for name in imported - sys.stdlib_module_names - {*ROOMS, "tests"}
+        if not {canonicalize_name(one) for one in [name, *brought_by.get(name, ())]} & names
+    }
+    assert not missing
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The first part of the name of each module that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+            case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(module))]):
+                yield module.partition(".")[0]
+
+
+def test_what_tests_share_stands_in_a_module_without_tests() -> None:
+    found = {(path.name, name) for path in (ROOT / "tests").rglob("*.py") for name in imported_names(path)}
+    assert not {(path, name) for path, name in found if any(part.startswith("test_") for part in name.split("."))}
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=module, names=names):
+                yield from (f"{module}.{alias.name}" for alias in names)
 
 
 def test_the_npm_lock_holds_names_and_hashes_only() -> None:

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -19,6 +19,20 @@ IDP_SECRET = "9c27e1b4f05d83a6c1e94b7d2f60a8537be1c09d4a6f2e83"
 OTHER_SECRET = "d83b5a0f9e7c61248b0f3d95e2a7c4861f5d9b3e0a7c2648"
 ISSUER = "https://idp.example"
 OWN_ISSUER = "todo-assistant"
+
+# Signed well, but no seconds since 1970.
+NO_TIMES: tuple[Any, ...] = (
+    10**400,
+    -(10**400),
+    10**15,
+    1e300,
+    float("inf"),
+    float("nan"),
+    -1,
+    -0.5,
+    "9999999999",
+    True,
+)
 
 Algorithm = Literal["RS256", "ES256", "EdDSA"]
 
@@ -36,7 +50,8 @@ def minted(key: Any, *, algorithm: str = "HS256", kid: str | None = None, withou
 
 def for_mcp(user_id: str, mcp_url: str, **claims: Any) -> str:
     """What the backend sends with a tool call."""
-    return minted(MCP_TOKEN_SECRET, sub=user_id, iss=OWN_ISSUER, aud=mcp_url, **claims)
+    given = {"sub": user_id, "iss": OWN_ISSUER, "aud": mcp_url, "act": {"sub": "todo-assistant/backend"}} | claims
+    return minted(given.pop("key", MCP_TOKEN_SECRET), **given)
 
 
 class SigningKey:
@@ -72,6 +87,7 @@ class KeyEndpoint:
         self.url = url
         self.rotate(*keys)
         self.status = 200
+        self.headers: dict[str, str] = {}
         self.requests = 0
         self.silent = False
         """Accepts requests and does not answer them."""
@@ -90,9 +106,11 @@ def key_endpoint(*keys: SigningKey) -> Iterator[KeyEndpoint]:
                 endpoint.closing.wait()
                 return
             self.send_response(endpoint.status)
-            self.send_header("content-type", "application/json")
+            for name, value in ({"content-type": "application/json"} | endpoint.headers).items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(endpoint.body)
+            with suppress(ConnectionError):  # who asked does not read all of it
+                self.wfile.write(endpoint.body)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from bench.product import Chat
-from bench.relay import Relay
+from bench.drivers.product import Chat
+from bench.endpoints.relay import Relay
 from bench.rows import Row
 from bench.stage import Stage
 

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from bench import load
-from bench.load import Timing
+from bench.drivers import load
+from bench.drivers.load import Timing
 from bench.stage import Stage
 
 

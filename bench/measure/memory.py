@@ -3,8 +3,8 @@
 import asyncio
 
 from bench import processes
-from bench.client import Client
-from bench.product import message, request
+from bench.drivers.client import Client
+from bench.drivers.product import message
 from bench.rows import Row
 from bench.stage import Stage
 
@@ -44,8 +44,7 @@ async def streaming(stage: Stage) -> Row:
 
 
 async def _held(stage: Stage) -> asyncio.Future[None]:
-    body = request("threads.add_user_message", message(next(stage.threads), "wait"))
-    return await stage.chat.http.hold("/chatkit", body)
+    return await stage.chat.http.hold("/chatkit", message(next(stage.threads), "wait"))
 
 
 def _each(total: int, count: int) -> float:

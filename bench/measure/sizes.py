@@ -3,9 +3,9 @@
 from functools import partial
 from itertools import repeat
 
-from bench import load
 from bench.compared import in_turns, p50_ms
-from bench.load import Call
+from bench.drivers import load
+from bench.drivers.load import Call
 from bench.rows import Row
 from bench.stage import FEW, MANY, Stage
 

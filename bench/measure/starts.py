@@ -5,8 +5,8 @@ import sys
 import time
 from statistics import median
 
+from bench.drivers.product import Chat
 from bench.processes import Server, free_port
-from bench.product import Chat
 from bench.rows import Row
 from bench.stage import Place
 

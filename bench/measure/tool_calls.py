@@ -7,13 +7,13 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from bench import load
-from bench.client import Client
 from bench.compared import Side, in_turns, rate
-from bench.load import Call, Load, Timing
+from bench.drivers import load
+from bench.drivers.client import Client
+from bench.drivers.load import Call, Load, Timing
+from bench.endpoints.statements import ADD, CLAIM
 from bench.rows import Row
 from bench.stage import PEOPLE, Stage
-from bench.statements import ADD, CLAIM
 
 PLAIN, OPEN, GUARDED, PGBENCH = "FastAPI", "tools", "tools with tokens", "pgbench"
 _SCRIPT = f"""\\startpipeline

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from bench import load
 from bench.compared import Compared, Side, cpu_ms, first_ms, in_turns, p50_ms, p99_ms, paired, rate, with_cpu
-from bench.load import joined
+from bench.drivers import load
+from bench.drivers.load import joined
 from bench.rows import Row
 from bench.stage import Stage
 

@@ -20,12 +20,12 @@ def upgrade() -> None:
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END $$
     """)
+    # Asked by trying: since PostgreSQL 16 who made the role is its member, but may not take it.
     op.execute("""
         DO $$ BEGIN
-            IF NOT pg_has_role(current_user, 'todo_app', 'MEMBER') OR
-               (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
-                GRANT todo_app TO CURRENT_USER;
-            END IF;
+            SET LOCAL ROLE todo_app;
+            RESET ROLE;
+        EXCEPTION WHEN insufficient_privilege THEN GRANT todo_app TO CURRENT_USER;
         END $$
     """)
     for table in TABLES:

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from offline_model.conversation import Result, Turn, turns_of
 from offline_model.protocol import Message
 from offline_model.rules import sentences
-from offline_model.rules.conversation import Result, Turn, turns_of
-from offline_model.rules.intents import Intent, Say, phrases_of
-from offline_model.rules.lookup import Answers, ToolCall
-from offline_model.rules.parser import parse
-from offline_model.rules.plans import carry_out
-from offline_model.rules.questions import Question, ask_again
-from offline_model.rules.summary import summary_of, wants_summary
-from offline_model.rules.words import may_be_task, parts_of
+from offline_model.rules.lookup import Calls, Intent, Known, Steps, Stopped, ToolCall
+from offline_model.rules.questions import Question
+from offline_model.rules.reading import TABLE, Table, intents_of
+from offline_model.rules.text import parts_of
+from offline_model.rules.words import may_be_task
+from offline_model.summary import summary_of
 
+MAX_QUESTIONS = 10
+"""So many questions about one request are answered, one after the other."""
 MAX_STEPS = 8
-REPLIES = (sentences.NO_VERB, sentences.NO_QUESTION)
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,17 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
 
 
-def answer(messages: Sequence[Message], tools: frozenset[str], *, must_call: bool = False) -> Reply:
+def answer(
+    messages: Sequence[Message], tools: frozenset[str], *, must_call: bool = False, wishes: Table = TABLE
+) -> Reply:
     """With `must_call`, a turn that needs no tool begins with a look at the list."""
-    if not tools and wants_summary(messages):
-        return Reply(summary_of(messages))
+    if not tools and (summary := summary_of(messages)):
+        return Reply(summary)
     turns = turns_of(messages)
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
-        return Reply(_report(steps) + "\n\n" + sentences.STOPPED.format(steps=len(steps)))
-    understood = _understand(turns)
-    reply = understood if isinstance(understood, str) else _next(*understood, steps)
+        return Reply(f"{_report(steps)}\n\n{sentences.STOPPED.format(steps=len(steps))}")
+    reply = _next(_plan(turns, wishes), steps)
     if must_call and isinstance(reply, str) and not steps:
         reply = (ToolCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
@@ -43,9 +44,8 @@ def answer(messages: Sequence[Message], tools: frozenset[str], *, must_call: boo
     return Reply(sentences.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=reply)
 
 
-def _next(intents: tuple[Intent, ...], answers: Answers, steps: list[tuple[Result, ...]]) -> str | tuple[ToolCall, ...]:
+def _next(plan: Steps, steps: list[tuple[Result, ...]]) -> str | Calls:
     """Run the plan again from its start, through the results there are, to the first calls not made yet or its end."""
-    plan = carry_out(intents, answers)
     try:
         calls = next(plan)
         for results in steps:
@@ -57,52 +57,60 @@ def _next(intents: tuple[Intent, ...], answers: Answers, steps: list[tuple[Resul
         return end.value
 
 
+def _plan(turns: list[Turn], wishes: Table) -> Steps:
+    said: list[str] = []
+    try:
+        intents, known = _understood(turns, wishes)
+        for intent in intents:
+            said += [(yield from intent.plan(intent, known))]
+    except Stopped as stopped:
+        said.append(str(stopped))
+    return "\n\n".join(said)
+
+
 def _report(steps: list[tuple[Result, ...]]) -> str:
     """For calls that were not ours: what came of them."""
     results = [result for step in steps for result in step]
-    listed = [result for result in results if result.tool == "list_tasks" and not result.error]
-    said = [sentences.changes(results)]
-    if listed and not said[0]:
-        said = [sentences.listing("all", listed[-1].value["tasks"], whole=not listed[-1].value.get("next_cursor"))]
-    return "\n\n".join(said) or "Done."
+    said = [
+        sentences.told(answer, [result for result in results if result.tool == tool])
+        for tool, answer in sentences.BY_TOOL.items()
+    ]
+    return "\n\n".join(filter(None, said)) or "Done."
 
 
-def _understand(turns: list[Turn]) -> str | tuple[tuple[Intent, ...], Answers]:
+def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Known]:
     """The last request's intents; an answer to our question brings back the request that we asked about."""
-    answers: dict[str, tuple[int, ...]] = {}
-    intents: tuple[Intent, ...] = ()
-    asked = None
-    for at in range(len(turns) - 1, -1, -1):
-        intents = parse(turns[at].request) or _titles(turns[at].request, turns[at - 1].answer if at else "")
-        question = Question.last_in(turns[at - 1].answer) if at else None
-        chosen = question.answer(turns[at].request) if question else None
-        if question is None or (chosen is None and _is_request(intents)):
+    chosen: dict[str, tuple[int, ...]] = {}
+    intents: Sequence[Intent] = ()
+    asked = ""
+    recent = list(zip(turns, ["", *(turn.answer for turn in turns)], strict=False))[-MAX_QUESTIONS:]
+    for turn, before in reversed(recent):
+        intents = intents_of(turn.request, wishes=wishes)
+        if not intents and before.endswith(sentences.NO_TITLE) and may_be_task(turn.request):
+            intents = intents_of(f"add {turn.request}", wishes=wishes)
+        question = Question.last_in(before)
+        choice = question.answer(turn.request) if question else None
+        if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
             if question:
-                answers |= question.pointed_at(phrase for intent in intents for phrase in phrases_of(intent))
+                chosen = {name: question.at_position(name) for intent in intents for name in intent.phrases} | chosen
             break
-        if turns[at] is turns[-1] and not chosen:
-            return ask_again(question) if chosen is None else sentences.LEFT_ALONE
-        if chosen:
+        if turn is turns[-1] and not choice:
+            raise Stopped(sentences.LEFT_ALONE if choice == () else f"Please choose one by its number.\n\n{question}")
+        if choice:
             asked = asked or question.phrase
-            answers.setdefault(question.phrase, chosen)
+            chosen.setdefault(question.phrase, choice)
     if not intents:
-        return sentences.not_understood(" ".join(turns[-1].request.split()))
-    return (_from(intents, asked) if asked else intents), answers
+        raise Stopped(sentences.not_understood(" ".join(turns[-1].request.split())))
+    # What stands before the request that was asked about is done already.
+    places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
+    return intents[next(places, 0) if asked else 0 :], Known(chosen, _rest(turns))
 
 
-def _titles(request: str, before: str) -> tuple[Intent, ...]:
-    """What a request that is no sentence of ours adds, after the question what to add."""
-    return parse(f"add {request}") if before.endswith(sentences.NO_TITLE) and may_be_task(request) else ()
-
-
-def _is_request(intents: tuple[Intent, ...]) -> bool:
-    """Not of a bare "2" or "yes", which make sense only as an answer."""
-    return any(not isinstance(intent, Say) or intent.text not in REPLIES for intent in intents)
-
-
-def _from(intents: tuple[Intent, ...], phrase: str) -> tuple[Intent, ...]:
-    """Without those carried out before the question about this phrase was asked."""
-    for index, intent in enumerate(intents):
-        if any(phrase in (named, *parts_of(named)) for named in phrases_of(intent)):
-            return intents[index:]
-    return intents
+def _rest(turns: list[Turn]) -> tuple[str, str] | None:
+    """The status and the cursor with which the last list goes on, if its answer said that there is more."""
+    listing = next((turn for turn in reversed(turns[:-1]) if turn.made), None)
+    if listing is None or sentences.MORE not in listing.answer:
+        return None
+    last = listing.steps[-1][-1]
+    status, cursor = last.arguments.get("status"), last.page.next_cursor
+    return (status, cursor) if isinstance(status, str) and cursor else None

@@ -1,14 +1,18 @@
-"""From words to task numbers: the list is read, page by page, and the phrase tried on its titles."""
+"""What a plan works with: calls of tools, what earlier turns tell, and tasks looked up by their names."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
-from offline_model.rules import questions, sentences
-from offline_model.rules.conversation import Result
-from offline_model.rules.intents import Status
-from offline_model.rules.words import fitting, numbers_in, parts_of, points
+from offline_model.conversation import Result, Task
+from offline_model.rules import sentences
+from offline_model.rules.pattern import Reading
+from offline_model.rules.text import Text
+from offline_model.rules.vocabulary import VERBS
+from offline_model.rules.words import meaning, numbers_in, points, tokens
 
+MAX_CALLS = 25
 PAGE = 100
 MAX_PAGES = 5
 
@@ -21,75 +25,98 @@ class ToolCall:
 
 Calls = tuple[ToolCall, ...]
 Results = tuple[Result, ...]
-Task = dict[str, Any]
-Answers = Mapping[str, tuple[int, ...]]
-"""For the phrase of a question that was asked, the task numbers that were chosen."""
+Kind = Literal["request", "aside", "reply"]
+Steps = Generator[Calls, Results, str]
+"""Yields the calls of a step, is sent their results, and returns what to say."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier turns tell: the numbers chosen for phrases asked about; status and cursor where a list goes on."""
+
+    chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    rest: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Intent:
+    """One thing wanted: a row of the table of wishes, and how its pattern reads what was said.
+
+    A phrase is how a task was named, by words or numbers; `told` if it is a deed, such as "bought the milk".
+    """
+
+    plan: Callable[["Intent", Known], Steps]
+    answer: str
+    readings: Sequence[Reading] = ()
+    phrases: Sequence[str] = ()
+    kind: Kind = "request"
+    told: bool = False
+
+    @property
+    def texts(self) -> list[Text]:
+        """What stands in the last gap of each reading."""
+        return [next(reversed(reading.values())) for reading in self.readings]
 
 
 class Stopped(Exception):
     """The plan ends here, with this sentence."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tasks:
-    items: list[Task]
-    whole: bool
+    """Tasks among which phrases are looked for; each title is taken apart once."""
+
+    items: Sequence[Task]
+    cursor: str | None = None
+
+    @cached_property
+    def _titles(self) -> list[tuple[Task, list[str], frozenset[str]]]:
+        return [(task, tokens(task.title), meaning(task.title)) for task in self.items]
 
     def fitting(self, phrase: str, *, told: bool = False) -> list[Task]:
-        return [self.items[index] for index in fitting(phrase, [task["title"] for task in self.items], told=told)]
+        """Those whose titles equal the phrase, else those of the same words, else those that have all its words.
+
+        `told` says that the phrase is a deed such as "bought the milk", whose verb need not be in the title: it means
+        "milk" too, but not "sell milk".
+        """
+        words, wanted = tokens(phrase), meaning(phrase)
+        equal = [task for task, title, _ in self._titles if words and title == words]
+        alike = [task for task, _, title in self._titles if wanted and title == wanted]
+        found = equal or alike or [task for task, _, title in self._titles if wanted and wanted <= title]
+        if found or not told:
+            return found
+        found = self.fitting(" ".join(words[1:]))
+        is_any = words[0] in ("did", "done", "got", "finished", "completed")
+        return [task for task in found if is_any or tokens(task.title)[0] not in VERBS]
+
+    def about(self, phrase: str, *, told: bool = False) -> list[Task]:
+        """Those whose title or description has all words of the phrase, else those that it names."""
+        wanted = meaning(phrase)
+        having = [task for task in self.items if wanted <= meaning(f"{task.title} {task.description or ''}")]
+        return having if having and wanted else self.fitting(phrase, told=told)
 
     def missing(self, phrase: str, among: str = "task") -> str:
-        if not self.whole:
-            return sentences.NOT_ALL_READ.format(count=len(self.items), phrase=phrase)
-        return sentences.missing(phrase, among)
+        sentence = sentences.NOT_ALL_READ if self.cursor else sentences.MISSING
+        return sentence.format(count=len(self.items), among=among, phrase=phrase)
 
 
-@dataclass
-class Targets:
-    ids: list[int] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-
-
-def read(status: Status) -> Generator[Calls, Results, Tasks]:
+def read(status: str, cursor: str | None = None, *, most: int = PAGE * MAX_PAGES) -> Generator[Calls, Results, Tasks]:
     items: list[Task] = []
-    cursor: str | None = None
     for _ in range(MAX_PAGES):
         arguments = {"status": status, "limit": PAGE} | ({"cursor": cursor} if cursor else {})
         (result,) = yield (ToolCall("list_tasks", arguments),)
         if result.error:
             raise Stopped(f"I could not read your list: {sentences.in_words(result.error)}")
-        items += result.value["tasks"]
-        cursor = result.value.get("next_cursor")
-        if not cursor:
-            return Tasks(items, whole=True)
-    return Tasks(items, whole=False)
+        items += result.page.tasks
+        cursor = result.page.next_cursor
+        if not cursor or len(items) >= most:
+            break
+    return Tasks(items, cursor)
 
 
-def known_ids(phrase: str, answers: Answers) -> tuple[int, ...]:
+def known_ids(phrase: str, known: Known, *, told: bool = False) -> list[int]:
     """The numbers of a phrase that need no look-up; where it names nothing, the plan ends with the question which."""
-    if ids := tuple(dict.fromkeys(answers.get(phrase) or numbers_in(phrase))):
-        return ids
-    if points(phrase):
+    ids = list(dict.fromkeys(known.chosen.get(phrase) or numbers_in(phrase)))
+    if not ids and points(phrase.partition(" ")[2] if told else phrase):
         raise Stopped(sentences.NO_SUBJECT)
-    return ()
-
-
-def one_of(phrase: str, found: list[Task]) -> int:
-    """The number of the one task found; where there are more, the plan ends with the question which."""
-    if len(found) > 1:
-        raise Stopped(questions.ask(phrase, found))
-    return found[0]["id"]
-
-
-def targets_of(phrase: str, tasks: Tasks, answers: Answers, *, told: bool = False) -> Targets:
-    """As one title first, then as several joined by commas and "and"."""
-    targets = Targets()
-    for part in [phrase] if tasks.fitting(phrase, told=told) else parts_of(phrase):
-        if ids := known_ids(part, answers):
-            targets.ids += ids
-        elif found := tasks.fitting(part, told=told):
-            targets.ids.append(one_of(part, found))
-        else:
-            targets.missing.append(part)
-    targets.ids = list(dict.fromkeys(targets.ids))
-    return targets if targets.ids else Targets(missing=[phrase])
+    return ids

@@ -1,95 +1,92 @@
 """The titles and descriptions in what follows "add"."""
 
-from offline_model.rules.intents import NewTask
-from offline_model.rules.vocabulary import ERRANDS, PREPOSITIONS
-from offline_model.rules.words import Masked, compiled, first_word, starts_with_verb, tokens
+import re
+from itertools import islice
 
-_OUR_LIST = r"(?:my|the|our|this) (?:(?:to-?do|tasks?|shopping|grocery) )?(?:list|tasks|to-?dos?)"
-_HEAD = compiled(
-    r"(?:(?:an?|another|the|these|those|this|one|two|three|four|five|[0-9]+) )?(?:(?:new|more|following|another) )*"
-    rf"(?:(?P<several>tasks|to-?dos|reminders|items)|task|to-?do|reminder|item)\b"
-    rf"(?! #?[0-9]+ ?(?:$|[,;&\n]|and\b))(?: (?:to|on) {_OUR_LIST}\b)?"
-    r" ?(?:(?P<called>called|named|titled|saying)\b|(?:to|for|about)\b|[:,-])? ?"
+from offline_model.rules.pattern import Pattern, Phrases, without
+from offline_model.rules.text import JOINT, Text
+from offline_model.rules.vocabulary import PREPOSITIONS, VERBS
+from offline_model.rules.words import tokens
+
+_LIST_HEAD = Phrases.of("the following|these|this|[:] (to|on) {our_list}|:")
+_HEAD = Pattern(
+    "[an|a|another|the|those|one|two|three|four|five] [new|more|following|another] {noun} [(to|on) {our_list}]"
+    " [called|named|titled|saying|to|for|about] <new>"
 )
-_LIST_HEAD = compiled(rf"(?:the following|these|this|(?:to|on) {_OUR_LIST}) ?:? |: ?")
-_LIST_TAIL = compiled(rf"(?: back)? (?:on|onto|to|in|into) {_OUR_LIST}$")
-_DESCRIPTION = compiled(
-    r",? (?:with|and) (?:(?:the|a|an) )?(?:description|notes?|details?|comment)(?: (?:of|saying|that says))? ?:? "
-    r"|[,;]? ?\(?\b(?:description|notes?|details?) ?: ?|,? described as "
+_ON_LIST = Phrases.of("[back] (on|onto|to|in|into) ({our_list}|[my|the|our] ({errands}|({errands}|{other_list}) list))")
+_OTHER_LISTS = Phrases.of("{errands}|{other_list}").first_words
+_DESCRIPTION = Phrases.of(
+    "(with|and) [the|a|an] {note} [of|saying|that says] [:]|(description|note|notes|details|detail) :|described as"
 )
-_AFTER_QUOTED = compiled(r"(?P<description>[\ue000-\uf8ff])\)? ?(?:,|;|\band\b)+ ?(?P<rest>.+)")
-_HARD_BREAK = compiled(r" ?[;\n] ?")
-_SOFT_BREAK = compiled(r"( ?,? ?(?:\band then\b|\band also\b|\band\b|\bplus\b|&) | ?, )")
-_NUMBERED = compiled(r"1[.)] .* 2[.)] ")
-_NEXT_NUMBER = compiled(r" (?=[0-9]{1,2}[.)] )")
-_BULLETED = compiled(r" ?(?:[-*\u2022\u2013]|[0-9]+[.)]|\[ ?\]) \S.*")
-_BULLET = compiled(r"^ ?(?:(?:[-*\u2022\u2013]|[0-9]+[.)]) |\[ ?\] |(?:and|then|also|to) )+")
-_END = compiled(r"[\s,;:]+$")
+_NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
+_BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
+_BEFORE_ITEM = Phrases.of("and|then|also|to")
 
 
-def new_tasks(text: str, masked: Masked, *, single: bool = False) -> tuple[NewTask, ...]:
-    text = _LIST_TAIL.sub("", text.strip())
-    if not single:
-        text = _LIST_HEAD.sub("", text, count=1) if _LIST_HEAD.match(text) else text
-        if head := _HEAD.match(text):
-            single = bool(head["called"]) and not head["several"]
-            text = text[head.end() :]
-    titles, description, rest = _described(text)
-    parts = [titles] if single else _items(titles)
-    shown = [masked.shown(part) for part in parts]
-    tasks = [NewTask(title) for title in shown if title]
-    if tasks and description:
-        tasks[-1] = NewTask(tasks[-1].title, masked.shown(description))
-    return (*tasks, *(new_tasks(rest, masked) if rest else ()))
+def new_tasks(text: Text) -> list[dict[str, str]]:
+    """Of "milk, eggs and bread to shopping": three, each described as "shopping", as there is one list only."""
+    list_name = list_named_in(text) or ""
+    text = without(text, _LIST_HEAD, _ON_LIST)
+    for reading in _HEAD.readings(text):
+        if reading["new"].keys[:1] != ["#"]:  # "task 0 and task 1" are titles
+            text = reading["new"]
+    numbered = len(_NUMBERED.findall(text.raw)) > 1
+    lines = re.split("[\n;]", _NUMBERED.sub("\n", text.raw) if numbered else text.raw)
+    return [task for line in lines for task in _tasks_in(text.with_raw(line), list_name)]
 
 
-def _described(text: str) -> tuple[str, str, str]:
-    """Titles, description and what follows it: an unquoted description goes on to the end of the line."""
-    if not (found := _DESCRIPTION.search(text)) or not text[: found.start()].strip():
-        return text, "", ""
-    titles, description = text[: found.start()], text[found.end() :].strip()
-    if quoted := _AFTER_QUOTED.fullmatch(description):
-        return titles, quoted["description"], quoted["rest"]
-    line, _, rest = description.partition("\n")
-    return titles, line.removesuffix(")").strip(), rest.strip()
+def list_named_in(text: Text) -> str | None:
+    """Of "milk to shopping" or "milk to my work list" the list's name; empty for "my list", None if there is none."""
+    for start in _ON_LIST.starts(text.keys, len(text.keys)):
+        return next((key for key in text.keys[start:] if key in _OTHER_LISTS), "")
+    return None
 
 
-def listed_tasks(text: str, masked: Masked) -> tuple[NewTask, ...]:
-    """Of a message that is a list and nothing else: of bullets, or of errands with commas."""
-    lines = text.strip().split("\n")
-    bulleted = all(_BULLETED.fullmatch(line) for line in lines)
-    if not bulleted and not (len(lines) == 1 and "," in text and first_word(text) in ERRANDS and "?" not in text):
-        return ()
-    tasks = new_tasks(text, masked)
-    return tasks if len(tasks) > 1 else ()
+def is_bulleted(text: Text) -> bool:
+    """Whether it is a list and nothing else."""
+    lines = text.raw.split("\n")
+    return len(lines) > 1 and all(_BULLETS.match(line) for line in lines)
 
 
-def _items(text: str) -> list[str]:
-    lines = _HARD_BREAK.split(text)
-    numbered = [item for line in lines for item in (_NEXT_NUMBER.split(line) if _NUMBERED.match(line) else [line])]
-    return [_END.sub("", _BULLET.sub("", item)) for line in numbered for item in _split_softly(line) if item.strip()]
+def _tasks_in(line: Text, list_name: str) -> list[dict[str, str]]:
+    """What describes goes on to the end of the line, and describes the last title before it."""
+    titles, described = line, {}
+    for first, end in islice(_DESCRIPTION.places(line.keys), 1):
+        before, after = line.part(0, first), line.part(end, len(line.keys)).shown()
+        if before and after:
+            titles = line.with_raw(before.raw.rstrip(" ,:("))
+            described = {"description": after.removesuffix(")").strip()}
+    listed = {"description": list_name} if list_name else {}
+    tasks = [{"title": title} | listed for title in _titles(titles) if title]
+    return [*tasks[:-1], tasks[-1] | described] if tasks else []
 
 
-def _split_softly(line: str) -> list[str]:
-    """At commas and "and", where what follows is a task of its own and goes not on with the one before."""
-    first, *others = _SOFT_BREAK.split(line)
-    separators, following = others[::2], others[1::2]
-    plain = [_BULLET.sub("", item) for item in (first, *following)]
-    verbs = [starts_with_verb(item) for item in plain]
-    with_commas = any("," in separator for separator in separators)
-    if verbs[0] and not any(verbs[1:]) and with_commas and len(plain) > 2 and _are_nouns(plain[1:]):
-        verb = plain[0].split()[0]  # "buy milk, eggs and bread"
-        return [first, *(f"{verb} {item}" for item in plain[1:])]
-    nouns = _are_nouns(plain, longest=3 if with_commas else 2)
-    items = [first]
-    for separator, item, is_verbal in zip(separators, following, verbs[1:], strict=True):
-        if is_verbal or (not verbs[0] and (nouns or "," in separator)):
-            items.append(item)
+def _titles(line: Text) -> list[str]:
+    """Parted at commas and "and", where what follows is a task of its own and goes not on with the one before."""
+    pieces = JOINT.split(line.raw)
+    found = [(joint, raw, _bare(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
+    found = [one for one in found if one[2]]
+    items = [item for _, _, item in found]
+    verbs = [not VERBS.isdisjoint(item.keys[:1]) for item in items]
+    with_commas = any("," in joint for joint, _, _ in found[1:])
+    if len(items) > 2 and verbs[0] and not any(verbs[1:]) and with_commas and _are_nouns(items[1:]):
+        verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
+        return [items[0].shown(), *(f"{verb} {noun.shown()}" for noun in items[1:])]
+    are_nouns = _are_nouns(items, longest=3 if with_commas else 2)
+    titles: list[str] = []
+    for (joint, raw, _), verbal in zip(found, verbs, strict=True):
+        if not titles or verbal or (not verbs[0] and (are_nouns or "," in joint)):
+            titles.append(raw)
         else:
-            items[-1] += separator + item
-    return items
+            titles[-1] += joint + raw
+    return [_bare(line, title).shown() for title in titles]
 
 
-def _are_nouns(items: list[str], longest: int = 3) -> bool:
+def _bare(line: Text, raw: str) -> Text:
+    """Without bullets and a leading "then"."""
+    return without(line.with_raw(_BULLETS.sub("", raw.lstrip(" ,:"))), _BEFORE_ITEM)
+
+
+def _are_nouns(items: list[Text], longest: int = 3) -> bool:
     """Whether all are short enough for things of a list, and none says more of a thing."""
-    return all(len(words := tokens(item)) <= longest and not set(words) & PREPOSITIONS for item in items)
+    return all(len(words := tokens(item.raw)) <= longest and not PREPOSITIONS.intersection(words) for item in items)

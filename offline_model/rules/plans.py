@@ -1,131 +1,161 @@
-"""How intents are carried out: a plan yields the calls of a step, is sent their results, and returns what to say."""
+"""What is done about a wish: the plans, the second column of the table of wishes.
 
-from collections.abc import Generator
+A plan is given what was understood and what earlier turns tell. It yields the tool calls of a step, is sent their
+results, and returns what to say: as a rule `sentences.told`, which fills the wish's answer in from the results.
+"""
 
-from offline_model.rules import sentences
-from offline_model.rules.intents import Add, Complete, Delete, Find, Intent, List, Say, Update
-from offline_model.rules.lookup import (
-    Answers,
-    Calls,
-    Results,
-    Stopped,
-    Tasks,
-    ToolCall,
-    known_ids,
-    one_of,
-    read,
-    targets_of,
-)
+from collections.abc import Callable
+from typing import Any
 
-MAX_CALLS = 25
+from offline_model.rules import lookup, sentences, vocabulary
+from offline_model.rules.lookup import Calls, Intent, Known, Steps, Stopped, Tasks, ToolCall
+from offline_model.rules.new_tasks import new_tasks
+from offline_model.rules.pattern import Reading
+from offline_model.rules.questions import one_of
+from offline_model.rules.text import parts_of
+from offline_model.rules.words import tokens
 
-Plan = Generator[Calls, Results, str]
+Plan = Callable[[Intent, Known], Steps]
 
-
-def carry_out(intents: tuple[Intent, ...], answers: Answers) -> Plan:
-    said = ""
-    try:
-        for intent in intents:
-            said += "\n\n" + (yield from _plan(intent, answers))
-    except Stopped as stopped:
-        said += f"\n\n{stopped}"
-    return said.strip()
+_SHOWN = 2 * lookup.PAGE
+"""As many tasks as a list in the chat holds."""
 
 
-def _plan(intent: Intent, answers: Answers) -> Plan:
-    match intent:
-        case Say():
-            return intent.text
-        case Add():
-            return (yield from _add(intent))
-        case List():
-            tasks = yield from read(intent.status)
-            return sentences.listing(intent.status, tasks.items, whole=tasks.whole)
-        case Find():
-            return (yield from _find(intent))
-        case Complete():
-            return (yield from _complete(intent, answers))
-        case Update():
-            return (yield from _update(intent, answers))
-        case Delete():
-            return (yield from _delete(intent, answers))
+def say(intent: Intent, known: Known) -> Steps:
+    yield from ()
+    return intent.answer
 
 
-def _add(intent: Add) -> Plan:
-    calls = tuple(
-        ToolCall("add_task", {"title": task.title} | ({"description": task.description} if task.description else {}))
-        for task in intent.tasks
-    )
-    said = yield from _change(calls)
-    return f"{said}\n\n{intent.remark}" if intent.remark else said
+def add(intent: Intent, known: Known) -> Steps:
+    calls = _calls("add_task", [task for reading in intent.readings for task in _added(reading)])
+    return (yield from _change(calls, intent.answer)) if calls else sentences.NO_TITLE
 
 
-def _find(intent: Find) -> Plan:
-    numbers = known_ids(intent.phrase, {})
-    tasks = yield from read("all")
-    by_number = [task for task in tasks.items if task["id"] in numbers]
-    found = by_number if numbers else tasks.fitting(intent.phrase, told=intent.told)
-    if not found:
-        return tasks.missing(intent.phrase)
-    return sentences.found(intent.phrase, found, among=None if tasks.whole else len(tasks.items))
+def _added(reading: Reading) -> list[dict[str, str]]:
+    """Of "remind me tomorrow to call mum": "call mum tomorrow"."""
+    if "title" in reading:
+        return [{"title": reading["title"].shown()}]
+    *when, text = reading.values()
+    return [task | {"title": " ".join([task["title"], *(time.shown() for time in when)])} for task in new_tasks(text)]
 
 
-def _complete(intent: Complete, answers: Answers) -> Plan:
-    ids = known_ids(intent.phrase, answers)
-    if len(ids) > MAX_CALLS:
-        raise Stopped(sentences.TOO_MANY.format(limit=MAX_CALLS))
-    tasks = yield from read("pending")
+def complete(intent: Intent, known: Known) -> Steps:
+    """A task that is not among the open ones may be done already, or no task at all."""
+    phrase, ids = _named(intent, known)
+    tasks = yield from lookup.read("pending")
+    ids, missing = (ids, []) if ids else _targets(phrase, tasks, known, told=intent.told)
+    said: list[str] = []
     if ids:
-        return (yield from _complete_numbers(ids, tasks))
-    targets = targets_of(intent.phrase, tasks, answers, told=intent.told)
-    said = [(yield from _change_each("complete_task", targets.ids))] if targets.ids else []
-    if targets.missing:
-        completed = yield from read("completed")
-        for phrase in targets.missing:
-            done = completed.fitting(phrase, told=intent.told)
-            said.append(sentences.already(done) if done else tasks.missing(phrase, "open task"))
-    return "\n\n".join(said)
+        results = yield _calls("complete_task", [{"task_id": id} for id in ids])
+        pending = {task.id for task in tasks.items}
+        done = [task for one in results for task in one.page.tasks if not (tasks.cursor or task.id in pending)]
+        others = [one for one in results if one.error or one.page.tasks[0] not in done]
+        said = [sentences.already(done), sentences.told(intent.answer, others)]
+    if missing:
+        completed = yield from lookup.read("completed")
+        for name in missing:
+            done = completed.fitting(name, told=intent.told)
+            said.append(sentences.already(done) or tasks.missing(name, "open task"))
+    return "\n\n".join(filter(None, said))
 
 
-def _complete_numbers(ids: tuple[int, ...], tasks: Tasks) -> Plan:
-    """All are called, as a number that is not among the open ones may be done already or no task at all."""
-    results = yield tuple(ToolCall("complete_task", {"task_id": id}) for id in ids)
-    open_ids = {task["id"] for task in tasks.items}
-    already = [result for result in results if tasks.whole and not result.error and result.value["id"] not in open_ids]
-    said = [sentences.already(result.value for result in already)] if already else []
-    return "\n\n".join([*said, sentences.changes([result for result in results if result not in already])]).strip()
+def delete(intent: Intent, known: Known) -> Steps:
+    phrase, ids = _named(intent, known)
+    if not ids:
+        tasks = yield from lookup.read("all")
+        ids, missing = _targets(phrase, tasks, known)
+        if missing:
+            return " ".join([*map(tasks.missing, missing), *([sentences.NONE_DELETED] if ids else [])])
+    return (yield from _change(_calls("delete_task", [{"task_id": id} for id in ids]), intent.answer))
 
 
-def _delete(intent: Delete, answers: Answers) -> Plan:
-    if ids := known_ids(intent.phrase, answers):
-        return (yield from _change_each("delete_task", ids))
-    tasks = yield from read("all")
-    targets = targets_of(intent.phrase, tasks, answers)
-    if targets.missing:
-        said = list(map(tasks.missing, targets.missing))
-        return " ".join([*said, sentences.NONE_DELETED] if targets.ids else said)
-    return (yield from _change_each("delete_task", targets.ids))
+def update(field: str) -> Plan:
+    """The plan that gives a task's field the value, or empties it where the pattern has no value."""
+
+    def plan(intent: Intent, known: Known) -> Steps:
+        """Each reading is a name and a value: "go to work to go home" can be parted in two places."""
+        given = [reading.get("value") or reading.get("errand") for reading in intent.readings]
+        texts = [text.shown() if text else "" for text in given]
+        values = dict(zip(intent.phrases, texts, strict=True))
+        names = sorted(values, key=len)
+        ids, name = next(((ids, name) for name in names if (ids := lookup.known_ids(name, known))), ([], ""))
+        if not ids:
+            tasks = yield from lookup.read("all")
+            hits = [name for name in names if tasks.fitting(name)]
+            if not hits:
+                return tasks.missing(names[0])
+            exact = [name for name in hits if tasks.fitting(name)[0].title.casefold() == name.casefold()]
+            name = (exact or hits)[0]
+            ids = [one_of(name, tasks.fitting(name))]
+        calls = _calls("update_task", [{"task_id": id, field: values[name]} for id in ids])
+        return (yield from _change(calls, intent.answer))
+
+    return plan
 
 
-def _update(intent: Update, answers: Answers) -> Plan:
-    for phrase, value in intent.readings:
-        if ids := known_ids(phrase, answers):
-            return (yield from _change_each("update_task", ids, **{intent.field: value}))
-    tasks = yield from read("all")
-    found = [(phrase, value, tasks.fitting(phrase)) for phrase, value in intent.readings]
-    hits = [reading for reading in found if reading[2]]
-    if not hits:
-        return tasks.missing(intent.readings[0][0])
-    exact = [hit for hit in hits if hit[0].casefold() == hit[2][0]["title"].casefold()]
-    phrase, value, fits = (exact or hits)[0]
-    return (yield from _change_each("update_task", [one_of(phrase, fits)], **{intent.field: value}))
+def show(intent: Intent, known: Known) -> Steps:
+    return _list(_status(set(intent.texts[0].keys)))
 
 
-def _change_each(tool: str, ids: tuple[int, ...] | list[int], **fields: str) -> Plan:
-    return (yield from _change(tuple(ToolCall(tool, {"task_id": id, **fields}) for id in ids)))
+def show_rest(intent: Intent, known: Known) -> Steps:
+    return _list(*known.rest) if known.rest else say(intent, known)
 
 
-def _change(calls: Calls) -> Plan:
-    if len(calls) > MAX_CALLS:
-        raise Stopped(sentences.TOO_MANY.format(limit=MAX_CALLS))
-    return sentences.changes((yield calls))
+def _list(status: str, cursor: str | None = None) -> Steps:
+    tasks = yield from lookup.read(status, cursor, most=_SHOWN)
+    return sentences.listing(status, tasks.items, more=bool(tasks.cursor), before=bool(cursor))
+
+
+def _status(words: set[str]) -> str:
+    """Which tasks a question is about, all of whose words are about the list."""
+    is_open, is_done = words & vocabulary.OPEN_WORDS, words & vocabulary.DONE_WORDS
+    if is_open or is_done:
+        is_both = is_open and is_done and words & {"and", "or", "both"}
+        return "all" if is_both else "pending" if is_open or words & vocabulary.DUE_WORDS else "completed"
+    return "all" if words & vocabulary.WHOLE_LIST - vocabulary.LIST_NOUNS else "pending"
+
+
+def find(intent: Intent, known: Known) -> Steps:
+    """Without the words around it that ask for it: "show all work items"."""
+    keys = intent.texts[0].keys
+    meant = [at for at, key in enumerate(keys) if key not in vocabulary.LIST_WORDS] or [0, len(keys) - 1]
+    phrase = intent.texts[0].part(meant[0], meant[-1] + 1).shown()
+    numbers = lookup.known_ids(phrase, Known())
+    tasks = yield from lookup.read("all")
+    found = [task for task in tasks.items if task.id in numbers] or tasks.about(phrase, told=intent.told)
+    if not found:
+        return tasks.missing(phrase)
+    return sentences.found(phrase, found, among=len(tasks.items) if tasks.cursor else None)
+
+
+def _named(intent: Intent, known: Known) -> tuple[str, list[int]]:
+    """How the tasks are named that are to change, and their numbers if they are known without a look-up."""
+    words = set(tokens(intent.phrases[0])[1 if intent.told else 0 :])
+    if words & vocabulary.WHOLE_LIST and words <= vocabulary.AROUND_WHOLE_LIST:
+        raise Stopped(sentences.NO_BULK)
+    return intent.phrases[0], lookup.known_ids(intent.phrases[0], known, told=intent.told)
+
+
+def _targets(phrase: str, tasks: Tasks, known: Known, *, told: bool = False) -> tuple[list[int], list[str]]:
+    """The numbers of the tasks it names, as one title first, then as several, and the names of those not found."""
+    ids: list[int] = []
+    missing: list[str] = []
+    parts = [phrase] if tasks.fitting(phrase, told=told) else parts_of(phrase)
+    for part in parts[: lookup.MAX_CALLS + 1]:
+        if numbers := lookup.known_ids(part, known):
+            ids += numbers
+        elif found := tasks.fitting(part, told=told):
+            ids.append(one_of(part, found))
+        else:
+            missing.append(part)
+    return (list(dict.fromkeys(ids)), missing) if ids else ([], [phrase])
+
+
+def _calls(tool: str, arguments: list[dict[str, Any]]) -> Calls:
+    if len(arguments) > lookup.MAX_CALLS:
+        raise Stopped(sentences.TOO_MANY.format(limit=lookup.MAX_CALLS))
+    return tuple(ToolCall(tool, one) for one in arguments)
+
+
+def _change(calls: Calls, answer: str) -> Steps:
+    return sentences.told(answer, (yield calls))

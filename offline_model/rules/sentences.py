@@ -1,62 +1,78 @@
 """What the offline model says."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from offline_model.rules.conversation import TOOLS, Result
+from offline_model.conversation import Result, Task
 from offline_model.rules.words import is_foreign, may_be_task
 
 REAL_MODEL = "For a real model set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and that provider's key, and start again."
 ABOUT = f'I am the offline model and only keep tasks, by simple rules: say "help" for what I know. {REAL_MODEL}'
+ONLY_TEXTS = f"I am the offline model and keep only titles and descriptions. {REAL_MODEL}"
+CANNOT = {
+    "due dates": f"I cannot do that: tasks have no due dates. {ONLY_TEXTS}",
+    "repeats": f"I cannot do that: tasks do not repeat. {ONLY_TEXTS}",
+    "reminders": f"I cannot remind you at a time. {ONLY_TEXTS}",
+    "priorities": f"I cannot do that: tasks have no priorities. {ONLY_TEXTS}",
+    "labels": 'I cannot do that: tasks have no labels. "Describe gym as health", then "find health" shows it.',
+    "undo": "I cannot undo or reopen anything: there is no tool for it. You can add the task again.",
+}
+"""What is said in the place of what a task may have one day; the help names each."""
 HELP = f"""I am the offline model: I follow simple rules and keep your tasks. You can say, for example:
 
 - add buy milk and call mum
-- add buy milk with description two litres
-- what is on my list? / what have I done? / show all
-- the milk is done / complete 3
+- add milk, eggs and bread to shopping
+- what is on my list? / show my work tasks / find milk / more
+- the milk is done
 - rename milk to oat milk / describe milk as two litres
-- delete the milk task / remove 4
+- delete the milk task
+
+I have no {", ".join(CANNOT)}, and cannot talk about anything else.
 
 {REAL_MODEL}"""
-GREETING = (
-    'Hello! I am the offline model, which keeps your tasks by simple rules. Say "add buy milk", or "help" for more.'
-)
-I_AM = (
-    "I am the offline model: a program that follows simple rules, neither a person nor a language model."
-    ' Say "help" for what I know.'
-)
+GREETING = 'Hello! I am the offline model: simple rules that keep your tasks. Say "add buy milk", or "help" for more.'
+I_AM = 'I am the offline model: simple rules, neither a person nor a language model. Say "help" for what I know.'
 NO_MEMORY = 'I cannot say what I did before: I know only what your list holds now. Say "show all" to see it.'
 TOO_LONG = "That is more than I can read: keep a message below {limit:,} characters. I have done nothing."
 WELCOME = "You are welcome."
 BYE = "Goodbye."
 NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
-NO_VERB = 'What shall I do with it? Say, for example, "complete 3" or "delete 3".'
-NO_TIMES = (
-    "I cannot do that: tasks have no due dates, priorities or repeats, and I cannot remind you at a time."
-    f" I am the offline model and keep only titles and descriptions. {REAL_MODEL}"
-)
-TIME_IS_TEXT = "I keep the time only as words of the task and cannot remind you at it."
-NO_UNDO = "I cannot undo or reopen anything: there is no tool for it. You can add the task again."
-NO_BULK = (
-    "I complete or delete only tasks that you name, not all of them at once."
-    ' Say their numbers, for example "complete 1, 2 and 3".'
-)
-NO_SUBJECT = "Which task? Say its number, or words of its title."
+NO_VERB = 'What shall I do with it? Say, for example, "complete milk" or "delete milk".'
+ONE_LIST = "I keep one list only, so the name of that list stands in the description."
+TIME_IS_TEXT = "I cannot remind you: I keep a time only as words of the task."
+NO_BULK = 'I complete or delete only tasks that you name. Say, for example, "complete milk and bread".'
+NO_SUBJECT = "Which task? Say words of its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
-NO_NEW_VALUE = 'Say which task you mean and what it is to become, for example "rename 3 to buy oat milk".'
+NO_NEW_VALUE = 'Say which task you mean and what it is to become, for example "rename milk to oat milk".'
 TOO_MANY = "That is more than I do at once: name at most {limit} tasks in one message. I have left that undone."
 NONE_DELETED = "So I deleted none of them."
 LEFT_ALONE = "All right, I leave everything as it is."
-NOT_ALL_READ = 'I read only the first {count} tasks and found none that matches "{phrase}". Say its number instead.'
+# Listed as tasks are: no box is shown below an answer whose list names none.
+MISSING = 'I found no {among} that matches "{phrase}". To see every task, say:\n\n- show all'
+NOT_ALL_READ = 'I read only the first {count} tasks: none matches "{phrase}". To see all, say:\n\n- show all\n- more'
 NOT_WITH_TOOLS = "I cannot do that here: the tool {tool} was not offered to me."
 STOPPED = "I stop here: that took {steps} steps with tools, which is as many as I take for one message."
-
-
-_TO_LIST = re.compile(r"(?:call|use|look up the numbers with) list_tasks\b(?: with(?:out)? (?:that )?\w+)?")
-_ARGUMENTS = {", as list_tasks shows it": "", "task_id": "what I took for a number"}
+ADDED = "Added {count}."
+LISTED = f"{ADDED}\n\n{ONE_LIST}"
+NOTED = f"{ADDED}\n\n{TIME_IS_TEXT}"
+CHANGED = "Changed {tasks}."
+COMPLETED = "Completed {tasks}."
+DELETED = "Deleted {tasks}."
+BY_TOOL = {"add_task": ADDED, "update_task": CHANGED, "complete_task": COMPLETED, "delete_task": DELETED}
+MORE = '; say "more" for the rest.'
+NO_MORE = 'There is nothing more to show. Say "show all" to see every task.'
+_KINDS = {
+    "pending": ("open ", "Nothing is left to do: you have no open tasks."),
+    "completed": ("completed ", "You have not completed any task yet."),
+}
+FOUND_SHOWN = 50
+_IN_WORDS = (
+    (re.compile(r"(?:call|use|look up the numbers with) list_tasks\b[^:;.]*"), 'say "show all"'),
+    (re.compile(", as list_tasks shows it"), ""),
+    (re.compile("task_id"), "what I took for a number"),
+)
 _CLAUSE = re.compile(r"(?<=[:;.]) ")
-_TOOL_WORD = re.compile(rf"\b(?:{'|'.join(TOOLS)}|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
+_TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
 
 
 def not_understood(request: str) -> str:
@@ -72,81 +88,60 @@ def shortened(answer: str) -> str:
     return answer.replace(ABOUT, 'Say "help" for what I know.').replace(f" {REAL_MODEL}", "")
 
 
-def missing(phrase: str, among: str = "task") -> str:
-    return f'I found no {among} that matches "{phrase}". Say "show all" to see every task.'
+def listing(status: str, tasks: Sequence[Task], *, more: bool, before: bool = False) -> str:
+    """How many; the tasks themselves are shown as the tool's result, with boxes to tick."""
+    kind, nothing = _KINDS.get(status, ("", "Your list is empty."))
+    which = "The next " if before else "The first " if more else ""
+    return f"{which}{_counted(len(tasks), kind)}{MORE if more else '.'}" if tasks else nothing
 
 
-def task_line(task: dict[str, Any], *, state: bool = False, limit: int = 120) -> str:
-    done = " (done)" if task.get("status") == "completed" else " (open)" if state else ""
-    description = _description(task, limit)
-    return f"- **{task['id']}** {one_line(task['title'])}{done}" + (f": {description}" if description else "")
-
-
-def named(task: dict[str, Any]) -> str:
-    return f'"{one_line(task["title"])}" (number {task["id"]})'
-
-
-def listing(status: str, tasks: Sequence[dict[str, Any]], *, whole: bool) -> str:
-    if not tasks:
-        return {
-            "pending": "Nothing is left to do: you have no open tasks.",
-            "completed": "You have not completed any task yet.",
-            "all": "Your list is empty.",
-        }[status]
-    kind = {"pending": "open ", "completed": "completed ", "all": ""}[status]
-    # The tasks themselves are shown as the tool's result, with boxes to tick.
-    return f"{counted(len(tasks), kind)}." if whole else f"The first {counted(len(tasks), kind)}; there are more."
-
-
-def found(phrase: str, tasks: Sequence[dict[str, Any]], *, among: int | None) -> str:
+def found(phrase: str, tasks: Sequence[Task], *, among: int | None) -> str:
     """With the state of each; `among` is how many tasks were read, if that was not all of them."""
     where = "" if among is None else f" among the first {among} tasks"
-    lines = "\n".join(task_line(task, state=True, limit=4000) for task in tasks)
-    return f'{counted(len(tasks))} for "{one_line(phrase)}"{where}:\n\n{lines}'
+    lines = [
+        f"- {one_line(task.title)} ({'done' if task.status == 'completed' else 'open'})"
+        + (f": {one_line(task.description, limit=1000)}" if task.description else "")
+        for task in tasks[:FOUND_SHOWN]
+    ]
+    if len(tasks) > FOUND_SHOWN:
+        lines.append(f"- and {len(tasks) - FOUND_SHOWN} more")
+    return f'{_counted(len(tasks))} for "{one_line(phrase)}"{where}:\n\n' + "\n".join(lines)
 
 
-def already(tasks: Iterable[dict[str, Any]]) -> str:
-    return f"Already done: {', '.join(map(named, tasks))}."
+def already(tasks: Sequence[Task]) -> str:
+    return f"Already done: {_named(tasks)}." if tasks else ""
 
 
-def counted(number: int, kind: str = "") -> str:
+def told(answer: str, results: Sequence[Result]) -> str:
+    """What became of the calls of a wish, from their results alone: its answer, and what failed."""
+    done = [task for result in results for task in result.page.tasks]
+    failed = [result for result in results if result.error]
+    # Added tasks are shown on cards: they are named where it matters which of them were added.
+    count = _counted(len(done)) if len(done) > 1 and not failed else _named(done)
+    said = [answer.format(tasks=_named(done), count=count)] if done else []
+    return "\n\n".join([*said, *dict.fromkeys(map(_failure, failed))])
+
+
+def _failure(result: Result) -> str:
+    title = result.arguments.get("title") if result.tool == "add_task" else None
+    what = f'I could not add "{one_line(title, limit=80)}"' if isinstance(title, str) else "That did not work"
+    return f"{what}: {in_words(result.error)}"
+
+
+def _named(tasks: Sequence[Task]) -> str:
+    *others, last = [f'"{one_line(task.title)}"' for task in sorted(tasks, key=lambda task: task.id)] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _counted(number: int, kind: str = "") -> str:
     return f"{number} {kind}task{'' if number == 1 else 's'}"
-
-
-def changes(results: Sequence[Result]) -> str:
-    """What the calls changed and what failed, from their results alone."""
-    done = [result for result in results if not result.error]
-    parts = []
-    for tool, verb in (("add_task", "Added"), ("complete_task", "Completed"), ("delete_task", "Deleted")):
-        tasks = sorted((result.value for result in done if result.tool == tool), key=lambda task: task["id"])
-        if len(tasks) == 1:
-            description = _description(tasks[0]) if tool == "add_task" else ""
-            parts.append(f"{verb} {named(tasks[0])}{': ' + description if description else '.'}")
-        elif tasks:
-            parts.append(f"{verb} {counted(len(tasks))}:\n\n" + "\n".join(_plain_line(task) for task in tasks))
-    parts += [_updated(result.value) for result in done if result.tool == "update_task"]
-    parts += dict.fromkeys(f"That did not work: {in_words(result.error)}" for result in results if result.error)
-    return "\n\n".join(parts)
-
-
-def _updated(task: dict[str, Any]) -> str:
-    description = _description(task)
-    return f"Changed {named(task)}{': ' + description if description else '.'}"
-
-
-def _plain_line(task: dict[str, Any]) -> str:
-    return f"- **{task['id']}** {one_line(task['title'])}"
-
-
-def _description(task: dict[str, Any], limit: int = 120) -> str:
-    return one_line(str(task.get("description") or ""), limit=limit)
 
 
 def in_words(error: str) -> str:
     """A tool's error without the names of tools and arguments, which are no words of a person."""
-    line = _TO_LIST.sub('say "show all"', one_line(error))
-    for name, words in _ARGUMENTS.items():
-        line = line.replace(name, words)
+    line = one_line(error)
+    for tools_words, words in _IN_WORDS:
+        line = tools_words.sub(words, line)
     kept = [clause for clause in _CLAUSE.split(line) if clause and not _TOOL_WORD.search(clause)]
     told = " ".join(kept).rstrip(" ,:;")
     return f"{told[:1].upper()}{told[1:]}{'' if told[-1:] in '.!?' else '.'}" if told else "It was refused."

@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,11 +14,15 @@ import pytest
 from psycopg.rows import dict_row
 
 from backend.app import create_app
+from backend.model.providers import resolve
 from backend.settings import Settings
 from tests.chatkit_client import ChatKit
 from tests.conftest import ROOT, find_free_port
+from tests.logins import as_admin
+from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.serving import serve
+from tests.tokens import MCP_TOKEN_SECRET
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +30,7 @@ def mcp_url(session_database_url: str) -> Iterator[str]:
     """A real MCP server, a process of its own, for the whole session."""
     port = find_free_port()
     env = os.environ | {"DATABASE_URL": session_database_url, "MCP_PORT": str(port), "LOG_LEVEL": "WARNING"}
+    env |= {"MCP_TOKEN_SECRET": MCP_TOKEN_SECRET}
     process = subprocess.Popen([sys.executable, "-m", "mcp_server"], cwd=ROOT, env=env)
     try:
         wait_until_answers(f"http://127.0.0.1:{port}/ready", process)
@@ -56,7 +63,8 @@ async def model() -> AsyncIterator[ScriptedModel]:
 def settings(database_url: str, mcp_url: str, model: ScriptedModel) -> Settings:
     values: dict[str, Any] = {
         "database_url": database_url,
-        "mcp_url": mcp_url,
+        "mcp_internal_url": mcp_url,
+        "mcp_token_secret": MCP_TOKEN_SECRET,
         "llm_provider": "offline",
         "llm_base_url": model.openai_base_url,
         "heartbeat_seconds": 0.1,
@@ -65,22 +73,21 @@ def settings(database_url: str, mcp_url: str, model: ScriptedModel) -> Settings:
     return Settings(**values)
 
 
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.retries.FIRST_DELAY", 0.01)
-
-
 Backend = Callable[..., AbstractAsyncContextManager[ChatKit]]
+Rows = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture
 def backend(settings: Settings) -> Backend:
-    """Starts a backend on a real socket; keyword arguments change its settings."""
+    """Starts a backend on a real socket; keyword arguments change its settings, and how much its model reads."""
 
     @asynccontextmanager
-    async def start(**changes: Any) -> AsyncIterator[ChatKit]:
-        app = create_app(settings.model_copy(update=changes))
-        async with serve(app) as url, ChatKit(url) as client:
+    async def start(*, history_tokens: int | None = None, **changes: Any) -> AsyncIterator[ChatKit]:
+        changed = settings.model_copy(update=changes)
+        endpoint = resolve(changed)
+        profile = replace(endpoint.profile, history_tokens=history_tokens or endpoint.profile.history_tokens)
+        app = create_app(changed, replace(endpoint, profile=profile, retry_seconds=0.01))
+        async with serve(app, limits=changed) as url, ChatKit(url) as client:
             client.app = app  # pyright: ignore[reportAttributeAccessIssue] - for tests that look inside
             yield client
 
@@ -94,9 +101,9 @@ async def chat(backend: Backend) -> AsyncIterator[ChatKit]:
 
 
 @pytest.fixture
-def rows(database_url: str) -> Iterator[Callable[..., list[dict[str, Any]]]]:
+def rows(database_url: str) -> Iterator[Rows]:
     """Query the database from outside of everything that is tested."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    with psycopg.connect(as_admin(database_url), autocommit=True) as connection:
 
         def query(statement: str, *values: Any) -> list[dict[str, Any]]:
             cursor = connection.cursor(row_factory=dict_row)
@@ -104,3 +111,15 @@ def rows(database_url: str) -> Iterator[Callable[..., list[dict[str, Any]]]]:
             return cursor.fetchall() if cursor.description else []
 
         yield query
+
+
+@pytest.fixture
+def mcp(database_url: str, tmp_path: Path) -> Iterator[ServiceProcess]:
+    """An MCP server of the test's own, to be stopped and started."""
+    environment = {"DATABASE_URL": database_url, "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET}
+    service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "mcp.log", **environment)
+    service.start()
+    service.wait_until_ready()
+    yield service
+    if service.process is not None and service.process.poll() is None:
+        service.end()

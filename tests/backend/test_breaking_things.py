@@ -9,20 +9,19 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from client.chatkit import request, user_input
 from tests import chaos
-from tests.backend.conftest import Backend
-from tests.backend.test_turns import until
-from tests.chatkit_client import ChatKit, text_of, user_input
+from tests.backend.conftest import Backend, Rows
+from tests.chatkit_client import ChatKit, text_of
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
-
-Rows = Callable[..., list[dict[str, Any]]]
+from tests.waiting import until
 
 WHOLE = 6_500  # bytes, about what the stream of the words below takes
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
@@ -39,6 +38,7 @@ async def test_a_disconnect_at_any_byte_keeps_what_was_written(
     await until(lambda: not rows("SELECT 1 FROM runs WHERE status = 'running'"), seconds=1.5)
     if any(request["outcome"] == "client_closed" for request in await model.finished_requests()):
         assert time.monotonic() - started < 1
+    assert b"HTTP/1.1 200".startswith(received[:12])
     shown = shown_text(received)
     stored = [row["item"] for row in rows("SELECT item FROM messages WHERE kind = 'assistant_message'")]
     text = text_of(stored[0]) if stored else ""
@@ -52,9 +52,9 @@ async def read_bytes(base_url: str, *, count: int) -> bytes:
     """The first bytes of an answer; then the connection is reset."""
     port = int(base_url.rsplit(":", 1)[1])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    body = json.dumps({"type": "threads.create", "params": {"input": user_input("count")}}).encode()
-    head = f"POST /chatkit HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
+    body = json.dumps(request("threads.create", input=user_input("count"))).encode()
+    head = "POST /chatkit HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     received = b""
     while len(received) < count and (more := await reader.read(count - len(received))):
         received += more
@@ -69,21 +69,12 @@ def shown_text(received: bytes) -> str:
 
 
 @pytest.fixture
-def mcp(database_url: str, tmp_path: Path) -> Iterator[ServiceProcess]:
-    service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "mcp.log", DATABASE_URL=database_url)
-    service.start()
-    service.wait_until_ready()
-    yield service
-    if service.process is not None and service.process.poll() is None:
-        service.end()
-
-
-@pytest.fixture
 async def chat_beside(mcp: ServiceProcess, backend: Backend) -> AsyncIterator[ChatKit]:
-    async with backend(mcp_url=f"{mcp.url}/mcp") as chat:
+    async with backend(mcp_internal_url=f"{mcp.url}/mcp") as chat:
         yield chat
 
 
+@pytest.mark.long
 async def test_a_restart_of_the_tool_server_in_the_middle_of_a_turn_is_not_seen(
     chat_beside: ChatKit, mcp: ServiceProcess, rows: Rows
 ) -> None:
@@ -95,10 +86,11 @@ async def test_a_restart_of_the_tool_server_in_the_middle_of_a_turn_is_not_seen(
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")] == ["milk", "bread"]
 
 
+@pytest.mark.long
 async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_works(
     mcp: ServiceProcess, backend: Backend, rows: Rows
 ) -> None:
-    async with backend(mcp_url=f"{mcp.url}/mcp", mcp_resend_seconds=0.5) as chat:
+    async with backend(mcp_internal_url=f"{mcp.url}/mcp", mcp_resend_seconds=0.5) as chat:
         first = await chat.say("add milk")
         mcp.end(signal.SIGKILL)
         failed = await chat.say("add bread", first.thread_id)
@@ -112,6 +104,7 @@ async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_wor
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")] == ["milk", "bread"]
 
 
+@pytest.mark.long
 async def test_two_backend_processes_never_interleave_one_conversation(
     mcp: ServiceProcess, model: ScriptedModel, database_url: str, tmp_path: Path, rows: Rows
 ) -> None:
@@ -145,7 +138,7 @@ async def test_two_backend_processes_never_interleave_one_conversation(
 
 
 @pytest.mark.long
-async def test_ten_restarts_of_the_tool_server_under_eight_conversations(
+async def test_restarts_of_the_tool_server_under_eight_conversations(
     chat_beside: ChatKit, mcp: ServiceProcess, rows: Rows
 ) -> None:
     done = asyncio.Event()
@@ -161,7 +154,7 @@ async def test_ten_restarts_of_the_tool_server_under_eight_conversations(
 
     talking = [asyncio.create_task(converse(number)) for number in range(8)]
     chance = random.Random(3)
-    for restart in range(10):
+    for restart in range(5):
         await asyncio.sleep(chance.uniform(0.1, 0.5))
         mcp.end(signal.SIGKILL if restart % 2 else signal.SIGTERM)
         await asyncio.sleep(chance.choice([0, 0.5, 2, 4.5]))
@@ -171,7 +164,7 @@ async def test_ten_restarts_of_the_tool_server_under_eight_conversations(
     done.set()
     await asyncio.gather(*talking)
     assert [answer.error for answer in answers if answer.error] == []
-    assert len(answers) >= 30
+    assert len(answers) >= 20
     titles = [row["title"] for row in rows("SELECT title FROM tasks")]
     assert len(titles) == len(set(titles)) == len(answers)
 

@@ -1,20 +1,19 @@
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
-from chatkit.types import ThreadItem
+from agents import RunResultStreaming, StreamEvent
 from fastmcp import Client
+from pydantic import SecretStr
 
-from backend.identity import RequestContext
-from backend.store_adapter import PostgresStore
-from tests.backend.conftest import Backend
+from tests.backend.completions import check_pairs
+from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit, text_of
+from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
-
-Rows = Callable[..., list[dict[str, Any]]]
 
 SENTENCES = [
     "add buy milk and call mum",
@@ -116,17 +115,6 @@ async def test_each_turn_continues_the_request_of_the_one_before(chat: ChatKit, 
         check_pairs(messages)
 
 
-def check_pairs(messages: list[dict[str, Any]]) -> None:
-    """Every call is answered right after it, once, and nothing else is."""
-    index = 0
-    while index < len(messages):
-        calls = [call["id"] for call in messages[index].get("tool_calls") or []]
-        answers = messages[index + 1 : index + 1 + len(calls)]
-        assert [answer.get("tool_call_id") for answer in answers] == calls
-        index += 1 + len(calls)
-        assert index >= len(messages) or messages[index]["role"] != "tool"
-
-
 async def test_no_two_items_share_an_id_and_order_is_the_order_of_writing(chat: ChatKit, rows: Rows) -> None:
     thread, _ = await converse(chat, SENTENCES)
     stored = rows("SELECT id, kind, item FROM messages ORDER BY seq")
@@ -140,7 +128,7 @@ async def test_an_answer_from_nothing_passes_unchanged_and_is_logged(
     chat: ChatKit, model: ScriptedModel, rows: Rows, caplog: Any
 ) -> None:
     await model.script({"text": "I have added milk to your list."})
-    with caplog.at_level("INFO", logger="backend.reports"):
+    with caplog.at_level("INFO", logger="backend.turn.reports"):
         answer = await chat.say("add milk")
     assert answer.text == "I have added milk to your list."
     assert rows("SELECT * FROM tasks") == []
@@ -229,20 +217,25 @@ async def test_widgets_and_rows_of_a_later_version_never_reach_the_model(
     after = (await model.finished_requests())[-1]["body"]["messages"]
     assert after[: len(before)] == before
     assert [message["role"] for message in after[len(before) :]] == ["assistant", "user"]
-    assert [item["type"] for item in await chat.items(first.thread_id)][2:4] == ["widget", "end_of_turn"]
+    shown = [(item["id"], item["type"]) for item in await chat.items(first.thread_id) if item["id"].startswith("it_")]
+    assert shown == [("it_0", "widget"), ("it_2", "end_of_turn")]
 
 
-async def test_health_and_ready(chat: ChatKit, backend: Backend) -> None:
+async def test_health_and_ready(chat: ChatKit, backend: Backend, database_url: str) -> None:
     assert (await chat.http.get("/health")).json() == {"status": "ok"}
     ready = (await chat.http.get("/ready")).json()
     assert ready == {
         "status": "ready",
         "model": {"provider": "offline", "name": "offline-rules", "last": "ok"},
     }
-    async with backend(mcp_url="http://127.0.0.1:9/mcp") as other:
+    async with backend(mcp_internal_url="http://127.0.0.1:9/mcp") as other:
         response: httpx2.Response = await other.http.get("/ready")
         assert response.status_code == 503
         assert "MCP server does not answer" in response.json()["reason"]
+    async with backend(database_url=SecretStr(as_owner(database_url))) as other:
+        warned = (await other.http.get("/ready")).json()
+        assert warned.pop("warning").startswith("The services log in as the owner of the tables, ")
+        assert warned == ready
 
 
 async def test_a_thought_comes_before_the_text_and_the_calls_after_a_reload_too(
@@ -257,21 +250,31 @@ async def test_a_thought_comes_before_the_text_and_the_calls_after_a_reload_too(
         assert [item["type"] for item in answer.items] == stored
 
 
-async def test_calls_are_stored_after_the_text_before_them_however_slowly_that_is_stored(
+async def test_a_step_is_stored_and_told_in_its_order_whenever_the_sdk_gives_its_events_away(
     chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = PostgresStore.write
+    read = RunResultStreaming.stream_events
 
-    async def slow_at_text(
-        store: PostgresStore, thread_id: str, items: Sequence[ThreadItem], context: RequestContext
-    ) -> None:
-        if any(item.type == "assistant_message" for item in items):
-            await asyncio.sleep(0.1)
-        await write(store, thread_id, items, context)
+    async def after_the_call(run: RunResultStreaming) -> AsyncIterator[StreamEvent]:
+        while not rows("SELECT 1 FROM messages WHERE kind = 'tool_output'"):
+            await asyncio.sleep(0.01)
+        async for event in read(run):
+            yield event
 
-    monkeypatch.setattr(PostgresStore, "write", slow_at_text)
+    monkeypatch.setattr(RunResultStreaming, "stream_events", after_the_call)
     call = {"name": "add_task", "arguments": {"title": "milk"}}
     await model.script({"text": "Let me see.", "tool_calls": [call]}, {"text": "Done."})
-    assert (await chat.say("add milk")).error is None
+    answer = await chat.say("add milk")
+    assert answer.error is None
     kinds = [row["kind"] for row in rows("SELECT kind FROM messages ORDER BY seq")]
     assert kinds == ["user_message", "assistant_message", "tool_calls", "tool_output", "widget", "assistant_message"]
+    assert [item["type"] for item in answer.items] == [
+        "user_message",
+        "assistant_message",
+        "widget",
+        "assistant_message",
+    ]
+    step = rows(
+        "SELECT DISTINCT xmin::text FROM messages WHERE item->>'id' = %s OR kind = 'tool_calls'", answer.items[1]["id"]
+    )
+    assert len(step) == 1, "the text and the calls of a step are written in one transaction"

@@ -1,30 +1,36 @@
 """Both services as processes, watched from outside: their log lines, /metrics and the spans they send."""
 
+import asyncio
+import contextvars
 import json
 import logging
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from tests.backend.conftest import Backend
-from tests.backend.test_turns import SLOW, read_text, until
+from backend.model.chat_model import ChatModel
+from backend.model.providers import resolve
+from backend.settings import Settings
+from tests.backend.conftest import Backend, Rows
+from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import ChatKit, user_input
 from tests.conftest import ROOT
 from tests.mcp_server.proxy import proxy
 from tests.otlp import Collector, collecting
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
+from tests.waiting import until
 
-Rows = Callable[..., list[dict[str, Any]]]
 Numbers = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 CANARY = "Zwergspitz"
@@ -54,7 +60,7 @@ def watched(session_database_url: str, tmp_path_factory: pytest.TempPathFactory)
         tracing = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
         shared = {"DATABASE_URL": session_database_url, **tracing}
         mcp = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp", **shared)
-        model = ServiceProcess("offline_model", "OFFLINE_PORT", logs / "model", OFFLINE_SCRIPTED="true")
+        model = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", logs / "model")
         addresses = {"MCP_URL": f"{mcp.url}/mcp", "LLM_PROVIDER": "offline", "LLM_BASE_URL": f"{model.url}/v1"}
         backend = ServiceProcess("backend", "BACKEND_PORT", logs / "backend", **shared, **addresses)
         for service, path in ((model, "/health"), (mcp, "/ready"), (backend, "/ready")):
@@ -81,6 +87,12 @@ async def chat(watched: Watched, database_url: str) -> AsyncIterator[ChatKit]:
 def as_request(chat: ChatKit, request_id: str) -> str:
     chat.http.headers["X-Request-ID"] = request_id
     return request_id
+
+
+def test_starting_calls_no_tool(watched: Watched) -> None:
+    """Owners of the calls in the log: people only, never a service that warms up."""
+    lines = [json.loads(line) for line in watched.mcp.log_text.splitlines()]
+    assert {line["owner"] for line in lines if line["message"] == "tool call"} <= {"local"}
 
 
 async def test_a_turn_is_one_line_and_so_is_each_tool_call_with_the_request_id_of_both(
@@ -246,7 +258,7 @@ async def test_an_outcome_whose_confirmation_was_lost_is_told_once(
 ) -> None:
     async with proxy(database_url) as way, backend(database_url=SecretStr(way.url)) as chat:
         way.cut_after = b"ended_at"
-        with caplog.at_level("INFO", logger="backend.reports"):
+        with caplog.at_level("INFO", logger="backend.turn.reports"):
             await chat.say("hello")
             told = await until(lambda: [one for one in caplog.records if one.getMessage() == "turn ended"])
     assert way.cut_after is None
@@ -278,7 +290,34 @@ async def test_a_conversation_is_free_again_when_its_beginning_was_not_confirmed
         assert way.cut_after is None
         [run] = await until(lambda: rows("SELECT conversation_id, outcome FROM runs WHERE status = 'ended'"))
         assert run["outcome"] == "failed"
+        assert "database cannot be reached" in (await chat.items(run["conversation_id"]))[-1]["task"]["title"]
         assert (await chat.say("hello", run["conversation_id"])).error is None
+
+
+def requests_to_the_model() -> float:
+    """How many of this process were counted, whatever became of them."""
+    families = text_string_to_metric_families(generate_latest().decode())
+    counts = [sample for family in families for sample in family.samples]
+    return sum(sample.value for sample in counts if sample.name == "todo_model_request_seconds_count")
+
+
+async def test_what_is_asked_of_the_model_outside_of_any_request_is_counted(
+    settings: Settings, model: ScriptedModel
+) -> None:
+    chat_model, before = ChatModel(resolve(settings)), requests_to_the_model()
+    asking = chat_model.complete("Summarise this.", max_tokens=9)
+    await asyncio.create_task(asking, context=contextvars.Context())
+    await chat_model.client.close()
+    assert len(await model.finished_requests()) == 1
+    assert requests_to_the_model() == before + 1
+
+
+async def test_warming_up_is_not_counted(backend: Backend) -> None:
+    before = requests_to_the_model()
+    async with backend() as chat:
+        assert requests_to_the_model() == before
+        await chat.say("hello")
+        assert requests_to_the_model() == before + 1
 
 
 def test_without_an_endpoint_no_sdk_is_loaded() -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from backend.providers import ModelNotConfigured, resolve
-from backend.settings import Settings, SettingsInvalid, read_settings
+from backend.model.providers import ModelNotConfigured, resolve
+from backend.settings import Settings, read_settings
+from service.environment import SettingsInvalid
 from tests.conftest import ROOT
+from tests.logins import as_admin
 
 URL = "postgresql://localhost/todo"
 NAMES = [name.upper() for name in Settings.model_fields]
@@ -108,22 +110,32 @@ def test_beyond_loopback_only_when_told_so_by_name(monkeypatch: pytest.MonkeyPat
     assert read_settings().backend_host == "0.0.0.0"
 
 
-def test_the_service_does_not_start_and_says_why() -> None:
+@pytest.mark.parametrize("arguments", [[], ["check"]])
+def test_the_service_does_not_start_and_says_why(arguments: list[str]) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in NAMES}
-    command = [sys.executable, "-m", "backend"]
+    command = [sys.executable, "-m", "backend", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == os.EX_CONFIG
+    assert done.stderr == "DATABASE_URL is not set: .env.example says what it is.\n"
+
+
+@pytest.mark.parametrize("room", ["backend", "mcp_server"])
+def test_an_unknown_command_starts_no_service(room: str) -> None:
+    command = [sys.executable, "-m", room, "chekc"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert done.stderr == "DATABASE_URL is not set.\n"
+    assert done.stderr.startswith(f"chekc is no command of {room}: give check, ")
+    assert done.stdout == ""
 
 
 def test_a_database_where_rows_are_not_kept_apart_is_refused(fresh_database_url: str) -> None:
-    with psycopg.connect(fresh_database_url) as connection:
+    with psycopg.connect(as_admin(fresh_database_url)) as connection:
         connection.execute("ALTER TABLE messages DISABLE ROW LEVEL SECURITY")
     environment = {key: value for key, value in os.environ.items() if key not in NAMES}
     command = [sys.executable, "-m", "backend"]
     environment |= {"DATABASE_URL": fresh_database_url}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
+    assert done.returncode == os.EX_CONFIG
     assert "ALTER TABLE messages ENABLE ROW LEVEL SECURITY" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -3,31 +3,34 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
-from tests.backend.test_conversation import check_pairs
-from tests.backend.test_turns import SLOW, read_text, until
+from backend.turn import endings
+from client.chatkit import ConnectionLost
+from tests.backend.completions import check_pairs
+from tests.backend.conftest import Rows
+from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import Answer, ChatKit, text_of, user_input
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long
 
-Rows = Callable[..., list[dict[str, Any]]]
 
+FREE_SECONDS = 2.0
 AT_ONCE = 16  # connections, which the kernel gives to whichever process is free
 
 
 @pytest.fixture(scope="module")
 def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     log = tmp_path_factory.mktemp("model") / "log"
-    service = ServiceProcess("offline_model", "OFFLINE_PORT", log, OFFLINE_SCRIPTED="true")
+    service = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log)
     service.start()
     service.wait_until_ready(path="/health")
     yield service
@@ -70,8 +73,7 @@ def start(
             LLM_BASE_URL=f"{model_service.url}/v1",
             BACKEND_WORKERS="4",
             HEARTBEAT_SECONDS="0.3",
-            LEASE_SECONDS="2",
-            **environment,
+            **{"LEASE_SECONDS": "2", **environment},
         )
         service.start()
         started.append(service)
@@ -182,37 +184,57 @@ async def test_an_end_in_the_middle_of_answers_leaves_each_with_its_outcome(
         check_pairs(request["body"]["messages"])
 
 
-async def test_the_death_of_one_process_costs_its_own_turn_and_no_other(
+async def test_the_death_of_one_process_costs_its_own_turn_and_frees_its_conversation_at_once(
     start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
 ) -> None:
-    service = start()
+    service = start(LEASE_SECONDS="60")
+    for _ in range(3):
+        await model.script(SLOW)
+        async with ChatKit(service.url) as chat, chat.open("threads.create", input=user_input("count")) as events:
+            thread = (await anext(events))["thread"]["id"]
+            await read_text(events, at_least=4)
+            reading = asyncio.create_task(_read_to_the_end(events))
+            killed = time.monotonic()
+            os.kill(await worker_of(service, rows, thread), signal.SIGKILL)
+            assert not await reading
+        async with ChatKit(service.url) as chat:
+            while (await chat.say("hello", thread)).error is not None:
+                assert time.monotonic() - killed < FREE_SECONDS
+                await asyncio.sleep(0.05)
+        assert time.monotonic() - killed < FREE_SECONDS
+        await asyncio.to_thread(service.wait_until_all_serve, 4)
+    outcomes = rows("SELECT outcome, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1")
+    assert outcomes == [{"outcome": "completed", "n": 3}, {"outcome": "interrupted", "n": 3}]
+    told = rows("SELECT item->'task'->>'title' AS title FROM messages WHERE kind = 'task'")
+    assert [row["title"] for row in told] == [endings.cut("interrupted").sentence] * 3
+
+
+async def worker_of(service: ServiceProcess, rows: Rows, thread: str) -> int:
+    """The process that answers in this conversation."""
+    found = rows("SELECT worker FROM runs WHERE status = 'running' AND conversation_id = %s", thread)
+    return service.names[found[0]["worker"]]
+
+
+async def test_no_worker_ends_the_turns_of_another(
+    start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
+) -> None:
+    first, second = start(), start()
+    names = set(first.names) | set(second.names)
+    assert len(names) == 8, "each process has a name of its own"
     await model.script(SLOW)
-    async with ChatKit(service.url) as chat, chat.open("threads.create", input=user_input("count")) as events:
-        await read_text(events, at_least=4)
-        thread = rows("SELECT id FROM conversations")[0]["id"]
-        reading = asyncio.create_task(_read_to_the_end(events))
-        killed = service.workers
-        for pid in killed:  # one of them has the turn
+    async with ChatKit(first.url) as chat, chat.open("threads.create", input=user_input("count")) as events:
+        thread = (await anext(events))["thread"]["id"]
+        mine = await worker_of(first, rows, thread)
+        for pid in {*first.workers, *second.workers} - {mine}:
             os.kill(pid, signal.SIGKILL)
-        assert not await reading
-    await until(lambda: not set(killed).intersection(service.workers))
-    await asyncio.to_thread(service.wait_until_all_serve, 4)
-    async with ChatKit(service.url) as chat:
-
-        async def answered() -> bool:
-            return (await chat.say("hello", thread)).error is None
-
-        async with asyncio.timeout(10):
-            while not await answered():
-                await asyncio.sleep(0.1)
-    assert next(row["outcome"] for row in rows("SELECT outcome FROM runs ORDER BY started_at")) == "interrupted"
-    assert rows("SELECT 1 FROM runs WHERE status <> 'ended'") == []
+        assert await _read_to_the_end(events)
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "completed"}]
 
 
 async def _read_to_the_end(events: Any) -> bool:
     try:
         _ = [event async for event in events]
-    except (httpx2.TransportError, AssertionError):
+    except ConnectionLost:
         return False
     return True
 
@@ -223,5 +245,5 @@ def test_workers_that_are_too_many_are_refused(tmp_path: Path, database_url: str
     )
     service.start()
     assert service.process is not None
-    assert service.process.wait(30) == 1
+    assert service.process.wait(30) == os.EX_CONFIG
     assert service.log_text.startswith("BACKEND_WORKERS")

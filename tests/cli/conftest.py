@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import postgres
+from cli.database import postgres
+from tests.cli.never_waits import NeverWaits
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,6 +66,13 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGKILL)
         process.communicate()
+
+
+@pytest.fixture
+def never_waits(start: Callable[..., subprocess.Popen[str]]) -> Iterator[NeverWaits]:
+    parent = NeverWaits(start("-m", "tests.cli.never_waits", stdin=subprocess.PIPE))
+    yield parent
+    parent.kill_everything()
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 """What `./todo` says to who types it wrong."""
 
+import tomllib
+
 import pytest
 
 from cli.__main__ import main
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -34,3 +37,26 @@ def test_no_directory_is_not_this_one(said):
     errors, status = said("up", "--data-dir", "", "--port", "0")
     assert "argument --data-dir: it is empty" in errors
     assert status == 2
+
+
+@pytest.mark.parametrize("command", ["usage", "token"])
+@pytest.mark.parametrize("days", ["-1", "0", "1.5", "99999999999"])
+def test_a_number_of_days_that_cannot_be_is_one_sentence(said, command, days):
+    errors, status = said(command, "--user", "alice", f"--days={days}")
+    assert status == 2
+    assert errors == (
+        f"error: argument --days: {days} is no number of days from 1 to 36500 (see ./todo {command} --help)\n"
+    )
+
+
+def test_a_log_of_nobody_is_refused_with_the_names_that_there_are(said):
+    errors, status = said("logs", "frontend")
+    assert status == 2
+    assert errors.startswith("error: argument service: there is no service frontend: it is one of backend, mcp-server")
+
+
+def test_the_version_is_that_of_the_project(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["todo", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    assert capsys.readouterr().out == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] + "\n"

@@ -8,7 +8,7 @@ import yaml
 
 from tests.conftest import ROOT
 
-_VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^}]*)\}")
+_VARIABLE = re.compile(r"\$\{([A-Z_]+):-([^{}]*)\}")
 
 
 def services(variables: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
@@ -16,14 +16,19 @@ def services(variables: Mapping[str, str] | None = None) -> dict[str, dict[str, 
     return _interpolated(_whole()["services"], variables or {})
 
 
-def networks() -> dict[str, Any]:
-    return _whole()["networks"]
+def networks(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return _interpolated(_whole()["networks"], variables or {})
+
+
+def volumes() -> set[str]:
+    return set(_whole()["volumes"])
 
 
 def environment(service: Mapping[str, Any], variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a container of the service gets; a name without a value is passed through, where it is set."""
     given = {
-        name: (variables or {}).get(name) if value is None else value for name, value in service["environment"].items()
+        name: (variables or {}).get(name) if value is None else value
+        for name, value in service.get("environment", {}).items()
     }
     return {name: str(value) for name, value in given.items() if value is not None}
 
@@ -52,9 +57,12 @@ def _whole() -> dict[str, Any]:
 def _interpolated(value: Any, variables: Mapping[str, str]) -> Any:
     match value:
         case str():
-            filled = _VARIABLE.sub(lambda found: variables.get(found[1]) or found[2], value)
-            assert "$" not in filled, f"unknown interpolation: {value}"
-            return filled
+            filled, found = value, 1
+            while found:  # one inside of another too
+                filled, found = _VARIABLE.subn(lambda match: variables.get(match[1]) or match[2], filled)
+            rest = filled.split("$$")  # a `$` that is meant
+            assert not any("$" in part for part in rest), f"unknown interpolation: {value}"
+            return "$".join(rest)
         case dict():
             return {name: _interpolated(part, variables) for name, part in value.items()}
         case list():

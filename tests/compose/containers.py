@@ -1,28 +1,38 @@
 """Containers of docker-compose.yml as processes: the same commands, environment, checks and users."""
 
 import os
-import pwd
+import secrets
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from cli import postgres_binaries
-from cli.processes import die_with_parent
-from tests.compose import compose_file
+from cli.processes.children import die_with_parent
+from tests.compose import compose_file, docker_file
 from tests.compose.docker_file import Image
-from tests.compose.namespaces import PATH, BaseImage, Network
+from tests.compose.namespaces import Network
 
 READY_SECONDS = 30
 DEFAULT_GRACE = "10s"
 
 
 class Container:
-    def __init__(self, service: Mapping[str, Any], log: Path) -> None:
+    """A service of the compose file; everything that outlives it is in `place`."""
+
+    def __init__(
+        self, name: str, service: Mapping[str, Any], image: Image, network: Network, place: Path, **variables: str
+    ) -> None:
         self.service = service
-        self.log = log
+        self.log = place / f"{name}.log"
+        self.hostname = secrets.token_hex(6)  # as the first digits of its id
+        self.environment = {**image.environment, "HOME": "/", **compose_file.environment(service, variables)}
+        self.volumes = list(_volumes(name, service, image, place))
+        self._image = image
+        self._network = network
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -34,13 +44,18 @@ class Container:
     def grace(self) -> int:
         return compose_file.seconds(self.service.get("stop_grace_period", DEFAULT_GRACE))
 
-    def start(self) -> None:
+    def start(self, command: Sequence[str] = ()) -> None:
+        """With what its image and service say, or another command; what is in memory only is empty then."""
+        for source, target, _ in self.volumes:
+            if target in self.service.get("tmpfs", ()):
+                shutil.rmtree(source)
+                _in_memory(source)
         with self.log.open("ab") as log:
-            self._process = self._popen(self._command, log)
+            self._process = self._popen(command or self._command, log)
 
-    def execute(self, command: Sequence[str]) -> tuple[int, str]:
+    def execute(self, command: Sequence[str], **variables: str) -> tuple[int, str]:
         """As `docker compose exec`: the exit status and what it wrote."""
-        process = self._popen(command, subprocess.PIPE)
+        process = self._popen(command, subprocess.PIPE, **variables)
         output, _ = process.communicate(timeout=READY_SECONDS)
         return process.returncode, output.decode()
 
@@ -64,82 +79,65 @@ class Container:
 
     @property
     def _command(self) -> list[str]:
-        raise NotImplementedError
+        entrypoint = self.service.get("entrypoint", self._image.entrypoint)
+        return [*entrypoint, *self.service.get("command", self._image.command)]
 
-    def _popen(self, command: Sequence[str], output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-        raise NotImplementedError
-
-
-class Service(Container):
-    """One of ours."""
-
-    def __init__(
-        self, service: Mapping[str, Any], image: Image, base: BaseImage, network: Network, log: Path, **variables: str
-    ) -> None:
-        super().__init__(service, log)
-        given = compose_file.environment(service, variables)
-        self._environment = {**image.environment, "HOME": "/", **given, "hosts": str(network.hosts)}
-        self._enter = base.enter(image.root, network, image.user, image.directory)
-        self._image = image
-
-    @property
-    def _command(self) -> list[str]:
-        return [*self._image.entrypoint, *self.service.get("command", self._image.command)]
-
-    def _popen(self, command: Sequence[str], output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*self._enter, *command], env=self._environment, stdout=output, stderr=subprocess.STDOUT
-        )
+    def _popen(self, command: Sequence[str], output: int | IO[bytes], **variables: str) -> subprocess.Popen[bytes]:
+        base, user, directory = self._image.base, self._image.user, self._image.directory
+        enter = base.enter(self._image.root, self._network, user, directory)
+        environment = {**self.environment, **variables, **base.variables(self._network, self.hostname, self.volumes)}
+        return subprocess.Popen([*enter, *command], env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 
 class Database(Container):
-    """PostgreSQL's own program, for its image cannot be had without an engine."""
-
-    def __init__(self, service: Mapping[str, Any], network: Network, place: Path) -> None:
-        super().__init__(service, place / "postgres.log")
-        account = pwd.getpwnam("nobody")
-        self.user = service["environment"]["POSTGRES_USER"]
-        self._binaries = postgres_binaries.find(account).directory
-        self._become = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        self._network = network
-        self._data = place / "postgres"
-        self._data.mkdir(mode=0o700)
-        os.chown(self._data, account.pw_uid, account.pw_gid)
-        auth = service["environment"]["POSTGRES_HOST_AUTH_METHOD"]
-        options = [f"--username={self.user}", f"--auth={auth}", "--encoding=UTF8", "--no-locale", "--no-sync"]
-        self._run(["initdb", f"--pgdata={self._data}", *options])
-        self._run(["postgres", "--single", "-D", str(self._data), "postgres"], f"CREATE DATABASE {self.user}\n")
-
     @property
     def url(self) -> str:
-        """From outside of the network, where only the socket is."""
-        return f"postgresql://{self.user}@/{self.user}?host={self._data}"
+        """The superuser's, from outside of the network, where only the socket is."""
+        (socket,) = (source for source, target, _ in self.volumes if target == "/var/run/postgresql")
+        return f"postgresql://{self.environment['POSTGRES_USER']}@/todo?host={socket}"
 
-    @property
-    def _command(self) -> list[str]:
-        # As the image's command does, but for the socket, which it has in a file system of its own.
-        return [
-            "postgres",
-            "-D",
-            str(self._data),
-            "-c",
-            "listen_addresses=*",
-            "-c",
-            f"unix_socket_directories={self._data}",
-        ]
+    def kill(self) -> None:
+        """With every process in it, as the end of a container's first process does."""
+        super().kill()
+        deadline = time.monotonic() + READY_SECONDS
+        while processes := self._processes():  # one of them may have forked since they were listed
+            assert time.monotonic() < deadline, processes
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.01)
 
-    def _popen(self, command: Sequence[str], output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-        become = ["setpriv", f"--reuid={self._become['user']}", f"--regid={self._become['group']}", "--clear-groups"]
-        whole = [*self._network.enter, *become, "--pdeathsig=INT", *command]
-        environment = {"PATH": f"{self._binaries}:{PATH}", "TZ": "UTC"}
-        return subprocess.Popen(whole, env=environment, cwd="/", stdout=output, stderr=subprocess.STDOUT)
+    def _processes(self) -> list[int]:
+        root = self._image.root.stat().st_ino
+        found: list[int] = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it ended
+                if (process / "root").stat().st_ino == root:
+                    found.append(int(process.name))
+        return found
 
-    def _run(self, command: Sequence[str], text: str = "") -> None:
-        program = self._binaries / command[0]
-        done = subprocess.run(
-            [program, *command[1:]], input=text, capture_output=True, text=True, cwd="/", check=False, **self._become
-        )
-        assert done.returncode == 0, done.stderr
+
+def _volumes(name: str, service: Mapping[str, Any], image: Image, place: Path) -> Iterator[tuple[Path, str, str]]:
+    for target in service.get("tmpfs", ()):
+        source = place / "tmpfs" / name / target.strip("/").replace("/", "-")
+        _in_memory(source)
+        yield source, target, "rw"
+    for volume in service.get("volumes", ()):
+        if isinstance(volume, str):
+            source, target = volume.split(":")
+            volume = {"source": source, "target": target}
+        source = place / "volumes" / volume["source"]
+        if not source.exists():
+            source.mkdir(parents=True)
+            if (given := docker_file.inside(image, volume["target"])).exists():
+                os.chown(source, given.stat().st_uid, given.stat().st_gid)
+                source.chmod(given.stat().st_mode & 0o7777)
+        yield source, volume["target"], "ro" if volume.get("read_only") else "rw"
+
+
+def _in_memory(source: Path) -> None:
+    source.mkdir(parents=True, exist_ok=True)
+    source.chmod(0o1777)
 
 
 def popen_in(network: Network, command: Sequence[str]) -> subprocess.Popen[str]:
@@ -151,19 +149,23 @@ def popen_in(network: Network, command: Sequence[str]) -> subprocess.Popen[str]:
 class Stack:
     """`docker compose up`."""
 
-    def __init__(self, place: Path, image: Image, base: BaseImage, network: Network, **variables: str) -> None:
-        services = compose_file.services(variables)
+    def __init__(self, place: Path, images: Mapping[str, Image], network: Network, **variables: str) -> None:
         self.network = network
-        self.database = Database(services["postgres"], network, place)
-        self.containers: dict[str, Container] = {"postgres": self.database}
-        for name, service in services.items():
-            if name != "postgres":
-                log = place / f"{name}.log"
-                self.containers[name] = Service(service, image, base, network, log, **variables)
+        self.containers: dict[str, Container] = {}
+        for name, service in compose_file.services(variables).items():
+            kind, stage = (Database, "postgres") if name == "postgres" else (Container, "")
+            self.containers[name] = kind(name, service, images[stage], network, place, **variables)
 
-    def up(self) -> None:
+    @property
+    def database(self) -> Database:
+        database = self.containers["postgres"]
+        assert isinstance(database, Database)
+        return database
+
+    def up(self, *names: str) -> None:
+        """All of it, or the named services, without what they depend on."""
         services = {name: container.service for name, container in self.containers.items()}
-        for name in compose_file.start_order(services):
+        for name in names or compose_file.start_order(services):
             container = self.containers[name]
             container.start()
             if "healthcheck" in container.service:

@@ -4,11 +4,13 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from json import loads
 from pathlib import Path
 
-from tests.compose.namespaces import PATH, BaseImage
+from tests.compose.namespaces import POSTGRES, BaseImage
 from tests.conftest import ROOT
 
 
@@ -16,9 +18,9 @@ from tests.conftest import ROOT
 class Image:
     """A stage; `root` is its file system without what the base image brings."""
 
-    base: str
+    base: BaseImage
     root: Path
-    environment: dict[str, str] = field(default_factory=lambda: {"PATH": PATH})
+    environment: dict[str, str]
     directory: str = "/"
     user: str = "0:0"
     entrypoint: list[str] = field(default_factory=list)
@@ -30,8 +32,8 @@ def instructions() -> list[tuple[str, str]]:
     return [(name, rest) for name, _, rest in (line.partition(" ") for line in lines if line and line[0] != "#")]
 
 
-def build(place: Path, base: BaseImage, variables: dict[str, str]) -> Image:
-    """The last stage; `variables` are what pip needs to know of this machine."""
+def build(place: Path, bases: Mapping[str, BaseImage], variables: Mapping[str, str]) -> dict[str, Image]:
+    """The stages by name, the last one's is empty; `variables` are what pip needs to know of this machine."""
     stages: dict[str, Image] = {}
     image = None
     for name, rest in instructions():
@@ -39,59 +41,63 @@ def build(place: Path, base: BaseImage, variables: dict[str, str]) -> Image:
             continue
         if name == "FROM":
             name_of_base, _, stage = rest.partition(" AS ")
-            image = stages[stage] = Image(name_of_base, place / (stage or "final"))
+            base = bases[name_of_base]
+            image = stages[stage] = Image(base, place / (stage or "final"), dict(base.environment))
             base.prepare(image.root)
             continue
         assert image
         match name:
             case "WORKDIR":
                 image.directory = rest
-                _inside(image, rest).mkdir(parents=True, exist_ok=True)
+                inside(image, rest).mkdir(parents=True, exist_ok=True)
             case "ENV":
                 variable, _, value = rest.partition("=")
                 image.environment[variable] = value.replace("$PATH", image.environment["PATH"])
             case "COPY":
                 _copy(image, shlex.split(rest), stages)
             case "RUN":
-                base.build(image.root, rest, image.directory, {**image.environment, **variables})
+                image.base.build(image.root, rest, image.directory, {**image.environment, **variables})
             case "USER":
-                image.user = rest
+                image.user = POSTGRES if rest == "postgres" else rest
             case "ENTRYPOINT":
                 image.entrypoint = loads(rest)
             case "CMD":
                 image.command = loads(rest)
             case _:
                 raise AssertionError(f"{name} is not known here")
-    assert image
-    return image
+    return stages
 
 
-def context() -> list[Path]:
-    """The files that .dockerignore lets through: a list of exceptions to `*`, and what is never meant."""
+def context(root: Path = ROOT) -> list[Path]:
+    """The files that .dockerignore lets through: a list of exceptions to `*`, then names that are never meant."""
     first, *rest = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
-    assert first == "*"
-    let_through = [ROOT / line[1:] for line in rest if line[0] == "!"]
-    assert [line for line in rest if line[0] != "!"] == ["**/__pycache__"]
+    let_through = [root / line[1:] for line in rest if line[0] == "!"]
+    never = [line.removeprefix("**/") for line in rest[len(let_through) :]]
+    assert [first, *rest[len(let_through) :]] == ["*", *(f"**/{name}" for name in never)]
     found = [path for top in let_through for path in ([top] if top.is_file() else top.rglob("*"))]
-    return [path for path in found if path.is_file() and "__pycache__" not in path.parts]
+    return [
+        path
+        for path in found
+        if path.is_file() and not any(fnmatch(part, name) for part in path.relative_to(root).parts for name in never)
+    ]
 
 
-def _inside(image: Image, path: str) -> Path:
+def inside(image: Image, path: str) -> Path:
     return image.root / Path(image.directory, path).relative_to("/")
 
 
 def _copy(image: Image, words: list[str], stages: dict[str, Image]) -> None:
-    *options, source, target = words
-    if options:
-        (option,) = options
+    *sources, target = words
+    if sources[0].startswith("--from="):
+        option, source = sources
         stage = stages[option.removeprefix("--from=")]
         shutil.copytree(
-            _inside(stage, source), _inside(image, target), symlinks=True, dirs_exist_ok=True, copy_function=os.link
+            inside(stage, source), inside(image, target), symlinks=True, dirs_exist_ok=True, copy_function=os.link
         )
         return
     files = context()
-    for file in files if source == "." else [ROOT / source]:
-        assert file in files, f".dockerignore keeps {source} out"
-        copy = _inside(image, target) / file.relative_to(ROOT)
+    for file in files if sources == ["."] else [ROOT / source for source in sources]:
+        assert file in files, f".dockerignore keeps {file} out"
+        copy = inside(image, target) / (file.relative_to(ROOT) if sources == ["."] else file.name)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)

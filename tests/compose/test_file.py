@@ -3,26 +3,29 @@
 import importlib.metadata
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from pydantic_settings import BaseSettings
 
-from backend.providers import resolve
+from backend.model.providers import resolve
 from backend.settings import Settings as BackendSettings
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
+from service.workers import ClientLimits
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
-from tests.test_rules import example, variables
+from tests.settings import example, variables
 
-OURS = {"migrate", "offline-model", "mcp", "backend"}
+OURS = {"settings", "migrate", "offline-model", "mcp", "backend"}
+ONCE = {"settings", "migrate"}
 SETTINGS: dict[str, type[BaseSettings]] = {
     "backend": BackendSettings,
     "mcp": McpSettings,
     "offline-model": OfflineSettings,
 }
-NOT_IN_CONTAINERS = {"OFFLINE_SCRIPTED"}
+NOT_IN_CONTAINERS = {"DATABASE_URL"}  # its place is a file
 
 
 @pytest.fixture
@@ -35,7 +38,14 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_service_is_given_every_setting_it_knows_and_no_other(name: str) -> None:
     given = set(compose_file.services()[name]["environment"])
-    assert given == set(variables(SETTINGS[name])) - NOT_IN_CONTAINERS
+    known = {*variables(SETTINGS[name]), *variables(ClientLimits)}
+    assert given == known - NOT_IN_CONTAINERS
+
+
+def test_the_check_of_the_settings_is_given_what_the_services_are() -> None:
+    services = compose_file.services()
+    together = {name: value for each in SETTINGS for name, value in services[each]["environment"].items()}
+    assert services["settings"]["environment"] == together
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -43,6 +53,7 @@ def test_a_service_is_given_every_setting_it_knows_and_no_other(name: str) -> No
 def test_the_services_accept_what_they_are_given(name: str, dotenv: dict[str, str], clean: pytest.MonkeyPatch) -> None:
     for variable, value in compose_file.environment(compose_file.services(dotenv)[name], dotenv).items():
         clean.setenv(variable, value)
+    clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
     SETTINGS[name]()
 
 
@@ -64,6 +75,7 @@ def test_the_services_accept_what_they_are_given(name: str, dotenv: dict[str, st
 def test_a_key_is_enough_to_change_the_model(dotenv: dict[str, str], answers: str, clean: pytest.MonkeyPatch) -> None:
     for variable, value in compose_file.environment(compose_file.services()["backend"], dotenv).items():
         clean.setenv(variable, value)
+    clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
     assert resolve(BackendSettings()).base_url == answers  # pyright: ignore[reportCallIssue]
 
 
@@ -71,10 +83,23 @@ def test_the_services_are_found_where_they_listen() -> None:
     services = compose_file.services()
     backend, mcp = (compose_file.environment(services[name]) for name in ("backend", "mcp"))
     offline = compose_file.environment(services["offline-model"])
-    assert backend["MCP_URL"] == mcp["MCP_URL"] == f"http://mcp:{mcp['MCP_PORT']}/mcp"
+    assert backend["MCP_INTERNAL_URL"] == f"http://mcp:{mcp['MCP_PORT']}/mcp"
     assert backend["OFFLINE_URL"] == f"http://offline-model:{offline['OFFLINE_PORT']}/v1"
     assert services["backend"]["ports"] == [f"127.0.0.1:8000:{backend['BACKEND_PORT']}"]
     assert services["mcp"]["ports"] == [f"127.0.0.1:8001:{mcp['MCP_PORT']}"]
+
+
+@pytest.mark.parametrize(
+    ("dotenv", "address"),
+    [
+        ({}, "http://127.0.0.1:8001/mcp"),
+        ({"MCP_PORT": "9001"}, "http://127.0.0.1:9001/mcp"),
+        ({"MCP_PORT": "9001", "MCP_URL": "https://todo.test/mcp"}, "https://todo.test/mcp"),
+    ],
+)
+def test_clients_are_told_the_address_at_which_they_find_the_tools(dotenv: dict[str, str], address: str) -> None:
+    services = compose_file.services(dotenv)
+    assert {compose_file.environment(services[name], dotenv)["MCP_URL"] for name in ("mcp", "backend")} == {address}
 
 
 def test_ports_are_published_on_this_machine_only_and_may_be_others() -> None:
@@ -83,25 +108,63 @@ def test_ports_are_published_on_this_machine_only_and_may_be_others() -> None:
     assert published == {"backend": ["127.0.0.1:9000:8000"], "mcp": ["127.0.0.1:9001:8001"]}
 
 
-def test_the_database_is_in_a_network_without_a_way_out() -> None:
+def test_the_database_and_the_offline_model_are_in_networks_of_their_own_without_a_way_out() -> None:
     services = compose_file.services()
-    assert services["postgres"]["networks"] == ["database"]
-    assert compose_file.networks()["database"] == {"internal": True}
-    assert {name for name, service in services.items() if "database" in service.get("networks", ())} == {
-        "postgres",
-        "migrate",
-        "mcp",
-        "backend",
+    inside: dict[str, set[str]] = {}
+    for name, service in services.items():
+        for network in service.get("networks", () if "network_mode" in service else ("default",)):
+            inside.setdefault(network, set()).add(name)
+    assert inside == {
+        "storage": {"postgres", "migrate", "mcp", "backend"},
+        "model": {"offline-model", "backend"},
+        "default": {"mcp", "backend"},
     }
+    assert services["settings"]["network_mode"] == "none"
+    for name in ("storage", "model"):
+        network = compose_file.networks()[name]
+        assert network["internal"] is True
+        assert set(network["driver_opts"].values()) == {"isolated"}
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
+def test_each_secret_is_given_to_those_who_may_know_it() -> None:
+    given = {
+        name: {volume["source"] for volume in service.get("volumes", ()) if isinstance(volume, dict)}
+        for name, service in compose_file.services().items()
+    }
+    services = {"services"}
+    assert given == {
+        "postgres": set(),
+        "settings": services,
+        "migrate": {"owner"},
+        "mcp": services,
+        "backend": services,
+        "offline-model": set(),
+    }
+    assert compose_file.volumes() == {"postgres", "owner", "services"}
+
+
+@pytest.mark.parametrize("name", sorted(OURS | {"postgres"}))
+def test_what_a_container_may_use_has_limits(name: str) -> None:
+    service = compose_file.services()[name]
+    assert re.fullmatch(r"\d+[mg]", service["mem_limit"])
+    assert 0 < service["pids_limit"] <= 500
+    assert set(service["logging"]["options"]) == {"max-size", "max-file"}
+
+
+@pytest.mark.parametrize("name", sorted(OURS | {"postgres"}))
 def test_our_containers_can_do_nothing_but_their_work(name: str) -> None:
     service = compose_file.services()[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert not {"privileged", "cap_add", "user", "volumes", "network_mode"} & set(service)
+    assert not {"privileged", "cap_add", "user"} & set(service)
+    assert name == "postgres" or all(volume["read_only"] for volume in service.get("volumes", ()))
+
+
+def test_the_backend_is_named_by_a_host_that_it_has_alone() -> None:
+    service = compose_file.services()["backend"]
+    assert service["command"] == ["backend", "--named-by-host"]
+    assert not {"hostname", "network_mode", "uts"} & set(service)
 
 
 def test_everything_that_is_waited_for_says_when_it_is_ready() -> None:
@@ -109,10 +172,18 @@ def test_everything_that_is_waited_for_says_when_it_is_ready() -> None:
     assert set(compose_file.start_order(services)) == set(services)
     for service in services.values():
         for name, wait in service.get("depends_on", {}).items():
-            ends = name == "migrate"
+            ends = name in ONCE
             assert wait == {"condition": "service_completed_successfully" if ends else "service_healthy"}
             assert ends or "healthcheck" in services[name]
-    assert {name for name, service in services.items() if service["restart"] != "unless-stopped"} == {"migrate"}
+    assert {name for name, service in services.items() if service["restart"] != "unless-stopped"} == ONCE
+
+
+def test_nothing_of_ours_starts_before_the_settings_were_looked_at() -> None:
+    services = compose_file.services()
+    before = {name: set(service.get("depends_on", ())) for name, service in services.items()}
+    for name in compose_file.start_order(services):
+        before[name] |= {earlier for waited in before[name] for earlier in before[waited]}
+    assert {name for name, earlier in before.items() if "settings" not in earlier} == {"settings", "postgres"}
 
 
 def test_there_is_time_for_a_last_turn_to_end() -> None:
@@ -127,11 +198,21 @@ def test_one_service_builds_the_image_of_all() -> None:
     assert {name for name, service in services.items() if "build" in service} == {"migrate", "postgres"}
 
 
-def test_the_image_holds_the_rooms_it_runs_and_nothing_private() -> None:
+def test_the_image_holds_the_rooms_it_runs() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     rooms = {path.relative_to(ROOT).parts[0] for path in docker_file.context()}
-    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli"}
-    assert not [path for path in docker_file.context() if path.name.startswith(".")]
+    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "client"}
+
+
+def test_nothing_private_is_in_the_image_wherever_it_lies(tmp_path: Path) -> None:
+    private = (".env", ".env.local", ".data/postgres/data", ".git/config", "__pycache__/a.pyc")
+    for room in ("", "backend", "service/database", "web/parts", "tests"):
+        for name in ("a.py", *private):
+            path = tmp_path / room / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    found = {str(path.relative_to(tmp_path)) for path in docker_file.context(tmp_path)}
+    assert found == {"backend/a.py", "service/database/a.py", "web/parts/a.py"}
 
 
 def test_the_base_images_are_arguments_with_a_version() -> None:

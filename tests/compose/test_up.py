@@ -6,19 +6,23 @@ What takes Docker itself is not here: base images, layers, volumes, its DNS and 
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.compose import compose_file, docker_file, namespaces
-from tests.compose.containers import Stack, popen_in
+from client.chatkit import request, user_input
+from tests.compose import compose_file, namespaces
+from tests.compose.containers import Container, Stack, popen_in
 from tests.compose.docker_file import Image
-from tests.compose.namespaces import BaseImage, Network
+from tests.node_packages import MCP_CLIENTS, installed
+from tests.soon import is_soon
+from tests.tokens import IDP_SECRET
 
 pytestmark = [
     pytest.mark.long,
@@ -34,46 +38,6 @@ request = urllib.request.Request(url, body.encode() or None, headers, method=met
 for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30):
     print(line.decode().rstrip("\\n"), flush=True)
 """
-IMAGE_BYTES = 2 * 1024**3
-WHAT_PIP_NEEDS = ("PIP_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """In memory where an image fits in and programs may be run from."""
-    memory = os.statvfs("/dev/shm")
-    fit = memory.f_bavail * memory.f_frsize > IMAGE_BYTES and not memory.f_flag & os.ST_NOEXEC
-    with tempfile.TemporaryDirectory(prefix="todo-compose-", dir="/dev/shm" if fit else None) as directory:
-        os.chmod(directory, 0o755)
-        yield Path(directory)
-
-
-@pytest.fixture(scope="module")
-def base(place: Path) -> BaseImage:
-    return BaseImage.make(place / "base")
-
-
-@pytest.fixture(scope="module")
-def image(place: Path, base: BaseImage) -> Image:
-    variables = {name: value for name, value in os.environ.items() if name.upper().startswith(WHAT_PIP_NEEDS)}
-    return docker_file.build(place / "stages", base, {**variables, "HOME": str(Path.home())})
-
-
-@pytest.fixture(scope="module")
-def network(place: Path) -> Iterator[Network]:
-    network = Network(place, list(compose_file.services()))
-    yield network
-    network.close()
-
-
-@pytest.fixture(scope="module")
-def stack(place: Path, base: BaseImage, image: Image, network: Network) -> Iterator[Stack]:
-    stack = Stack(place, image, base, network, OFFLINE_TOKEN_DELAY="0.05")
-    try:
-        stack.up()
-        yield stack
-    finally:
-        stack.down()
 
 
 def begin(stack: Stack, method: str, url: str, body: object = None) -> "subprocess.Popen[str]":
@@ -89,8 +53,7 @@ def ask(stack: Stack, method: str, url: str, body: object = None) -> str:
 
 
 def say(text: str) -> dict[str, object]:
-    content = {"content": [{"type": "input_text", "text": text}], "attachments": [], "inference_options": {}}
-    return {"type": "threads.create", "params": {"input": content}}
+    return request("threads.create", input=user_input(text))
 
 
 def titles(stack: Stack) -> list[str]:
@@ -118,32 +81,226 @@ def test_a_conversation_with_nothing_set_up(stack: Stack) -> None:
     assert [title.lower() for title in titles(stack)] == ["buy milk"]
 
 
-@pytest.mark.parametrize("name", ["offline-model", "mcp", "backend"])
+@pytest.mark.parametrize("name", ["postgres", "offline-model", "mcp", "backend"])
 def test_a_container_has_no_rights_and_a_file_system_it_cannot_change(stack: Stack, name: str) -> None:
     container = stack.containers[name]
     status = dict(
         line.split(":\t", 1) for line in Path(f"/proc/{container.process.pid}/status").read_text().splitlines()
     )
-    assert status["Uid"].split() == ["10001"] * 4
+    assert status["Uid"].split() == ["999" if name == "postgres" else "10001"] * 4
     assert status["NoNewPrivs"] == "1"
     assert {int(status[kind], 16) for kind in ("CapEff", "CapPrm", "CapInh", "CapBnd")} == {0}
-    for path in ("/app/new", "/venv/new", "/new", "/usr/local/new", "/etc/new"):
-        code, output = container.execute(["python", "-c", f"open({path!r}, 'w')"])
-        assert (code, "Read-only file system" in output or "Permission denied" in output) == (1, True), output
-    assert container.execute(["python", "-c", "open('/tmp/new', 'w')"]) == (0, "")
+    for path in ("/app/new", "/venv/new", "/opt/todo/new", "/new", "/usr/local/new", "/etc/new"):
+        assert container.execute(["touch", path])[0] == 1
+    assert container.execute(["touch", "/tmp/new"]) == (0, "")
+
+
+SECRETS = {
+    "services": {"DATABASE_URL", "MCP_TOKEN_SECRET"},
+    "owner": {"MIGRATION_DATABASE_URL"},
+}
+
+
+def secrets(stack: Stack) -> dict[str, str]:
+    """What every secret file holds, by its name."""
+    (place,) = (source.parent for source, target, _ in stack.database.volumes if target == "/secrets/owner")
+    return {name: (place / volume / name).read_text().strip() for volume, names in SECRETS.items() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("offline-model", set[str]()),
+        ("mcp", SECRETS["services"]),
+        ("backend", SECRETS["services"]),
+        ("settings", SECRETS["services"]),
+        ("migrate", SECRETS["owner"]),
+    ],
+)
+def test_a_container_knows_the_secrets_it_needs_from_files_and_no_other(
+    stack: Stack, name: str, known: set[str]
+) -> None:
+    container = stack.containers[name]
+    for secret, text in secrets(stack).items():
+        password = text.rpartition(":")[2].partition("@")[0] if "://" in text else text
+        assert len(password) == 64
+        assert password not in " ".join(container.environment.values())
+        assert not any(password in each.log.read_text() for each in stack.containers.values())
+        code, output = container.execute(["cat", f"/run/secrets/{secret}"])
+        assert (code, output.strip()) == (0, text) if secret in known else code == 1
+    assert container.execute(["sh", "-c", "echo > /run/secrets/new"])[0] != 0
+
+
+def test_a_secret_can_be_read_by_its_readers_group_only(stack: Stack) -> None:
+    for source, target, _ in stack.database.volumes:
+        if target.startswith("/secrets/"):
+            assert {stat.S_IMODE(path.stat().st_mode) for path in source.iterdir()} == {0o640}
+            assert {path.stat().st_gid for path in (source, *source.iterdir())} == {10001}
+            assert source.stat().st_mode & 0o007 == 0
+
+
+def by_tcp(stack: Stack, user: str, **variables: str) -> tuple[int, str]:
+    command = ["psql", "--host=127.0.0.1", f"--username={user}", "--no-password", "todo", "-Atc", "SELECT 1"]
+    return stack.database.execute(command, **variables)
+
+
+def test_by_tcp_the_database_takes_two_logins_with_their_passwords_and_no_superuser(stack: Stack) -> None:
+    assert "no pg_hba.conf entry" in by_tcp(stack, "todo")[1]
+    passwords = {
+        "todo_owner": secrets(stack)["MIGRATION_DATABASE_URL"],
+        "todo_service": secrets(stack)["DATABASE_URL"],
+    }
+    for user, url in passwords.items():
+        password = url.rpartition(":")[2].partition("@")[0]
+        assert by_tcp(stack, user, PGPASSWORD=password) == (0, "1\n")
+        assert by_tcp(stack, user)[0] == by_tcp(stack, user, PGPASSWORD=password[::-1])[0] == 2
+    with psycopg.connect(stack.database.url) as connection:
+        superusers = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper AND rolcanlogin").fetchall()
+    assert superusers == [("todo",)]
+
+
+ISSUER = "http://127.0.0.1:9400"
+SIGN_IN = {
+    "AUTH_MODE": "jwt",
+    "AUTH_JWT_SECRET": IDP_SECRET,
+    "AUTH_ISSUER": ISSUER,
+    "AUTH_AUDIENCE": "https://todo.example",
+    "MCP_PORT": "9001",
+}
+
+
+@pytest.fixture
+def guarded(place: Path, images: dict[str, Image], stack: Stack) -> Iterator[Container]:
+    """The MCP server with sign-in, published at another port, in the place of the one without."""
+    mcp = Container("mcp", compose_file.services(SIGN_IN)["mcp"], images[""], stack.network, place, **SIGN_IN)
+    stack.containers["mcp"].kill()
+    try:
+        mcp.start()
+        mcp.wait_until_healthy()
+        yield mcp
+    finally:
+        mcp.kill()
+        stack.up("mcp")
+
+
+def sign_in(guarded: Container, stack: Stack, url: str) -> tuple[int, str]:
+    """What the MCP TypeScript SDK outside of the network gets to from an address: its exit status and its last word."""
+    node_modules = installed(MCP_CLIENTS)
+    (ports,) = guarded.service["ports"]
+    variables = [f"NODE_MODULES={node_modules}", f"IDP_SECRET={IDP_SECRET}"]
+    program = [node_modules / ".bin" / "node", MCP_CLIENTS / "sign_in.mjs", url, ports, ISSUER]
+    client = popen_in(stack.network, ["env", *variables, *map(str, program)])
+    output, _ = client.communicate(timeout=30)
+    return client.returncode, output.strip()
+
+
+def test_a_client_outside_signs_in_at_the_address_it_was_told_and_at_no_other(guarded: Container, stack: Stack) -> None:
+    status, tools = sign_in(guarded, stack, "http://127.0.0.1:9001/mcp")
+    assert status == 0, tools
+    assert "add_task" in json.loads(tools)
+    status, reason = sign_in(guarded, stack, "http://localhost:9001/mcp")
+    assert status == 1
+    assert reason.startswith(
+        "Protected resource http://127.0.0.1:9001/mcp does not match expected http://localhost:9001/mcp"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"AUTH_MODE": "jwt"}, "AUTH_MODE=jwt needs one of AUTH_JWT_SECRET and AUTH_JWKS_URL"),
+        ({"OFFLINE_TOKEN_DELAY": "-1"}, "OFFLINE_TOKEN_DELAY must be a number that is at least 0"),
+    ],
+)
+def test_wrong_settings_stop_once_with_their_reason(
+    place: Path, stack: Stack, images: dict[str, Image], variables: dict[str, str], sentence: str
+) -> None:
+    service = compose_file.services(variables)["settings"]
+    log = place / "settings.log"
+    log.write_text("")
+    check = Container("settings", service, images[""], stack.network, place, **variables)
+    check.start()
+    assert check.process.wait(30) == os.EX_CONFIG
+    assert sentence in log.read_text()
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_a_first_start_that_is_cut_short_is_finished_by_the_next(other: Stack) -> None:
+    for seconds in (0.3, 0.9, 1.5):
+        other.database.start()
+        time.sleep(seconds)
+        other.database.kill()
+    other.up("postgres", "settings", "migrate")
+    assert by_tcp(other, "todo")[0] == 2
+
+
+# What an older version left in its volume: a superuser for everything, as whom everybody is let in.
+OLDER = """
+initdb --pgdata="$PGDATA" --username=todo --auth=trust --encoding=UTF8 --no-locale --no-sync
+echo "host all all all trust" >> "$PGDATA/pg_hba.conf"
+echo "CREATE DATABASE todo" | postgres --single -D "$PGDATA" postgres
+"""
+
+
+def test_a_volume_of_an_older_version_is_served_after_the_update(other: Stack) -> None:
+    database = other.database
+    code, output = database.execute(["bash", "-euc", OLDER])
+    assert code == 0, output
+    database.start(["postgres", "-c", "listen_addresses=*", "-c", "unix_socket_directories=/var/run/postgresql"])
+    database.wait_until_healthy()
+    migrate = ["python", "-m", "migrations", "0004"]
+    code, output = other.containers["migrate"].execute(migrate, DATABASE_URL="postgresql://todo@postgres/todo")
+    assert code == 0, output
+    with psycopg.connect(database.url) as connection:
+        connection.execute("INSERT INTO tasks (user_id, title) VALUES ('local', 'kept'), ('else', 'theirs')")
+    assert by_tcp(other, "todo") == (0, "1\n")
+    assert database.stop(signal.SIGINT) == 0
+    other.up("postgres", "settings", "migrate", "mcp")
+    assert titles(other) == ["kept"]
+    assert by_tcp(other, "todo")[0] == 2
+    with psycopg.connect(database.url) as connection:
+        owners = connection.execute(
+            "SELECT DISTINCT pg_get_userbyid(relowner) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        ).fetchall()
+    assert owners == [("todo_owner",)]
 
 
 @pytest.mark.parametrize("name", ["postgres", "offline-model", "mcp"])
 def test_the_death_of_a_container_is_survived(stack: Stack, name: str) -> None:
     container = stack.containers[name]
-    container.process.send_signal(signal.SIGINT if name == "postgres" else signal.SIGKILL)
-    container.process.wait(20)
+    container.kill()
     container.start()  # by its restart policy
+    if name == "postgres":
+        container.wait_until_healthy()  # until then a message is refused
     events = ask(stack, "POST", "http://localhost:8000/chatkit", say(f"add restart {name}"))
     assert '"type":"assistant_message"' in events
     assert f"restart {name}" in [title.lower() for title in titles(stack)]
     for waiting in ("postgres", "offline-model", "mcp", "backend"):
         stack.containers[waiting].wait_until_healthy()
+
+
+def test_each_death_of_the_backend_frees_the_conversations_it_answered_in(stack: Stack) -> None:
+    backend = stack.containers["backend"]
+    with psycopg.connect(stack.database.url, autocommit=True) as database:
+        for _ in range(3):
+            answer = begin(stack, "POST", "http://localhost:8000/chatkit", say("what can you do?"))
+            assert answer.stdout
+            assert any("text_delta" in line for line in answer.stdout), "no answer began"
+            assert running(database) == 1
+            killed = time.monotonic()
+            backend.kill()
+            backend.start()  # by its restart policy
+            deadline = killed + 60
+            while running(database):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            assert is_soon(time.monotonic() - killed)
+            answer.communicate(timeout=10)
+            backend.wait_until_healthy()
+
+
+def running(database: psycopg.Connection) -> int:
+    return database.execute("SELECT count(*)::int FROM runs WHERE status = 'running'").fetchall()[0][0]
 
 
 def test_a_turn_that_is_running_ends_with_its_outcome_and_everything_stops_in_time(stack: Stack) -> None:

@@ -12,6 +12,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from tests.conftest import find_free_port
+from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conformance_report import Conformance
 from tests.mcp_server.guarded import own, running
@@ -100,7 +101,7 @@ class Rows:
         return self._connection.execute(statement.encode(), values).fetchall()
 
     def tasks(self) -> list[dict[str, Any]]:
-        return self("SELECT * FROM tasks ORDER BY id")
+        return self("SELECT * FROM tasks ORDER BY created_at, id")
 
     def changes(self) -> list[dict[str, Any]]:
         return self("SELECT * FROM task_changes ORDER BY id")
@@ -108,5 +109,7 @@ class Rows:
 
 @pytest.fixture
 def rows(database_url: str) -> Iterator[Rows]:
-    with psycopg.Connection[dict[str, Any]].connect(database_url, autocommit=True, row_factory=dict_row) as connection:
+    with psycopg.Connection[dict[str, Any]].connect(
+        as_admin(database_url), autocommit=True, row_factory=dict_row
+    ) as connection:
         yield Rows(connection)

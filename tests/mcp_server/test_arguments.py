@@ -24,7 +24,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("add_task", {}, TITLE.replace("must be", "is missing, it must be")),
     ("add_task", {"title": ""}, TITLE),
     ("add_task", {"title": " \t\n "}, TITLE),
-    ("add_task", {"title": "\u200b"}, TITLE),
+    *[("add_task", {"title": blank}, TITLE) for blank in ("\u200b", "\u3164", "\u2800", "\U000e0041", "\u202e")],
     ("add_task", {"title": None}, TITLE),
     ("add_task", {"title": 5}, TITLE),
     ("add_task", {"title": ["buy milk"]}, TITLE),
@@ -33,6 +33,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("add_task", {"title": "buy\nmilk"}, TITLE),
     ("add_task", {"title": "buy\x1b[31mmilk"}, TITLE),
     ("add_task", {"title": "milk", "description": "x" * 4001}, DESCRIPTION),
+    ("add_task", {"title": "milk" + " " * 16_000}, TITLE),
+    ("add_task", {"title": "milk", "description": "\u200b" * 16_001}, DESCRIPTION),
     ("add_task", {"title": "milk", "description": "\0"}, DESCRIPTION),
     ("add_task", {"title": "milk", "description": {}}, DESCRIPTION),
     ("add_task", {"title": "milk", "user_id": " "}, USER_ID),
@@ -93,10 +95,6 @@ async def test_what_cannot_be_done_is_refused_with_a_sentence_that_says_what_can
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("todo/actor", 5),
-        ("todo/actor", ""),
-        ("todo/actor", "x" * 61),
-        ("todo/actor", "a\nb"),
         ("todo/idempotency_key", ["k"]),
         ("todo/idempotency_key", ""),
         ("todo/idempotency_key", "x" * 201),
@@ -128,6 +126,11 @@ async def test_numbers_spelled_as_models_do(tools: Tools, spelling: str | float)
     await tools.call("add_task", title="milk")
     assert (await tools.call("complete_task", task_id=spelling))["status"] == "completed"
     assert len((await tools.call("list_tasks", limit=spelling))["tasks"]) == 1
+
+
+async def test_what_nobody_sees_is_taken_out(tools: Tools) -> None:
+    task = await tools.call("add_task", title="mi\u200blk \U000e0041", description="\u202eone\ntwo\u2069")
+    assert (task["title"], task["description"]) == ("milk", "one\ntwo")
 
 
 async def test_texts_are_kept_as_they_are_but_for_spaces_around_a_title(tools: Tools) -> None:

@@ -78,12 +78,11 @@ async def test_a_key_is_its_person_s(tools: Tools, rows: Rows) -> None:
 
 
 async def test_every_change_is_logged_with_both_sides(tools: Tools, rows: Rows) -> None:
-    meta = {"todo/actor": "assistant"}
-    added = await tools.call("add_task", user_id="alice", title="milk", meta=meta)
-    renamed = await tools.call("update_task", user_id="alice", task_id=1, title="oat milk", meta=meta)
-    completed = await tools.call("complete_task", user_id="alice", task_id=1, meta=meta)
-    await tools.call("complete_task", user_id="alice", task_id=1, meta=meta)
-    await tools.call("delete_task", user_id="alice", task_id=1, meta=meta)
+    added = await tools.call("add_task", user_id="alice", title="milk")
+    renamed = await tools.call("update_task", user_id="alice", task_id=1, title="oat milk")
+    completed = await tools.call("complete_task", user_id="alice", task_id=1)
+    await tools.call("complete_task", user_id="alice", task_id=1)
+    await tools.call("delete_task", user_id="alice", task_id=1)
     changes = rows.changes()
     assert [(change["operation"], change["arguments"]) for change in changes] == [
         ("add", {"title": "milk", "description": ""}),
@@ -96,7 +95,7 @@ async def test_every_change_is_logged_with_both_sides(tools: Tools, rows: Rows) 
     assert [comparable(change["before"]) for change in changes] == [comparable(state) for state in states[:-1]]
     assert [comparable(change["after"]) for change in changes] == [comparable(state) for state in states[1:]]
     for change in changes:
-        assert (change["user_id"], change["task_id"], change["actor"]) == ("alice", 1, "assistant")
+        assert (change["user_id"], change["task_id"], change["actor"]) == ("alice", 1, "mcp")
 
 
 def comparable(task: dict[str, Any] | None) -> Task | None:
@@ -129,3 +128,15 @@ async def test_changes_of_one_task_at_once_follow_each_other(tools: Tools, rows:
         title, steps = changes.pop(title), steps + 1
     assert steps == 20
     assert rows.tasks()[0]["title"] == title
+
+
+async def test_each_person_counts_their_own_tasks(tools: Tools) -> None:
+    async def add(person: str, meta: dict[str, str] | None = None) -> int:
+        return (await tools.call("add_task", user_id=person, title="milk", meta=meta))["id"]
+
+    numbers = await asyncio.gather(*(add(person) for _ in range(10) for person in ("alice", "bob")))
+    assert sorted(numbers) == sorted([*range(1, 11)] * 2)
+    await tools.call("delete_task", user_id="alice", task_id=10)
+    assert await add("alice", meta=KEY) == 11, "the number of a deleted task is not given again"
+    assert await add("alice", meta=KEY) == 11
+    assert await add("alice") == 12, "a call that was sent again takes no number"

@@ -1,23 +1,28 @@
 """`python -m mcp_server export` and `forget`."""
 
 import json
+import threading
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
-from database import commands
-from mcp_server import export_command, forget_command
+from mcp_server.commands import export as export_command
+from mcp_server.commands import forget as forget_command
+from service import commands
+from tests.logins import as_admin, as_owner
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.guarded import own
 from tests.mcp_server.wire import call, result, send
+from tests.stored_tasks import ADD_TASK
 
 COMMANDS = {"export": export_command.run, "forget": forget_command.run}
 
 
 @pytest.fixture(autouse=True)
 def _environment(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("MIGRATION_DATABASE_URL", as_owner(database_url))
 
 
 @pytest.fixture
@@ -59,6 +64,24 @@ def test_forget_leaves_nothing_of_one_person_and_everything_of_others(
     assert (len(rows.tasks()), len(rows.changes())) == (1, 1)
     with pytest.raises(SystemExit, match=str(commands.NOTHING)):
         forget_command.run(["--user", "alice"])
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_forget_waits_for_a_call_in_flight(
+    rows: Rows, database_url: str, capsys: pytest.CaptureFixture[str], known: bool
+) -> None:
+    """A task that is being added when a person is forgotten, be it their first or not, is forgotten with the others."""
+    with psycopg.connect(as_admin(database_url)) as connection:
+        if known:
+            connection.execute(ADD_TASK, ("alice", "milk", ""))
+            connection.commit()
+        connection.execute(ADD_TASK, ("alice", "bread", ""))
+        committing = threading.Timer(0.5, connection.commit)
+        committing.start()
+        forget_command.run(["--user", "alice"])
+        committing.join()
+    assert capsys.readouterr().out == f"Deleted for good: tasks {1 + known}, changes 0.\n"
+    assert rows.tasks() == []
 
 
 @pytest.mark.usefixtures("bread")

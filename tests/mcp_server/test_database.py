@@ -9,9 +9,10 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from database import create_engine, transaction
 from mcp_server.server import create_app
 from mcp_server.settings import Settings
+from service.database import create_engine, transaction
+from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.proxy import Proxy, proxy
@@ -47,12 +48,10 @@ async def test_a_start_leaves_nothing_behind(served: str, rows: Rows) -> None:
     assert (rows.tasks(), rows.changes()) == ([], [])
 
 
-async def test_a_start_does_not_wait_for_a_table_that_is_locked(
-    way: Proxy, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mcp_server.server.WARM_UP_SECONDS", 0.3)
-    app = create_app(Settings(database_url=way.url))  # pyright: ignore[reportArgumentType]
-    with psycopg.connect(database_url) as connection:
+async def test_a_start_does_not_wait_for_a_table_that_is_locked(way: Proxy, database_url: str) -> None:
+    settings = Settings(database_url=way.url)  # pyright: ignore[reportArgumentType]
+    app = create_app(settings, warm_up_seconds=0.3)
+    with psycopg.connect(as_admin(database_url)) as connection:
         connection.execute("LOCK TABLE task_changes IN SHARE MODE")  # as CREATE INDEX does
         async with asyncio.timeout(8), serve(app) as base, client_of(base) as client:
             connection.rollback()
@@ -107,7 +106,7 @@ async def test_ready_follows_the_database_and_health_does_not(served: str, way: 
 async def test_what_nobody_foresaw_is_a_reference_to_the_log(
     fresh_database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with psycopg.connect(fresh_database_url) as connection:
+    with psycopg.connect(as_admin(fresh_database_url)) as connection:
         connection.execute("ALTER TABLE tasks ADD CONSTRAINT odd CHECK (title <> 'secret')")
     settings = Settings(database_url=fresh_database_url)  # pyright: ignore[reportArgumentType]
     async with serve(create_app(settings)) as base, client_of(base) as client:
@@ -143,7 +142,7 @@ async def test_a_statement_that_forgets_whose_rows_it_wants_gets_no_foreign_ones
             async with transaction(engine, person) as session:
                 connection = await session.connection()
                 await connection.execute(
-                    text("INSERT INTO tasks (user_id, title) VALUES (:person, 'milk')"), {"person": person}
+                    text("INSERT INTO tasks (user_id, id, title) VALUES (:person, 1, 'milk')"), {"person": person}
                 )
                 await connection.execute(
                     text(

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_server.server import create_app
 from mcp_server.settings import Settings
+from tests.logins import as_owner
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.wire import ENVELOPE, LEGACY, MODERN
 from tests.serving import serve
@@ -133,6 +134,14 @@ async def test_health_and_readiness(http: httpx2.AsyncClient) -> None:
         assert (response.status_code, response.json()) == (200, answer)
 
 
+async def test_the_owner_is_ready_with_a_warning(database_url: str) -> None:
+    app = create_app(Settings.model_validate({"database_url": as_owner(database_url)}))
+    async with serve(app) as base, httpx2.AsyncClient(base_url=base, trust_env=False) as http:
+        response = await http.get("/ready")
+    assert (response.status_code, response.json()["status"]) == (200, "ready")
+    assert response.json()["warning"].startswith("The services log in as the owner of the tables, ")
+
+
 @pytest.mark.parametrize("host", ["todo.example", "mcp:8001", "localhost", "127.0.0.1:9"])
 async def test_allowed_hosts(public: httpx2.AsyncClient, host: str) -> None:
     assert (await public.get("/health", headers={"host": host})).status_code == 200
@@ -141,7 +150,7 @@ async def test_allowed_hosts(public: httpx2.AsyncClient, host: str) -> None:
 async def test_the_log_names_who_stays_out(public: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
     assert (await public.get("/health", headers={"host": "other.example"})).status_code == 421
     assert (await public.get("/health", headers={"origin": "https://other.example"})).status_code == 403
-    assert [record.getMessage() for record in caplog.records if record.name == "mcp_server.edge"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "mcp_server.doors.edge"] == [
         "refused Host 'other.example': if it is yours, add it to ALLOWED_HOSTS",
         "refused Origin 'https://other.example': if it is yours, add it to ALLOWED_ORIGINS",
     ]
@@ -156,3 +165,21 @@ async def test_a_page_of_an_allowed_origin_may_ask_and_read(public: httpx2.Async
     answer = await post(public, {"title": ""}, origin=page["origin"])
     assert answer.headers["access-control-allow-origin"] == page["origin"]
     assert (await public.options("/mcp", headers={"origin": "https://evil.example"} | asked)).status_code == 403
+
+
+async def test_every_answer_carries_the_usual_headers(http: httpx2.AsyncClient) -> None:
+    answers = [
+        *[await http.get(path) for path in ("/health", "/ready", "/metrics", "/nothing")],
+        await post(http, {"title": "milk"}),
+        await post(http, {"title": "milk"}, host="evil.example"),
+        await post(http, {"title": "milk"}, origin="https://evil.example"),
+        await post(http, None, content=b"{"),
+    ]
+    for answer in answers:
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "strict-transport-security" not in answer.headers
+    secure = await http.get("/health", headers={"x-forwarded-proto": "https"})
+    assert secure.headers["strict-transport-security"] == "max-age=31536000"

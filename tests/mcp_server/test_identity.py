@@ -93,13 +93,6 @@ async def test_a_key_of_another_person_tells_and_changes_nothing_of_theirs(
     assert [task["user_id"] for task in rows.tasks()] == ["alice", "bob"]
 
 
-async def test_who_acts_is_a_label_and_no_identity(guarded_http: httpx2.AsyncClient, rows: Rows) -> None:
-    params = {"name": "add_task", "arguments": {"title": "milk"}}
-    result(await send(guarded_http, request("tools/call", params, meta={"todo/actor": "alice"}, token=own(sub="bob"))))
-    (change,) = rows.changes()
-    assert (change["user_id"], change["actor"]) == ("bob", "alice")
-
-
 async def test_forty_people_at_once(guarded_http: httpx2.AsyncClient, rows: Rows) -> None:
     """Over one pool of connections, each call first with somebody else's user_id, in both protocols."""
     people = [f"person-{n}" for n in range(40)]

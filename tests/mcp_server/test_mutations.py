@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.guarded import ARGUMENTS, own
@@ -60,6 +61,7 @@ def spoiled(body: bytes, chance: random.Random) -> bytes:
             return body
 
 
+@pytest.mark.long
 async def test_no_mutation_fails_or_reaches_another_person(
     guarded_http: httpx2.AsyncClient, rows: Rows, milk: Any
 ) -> None:

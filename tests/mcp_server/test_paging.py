@@ -5,18 +5,21 @@ from typing import Any
 import psycopg
 import pytest
 
+from mcp_server.tasks import PAGE_BYTES
+from tests.logins import as_admin
 from tests.mcp_server.calls import Tools
 
 
 @pytest.fixture
 def many(database_url: str) -> None:
-    """120 tasks of alice with the same title and moment, every third completed, between 120 of bob."""
-    with psycopg.connect(database_url) as connection:
+    """120 tasks of alice with the same title and moment, every third completed, beside 120 of bob."""
+    with psycopg.connect(as_admin(database_url)) as connection:
         connection.execute(
-            "INSERT INTO tasks (user_id, title, status, created_at, completed_at)"
-            " SELECT owner, 'same', CASE WHEN n % 3 = 0 THEN 'completed' ELSE 'pending' END, '2026-01-01', NULL"
+            "INSERT INTO tasks (user_id, id, title, status, created_at, completed_at)"
+            " SELECT owner, n, 'same', CASE WHEN n % 3 = 0 THEN 'completed' ELSE 'pending' END, '2026-01-01', NULL"
             " FROM generate_series(1, 120) AS n, (VALUES ('alice'), ('bob')) AS people (owner)"
         )
+        connection.execute("INSERT INTO people (user_id, last_task_id) VALUES ('alice', 120), ('bob', 120)")
 
 
 async def pages(tools: Tools, **arguments: Any) -> AsyncIterator[list[int]]:
@@ -46,6 +49,20 @@ async def test_pages_hold_every_task_once_and_in_order(
     ids = [number for page in seen for number in page]
     assert [len(page) for page in seen] == sizes
     assert ids == sorted(set(ids))
+
+
+@pytest.mark.parametrize("letter", ["x", "\U0001f95b"])
+async def test_a_page_has_no_more_bytes_than_can_be_read_at_once(tools: Tools, database_url: str, letter: str) -> None:
+    with psycopg.connect(as_admin(database_url)) as connection:
+        connection.execute(
+            "INSERT INTO tasks (user_id, id, title, description) "
+            "SELECT 'alice', n, 'full', repeat(%s, 4000) FROM generate_series(1, 100) AS n",
+            [letter],
+        )
+    seen = [page async for page in pages(tools, limit=100)]
+    full = 4 + 4000 * len(letter.encode())
+    assert {len(page) for page in seen[:-1]} == {-(-PAGE_BYTES // full)}
+    assert [number for page in seen for number in page] == list(range(1, 101))
 
 
 @pytest.mark.usefixtures("many")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,15 +10,16 @@ from sqlalchemy import Select, UpdateBase, event, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from database import create_engine, system_transaction, transaction
 from mcp_server import changes, tasks
 from mcp_server.changes import Caller
 from mcp_server.errors import TaskNotFound
+from service.database import create_engine, login_transaction, transaction
+from tests.logins import as_owner
 from tests.mcp_server.conftest import Rows
 
 CONDITION = re.compile(r"(\w+\.)?user_id = %\(\w+\)s(::\w+)?")
 ALICE = Caller("alice", idempotency_key="new")
-FOREIGN = 1
+FOREIGN = 2  # alice has no task of this number
 
 Operation = Callable[[AsyncSession], Awaitable[Any]]
 
@@ -39,6 +40,9 @@ class Unconditional:
     def __init__(self, engine: AsyncEngine) -> None:
         self.engine = engine
         self.rewritten: list[str] = []
+        self.watch(engine)
+
+    def watch(self, engine: AsyncEngine) -> None:
         event.listen(engine.sync_engine, "before_cursor_execute", self._rewrite, retval=True)
 
     def _rewrite(self, _connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
@@ -53,9 +57,20 @@ async def unconditional(database_url: str) -> AsyncIterator[Unconditional]:
     engine = create_engine(database_url)
     async with transaction(engine, "bob") as session:
         await tasks.add(session, Caller("bob", idempotency_key="k"), title="of bob")
+        await tasks.add(session, Caller("bob"), title="of bob")
     async with transaction(engine, "alice") as session:
         await tasks.add(session, Caller("alice", idempotency_key="k"), title="of alice")
     yield Unconditional(engine)
+    await engine.dispose()
+
+
+@asynccontextmanager
+async def everybodys(unconditional: Unconditional) -> AsyncIterator[AsyncSession]:
+    """Where nothing but the condition keeps people apart."""
+    engine = create_engine(as_owner(unconditional.engine.url.render_as_string(hide_password=False)))
+    unconditional.watch(engine)
+    async with login_transaction(engine) as session:
+        yield session
     await engine.dispose()
 
 
@@ -68,9 +83,9 @@ async def test_lists(unconditional: Unconditional, read: Operation) -> None:
     async with as_alice(unconditional.engine) as session:
         page = await read(session)
     assert [task.title for task in page.tasks] == ["of alice"]
-    async with system_transaction(unconditional.engine) as session:
+    async with everybodys(unconditional) as session:
         page = await read(session)
-    assert len(page.tasks) == 2, "the condition is not gone: this test shows nothing"
+    assert len(page.tasks) == 3, "the condition is not gone: this test shows nothing"
     assert len(unconditional.rewritten) == 2
 
 
@@ -83,7 +98,7 @@ async def test_changes(unconditional: Unconditional, rows: Rows, change: Operati
     assert (rows.tasks(), rows.changes()) == before
     (rewritten,) = unconditional.rewritten
     assert "user_id =" not in rewritten
-    async with system_transaction(unconditional.engine) as session:
+    async with everybodys(unconditional) as session:
         await change(session)
     assert rows.tasks() != before[0], "the condition is not gone: this test shows nothing"
 
@@ -102,11 +117,11 @@ async def test_the_log_of_an_addition(unconditional: Unconditional, rows: Rows) 
     async with as_alice(unconditional.engine) as session:
         await tasks.add(session, ALICE, title="more")
     assert len(unconditional.rewritten) == 1
-    assert (rows.tasks()[:2], rows.changes()[:2]) == before
-    assert (rows.tasks()[2]["user_id"], rows.changes()[2]["user_id"]) == ("alice", "alice")
+    assert (rows.tasks()[:3], rows.changes()[:3]) == before
+    assert (rows.tasks()[3]["user_id"], rows.changes()[3]["user_id"]) == ("alice", "alice")
 
 
-@pytest.mark.parametrize("table", ["tasks", "task_changes", "conversations", "messages", "runs"])
+@pytest.mark.parametrize("table", ["people", "tasks", "task_changes", "conversations", "messages", "runs"])
 async def test_a_statement_that_names_nobody(unconditional: Unconditional, rows: Rows, table: str) -> None:
     """The tables of both services, with everything a statement can do."""
     stored = {"tasks": rows.tasks(), "task_changes": rows.changes()}

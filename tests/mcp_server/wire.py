@@ -42,6 +42,14 @@ def call(tool: str, arguments: dict[str, Any], **options: Any) -> httpx2.Request
     return request("tools/call", {"name": tool, "arguments": arguments}, **options)
 
 
+def cancelled(request_id: object, *, token: str | None = None) -> httpx2.Request:
+    made = request("notifications/cancelled", {"requestId": request_id}, version=LEGACY, token=token)
+    message = json.loads(made.content)
+    del message["id"]
+    headers = [(name, value) for name, value in made.headers.raw if name.lower() not in (b"host", b"content-length")]
+    return httpx2.Request("POST", made.url, headers=headers, content=json.dumps(message).encode())
+
+
 async def send(http: httpx2.AsyncClient, made: httpx2.Request) -> httpx2.Response:
     return await http.post("/mcp", content=made.content, headers=made.headers.raw[1:])
 

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from urllib.parse import urlsplit
@@ -11,31 +9,18 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from psycopg.sql import SQL, Identifier
 
-from database import create_engine, schema
 from migrations.schema import alembic_config
-from tests.conftest import ROOT
+from service.database import create_engine, schema
+from tests.logins import as_admin, as_owner
+from tests.migrations.process import run
 
-TABLES = {"tasks", "task_changes", "conversations", "messages", "runs"}
+TABLES = {"people", "tasks", "task_changes", "conversations", "messages", "runs", "ended_sessions"}
 
 
 def tables(url: str) -> set[str]:
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(as_admin(url)) as connection:
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     return {name for (name,) in found} - {"alembic_version"}
-
-
-def run(url: str | None, *arguments: str) -> subprocess.Popen[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "DATABASE_URL"}
-    if url is not None:
-        environment["DATABASE_URL"] = url
-    return subprocess.Popen(
-        [sys.executable, "-m", "migrations", *arguments],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_there_is_one_head_and_the_services_know_it() -> None:
@@ -44,7 +29,7 @@ def test_there_is_one_head_and_the_services_know_it() -> None:
 
 def test_the_models_are_what_the_migrations_make(fresh_database_url: str) -> None:
     with redirect_stdout(StringIO()):
-        command.check(alembic_config(fresh_database_url))
+        command.check(alembic_config(as_owner(fresh_database_url)))
 
 
 def test_every_step_goes_forward_back_and_forward_again(empty_database_url: str) -> None:
@@ -83,14 +68,14 @@ async def test_the_services_tell_an_unmigrated_an_older_and_a_newer_schema(
     async def problem(url: str) -> str | None:
         engine = create_engine(url)
         try:
-            return await schema.problem(engine)
+            return (await schema.look(engine)).problem
         finally:
             await engine.dispose()
 
     assert await problem(fresh_database_url) is None
     assert "not migrated" in (await problem(empty_database_url) or "")
     for revision, sentence in (("0001", "run ./todo migrate"), ("9999", "update the program")):
-        with psycopg.connect(fresh_database_url) as connection:
+        with psycopg.connect(as_admin(fresh_database_url)) as connection:
             connection.execute("UPDATE alembic_version SET version_num = %s", [revision])
         assert sentence in (await problem(fresh_database_url) or "")
     assert "cannot be reached" in (await problem("postgresql://127.0.0.1:9/none") or "")
@@ -106,7 +91,7 @@ def test_an_owner_who_may_not_create_roles_is_given_the_statements(server_url: s
         admin.execute("CREATE ROLE plain_owner LOGIN NOSUPERUSER NOCREATEROLE")
         try:
             admin.execute(SQL("ALTER DATABASE {} OWNER TO plain_owner").format(Identifier(name)))
-            url = empty_database_url.replace("//app@", "//plain_owner@")
+            url = empty_database_url.replace("//todo_owner@", "//plain_owner@")
             refused = run(url)
             _, errors = refused.communicate(timeout=60)
             assert refused.returncode == 1
@@ -118,9 +103,10 @@ def test_an_owner_who_may_not_create_roles_is_given_the_statements(server_url: s
             allowed = run(url)
             _, errors = allowed.communicate(timeout=60)
             assert allowed.returncode == 0, errors
+            assert "What is left: the user of DATABASE_URL owns the tables" in errors
             assert tables(url) == TABLES
         finally:
-            with psycopg.connect(empty_database_url, autocommit=True) as inside:
+            with psycopg.connect(as_admin(empty_database_url), autocommit=True) as inside:
                 inside.execute("DROP OWNED BY plain_owner, todo_app")
                 inside.execute("ALTER SCHEMA public OWNER TO app")
             admin.execute(SQL("ALTER DATABASE {} OWNER TO app").format(Identifier(name)))

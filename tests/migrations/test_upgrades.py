@@ -8,41 +8,16 @@ import psycopg
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
-from psycopg.rows import dict_row
 
-from database import schema
 from migrations.schema import alembic_config
+from service.database import schema
 from tests.conftest import ROOT
+from tests.logins import as_admin, as_owner
+from tests.migrations.rows import add_rows, contents, functions
 
 REVISIONS = [
     script.revision for script in ScriptDirectory.from_config(alembic_config("")).walk_revisions("base", "heads")
 ][::-1]
-ROWS = """
-INSERT INTO conversations (id, user_id, title, status) VALUES ('thr_{0}', 'alice', 'Größe {0}', '{{"type": "active"}}');
-INSERT INTO runs (id, conversation_id, user_id, status, outcome, usage)
-    VALUES ('run_{0}', 'thr_{0}', 'alice', 'ended', 'completed', '{{"requests": 2, "input_tokens": 10}}'),
-           ('run_{0}_now', 'thr_{0}', 'alice', 'running', NULL, NULL);
-INSERT INTO messages (conversation_id, id, user_id, run_id, role, kind, item, superseded_by)
-    VALUES ('thr_{0}', 'msg_{0}', 'alice', 'run_{0}', 'user', 'user_message', '{{"content": ["hi"]}}', NULL),
-           ('thr_{0}', 'wid_{0}', 'alice', 'run_{0}', 'app', 'widget', '{{"widget": {{}}}}', 'run_{0}_now');
-INSERT INTO tasks (user_id, title, description, status, completed_at)
-    VALUES ('alice', 'milk {0}', 'two', 'pending', NULL), ('bob', 'bread {0}', '', 'completed', now());
-INSERT INTO task_changes (user_id, task_id, operation, arguments, after, actor, idempotency_key)
-    VALUES ('alice', 1, 'add', '{{"title": "milk"}}', '{{"id": 1}}', 'mcp', 'key {0}');
-"""
-
-
-def add_rows(url: str, name: str) -> None:
-    """Some of every kind, as a service of any revision has written them."""
-    with psycopg.connect(url) as connection:
-        connection.execute(ROWS.format(name).encode())
-
-
-def contents(url: str) -> dict[str, list[dict[str, Any]]]:
-    with psycopg.Connection[dict[str, Any]].connect(url, row_factory=dict_row) as connection:
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
-        names = [row["tablename"] for row in tables if row["tablename"] != "alembic_version"]
-        return {name: connection.execute(f"SELECT * FROM {name} ORDER BY id".encode()).fetchall() for name in names}
 
 
 def as_before(before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]) -> bool:
@@ -61,18 +36,20 @@ def test_a_step_keeps_the_rows_of_the_revision_before_it_forward_and_back(
     for step in REVISIONS[: REVISIONS.index(revision)]:
         command.upgrade(config, step)
         add_rows(empty_database_url, step)
-    before = contents(empty_database_url)
+    before, functions_before = contents(empty_database_url), functions(empty_database_url)
     assert all(before.values())
 
     command.upgrade(config, revision)
     assert as_before(before, contents(empty_database_url))
     command.downgrade(config, "-1")
     assert contents(empty_database_url) == before
+    assert functions(empty_database_url) == functions_before
 
     command.upgrade(config, revision)
     add_rows(empty_database_url, revision)
     newer = contents(empty_database_url)
-    assert all(len(newer[table]) > len(rows) for table, rows in before.items())
+    added = {table for table, rows in before.items() if len(newer[table]) > len(rows)}
+    assert added == before.keys() - {"people"}  # one row each, of the same two
     command.downgrade(config, "-1")
     assert as_before(contents(empty_database_url), newer), "rows of the newer revision are kept on the way back too"
 
@@ -84,7 +61,7 @@ def test_on_the_way_back_what_was_used_by_deleted_conversations_is_lost_and_noth
     command.upgrade(config, "head")
     for name in ("deleted", "kept"):
         add_rows(empty_database_url, name)
-    with psycopg.connect(empty_database_url) as connection:
+    with psycopg.connect(as_admin(empty_database_url)) as connection:
         connection.execute("DELETE FROM conversations WHERE id = 'thr_deleted'")
     assert [row["conversation_id"] for row in contents(empty_database_url)["runs"]] == [
         None,
@@ -104,7 +81,7 @@ def test_the_command_goes_back_to_a_revision_and_refuses_a_newer_one(fresh_datab
         done = subprocess.run(
             [sys.executable, "-m", "migrations", *arguments],
             cwd=ROOT,
-            env={"DATABASE_URL": fresh_database_url},
+            env={"DATABASE_URL": as_owner(fresh_database_url)},
             capture_output=True,
             text=True,
             check=False,
@@ -112,7 +89,7 @@ def test_the_command_goes_back_to_a_revision_and_refuses_a_newer_one(fresh_datab
         return done.returncode, done.stderr
 
     def revision() -> str:
-        with psycopg.connect(fresh_database_url) as connection:
+        with psycopg.connect(as_admin(fresh_database_url)) as connection:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         assert row is not None
         return row[0]
@@ -121,10 +98,76 @@ def test_the_command_goes_back_to_a_revision_and_refuses_a_newer_one(fresh_datab
     assert revision() == "0001"
     assert run()[0] == 0
     assert revision() == schema.REVISION
-    with psycopg.connect(fresh_database_url) as connection:
+    with psycopg.connect(as_admin(fresh_database_url)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     status, sentence = run()
     assert status == 1
     assert sentence == (
         f"The database is at revision 9999, newer than this program's {schema.REVISION}: update the program.\n"
     )
+
+
+OF_OTHERS = """
+INSERT INTO conversations (id, user_id, status) VALUES ('thr_a', 'alice', '{"type": "active"}');
+INSERT INTO messages (conversation_id, id, user_id, role, kind, item)
+    VALUES ('thr_a', 'msg_a', 'alice', 'user', 'user_message', '{}'),
+           ('thr_a', 'msg_b', 'bob', 'user', 'user_message', '{}');
+INSERT INTO runs (id, conversation_id, user_id, status, outcome, state)
+    VALUES ('run_b', 'thr_a', 'bob', 'running', NULL, '{}'), ('run_b2', 'thr_a', 'bob', 'ended', 'failed', NULL);
+"""
+
+
+def test_what_somebody_wrote_into_anothers_conversation_does_not_hold_up_the_keys(empty_database_url: str) -> None:
+    config = alembic_config(empty_database_url)
+    command.upgrade(config, "0004")
+    with psycopg.connect(as_admin(empty_database_url)) as connection:
+        connection.execute(OF_OTHERS.encode())
+    command.upgrade(config, "0005")
+    after = contents(empty_database_url)
+    assert [row["id"] for row in after["messages"]] == ["msg_a"]
+    runs = [(row["conversation_id"], row["status"], row["outcome"], row["state"]) for row in after["runs"]]
+    assert runs == [(None, "ended", "interrupted", None), (None, "ended", "failed", None)]
+
+
+NUMBERS = """
+INSERT INTO tasks (user_id, title) VALUES ('alice', 'a1'), ('bob', 'b2'), ('alice', 'a3');
+INSERT INTO task_changes (user_id, task_id, operation, arguments, before, after, actor)
+    SELECT user_id, id, 'add', '{}', NULL, jsonb_build_object('id', id), 'mcp' FROM tasks;
+INSERT INTO task_changes (user_id, task_id, operation, arguments, before, after, actor)
+    VALUES ('bob', 7, 'delete', '{"task_id": 7}', '{"id": 7}', NULL, 'mcp');
+"""
+OWN = """
+UPDATE people SET last_task_id = 8 WHERE user_id = 'alice';
+INSERT INTO tasks (user_id, id, title) VALUES ('alice', 7, 'a7'), ('alice', 8, 'a8'), ('carol', 1, 'c1');
+INSERT INTO task_changes (user_id, task_id, operation, arguments, before, after, actor)
+    VALUES ('carol', 1, 'complete', '{"task_id": 1}', '{"id": 1}', '{"id": 1}', 'mcp');
+"""
+
+
+def test_each_person_counts_on_from_their_last_number_and_on_the_way_back_no_two_tasks_have_one(
+    empty_database_url: str,
+) -> None:
+    config = alembic_config(empty_database_url)
+    command.upgrade(config, "0004")
+    with psycopg.connect(as_admin(empty_database_url)) as connection:
+        connection.execute(NUMBERS.encode())
+    command.upgrade(config, "0005")
+    people = {row["user_id"]: row["last_task_id"] for row in contents(empty_database_url)["people"]}
+    assert people == {"alice": 3, "bob": 7}, "of a task that was deleted, too"
+    with psycopg.connect(as_admin(empty_database_url)) as connection:
+        connection.execute(OWN.encode())
+    command.downgrade(config, "0004")
+    tasks = {row["title"]: row["id"] for row in contents(empty_database_url)["tasks"]}
+    assert tasks == {"a1": 1, "b2": 2, "a3": 3, "a7": 7, "a8": 8, "c1": tasks["c1"]}
+    renumbered = {
+        row["user_id"]: (row["task_id"], row["arguments"], row["before"])
+        for row in contents(empty_database_url)["task_changes"]
+        if row["operation"] in ("complete", "delete")
+    }
+    for person, (number, arguments, before) in renumbered.items():
+        assert number > 8, person
+        assert arguments == {"task_id": number}
+        assert before == {"id": number}
+    with psycopg.connect(as_admin(empty_database_url)) as connection:
+        connection.execute("INSERT INTO tasks (user_id, title) VALUES ('carol', 'c2')")
+    assert max(row["id"] for row in contents(empty_database_url)["tasks"]) > max(n for n, _, _ in renumbered.values())

@@ -3,16 +3,18 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from openai import AsyncOpenAI
 
-from tests.scripted_model import ScriptedModel, serve_scripted_model
+from offline_model.app import create_app
+from offline_model.settings import Settings
+from tests.serving import serve
 
 
 @pytest_asyncio.fixture
-async def model() -> AsyncIterator[ScriptedModel]:
-    async with serve_scripted_model() as model:
-        yield model
+async def url() -> AsyncIterator[str]:
+    async with serve(create_app(Settings()), lifespan="off") as url:
+        yield url
 
 
 @pytest_asyncio.fixture
-async def openai(model: ScriptedModel) -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(base_url=model.openai_base_url, api_key="secret", max_retries=0) as client:
+async def openai(url: str) -> AsyncIterator[AsyncOpenAI]:
+    async with AsyncOpenAI(base_url=f"{url}/v1", api_key="secret", max_retries=0) as client:
         yield client

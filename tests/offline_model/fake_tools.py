@@ -7,6 +7,8 @@ from typing import Any
 
 from offline_model import rules
 from offline_model.protocol import Message
+from offline_model.rules.lookup import ToolCall
+from offline_model.rules.reading import TABLE, Table
 
 TOOLS = frozenset({"add_task", "list_tasks", "complete_task", "update_task", "delete_task"})
 NOT_FOUND = "There is no task {task_id} on your list: look up the numbers with list_tasks."
@@ -78,20 +80,21 @@ class TaskList:
 class Conversation:
     """Says something to the rules and runs the tools they ask for, until they answer."""
 
-    def __init__(self, tasks: TaskList) -> None:
+    def __init__(self, tasks: TaskList, wishes: Table = TABLE) -> None:
         self.tasks = tasks
+        self.wishes = wishes
         self.messages: list[Message] = [Message(role="system", content="You keep tasks.")]
         self.calls: list[tuple[str, Json]] = []
 
     def say(self, text: str) -> str:
         self.calls = []
         self.messages.append(Message(role="user", content=text))
-        while (reply := rules.answer(self.messages, TOOLS)).calls:
+        while (reply := rules.answer(self.messages, TOOLS, wishes=self.wishes)).calls:
             self._run(reply.calls)
         self.messages.append(Message(role="assistant", content=reply.text))
         return reply.text
 
-    def _run(self, calls: tuple[rules.ToolCall, ...]) -> None:
+    def _run(self, calls: tuple[ToolCall, ...]) -> None:
         numbered = [(f"call_{len(self.messages)}_{index}", call) for index, call in enumerate(calls)]
         made = [
             {"id": id, "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}

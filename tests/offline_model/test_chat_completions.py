@@ -6,7 +6,7 @@ import pytest
 from openai import AsyncOpenAI, BadRequestError, NotFoundError
 from openai.types.chat import ChatCompletionChunk
 
-from tests.scripted_model import ScriptedModel
+from offline_model.protocol import MAX_OBJECTS, TOO_LARGE
 
 TOOLS: Any = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
@@ -124,17 +124,17 @@ async def test_models(openai: AsyncOpenAI):
     assert [entry.id async for entry in openai.models.list()] == ["offline-rules"]
 
 
-async def test_health(model: ScriptedModel):
+async def test_health(url: str):
     async with httpx2.AsyncClient() as client:
-        assert (await client.get(f"{model.base_url}/health")).json() == {"status": "ok"}
+        assert (await client.get(f"{url}/health")).json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
         (b"{", "The body is not valid JSON."),
-        (b"[" * 100_000, "The body is not valid JSON."),
-        (b"[]", "Input should be a valid dictionary"),
+        (b"[" * 1_000, "The body is not valid JSON."),
+        (b"[]", "Input should be an object"),
         (b"{}", "messages: Field required."),
         (b'{"messages": []}', "messages: List should have at least 1 item"),
         (b'{"messages": [{"role": "robot"}]}', "messages.0.role: Input should be 'system', 'developer', 'user'"),
@@ -149,13 +149,20 @@ async def test_health(model: ScriptedModel):
         ),
     ],
 )
-async def test_a_bad_body_is_answered_with_one_sentence(model: ScriptedModel, body: bytes, sentence: str):
+async def test_a_bad_body_is_answered_with_one_sentence(url: str, body: bytes, sentence: str):
     async with httpx2.AsyncClient() as client:
-        response = await client.post(f"{model.openai_base_url}/chat/completions", content=body)
+        response = await client.post(f"{url}/v1/chat/completions", content=body)
     assert response.status_code == 400
     error = response.json()["error"]
     assert error["type"] == "invalid_request_error"
     assert error["message"].startswith(sentence)
+
+
+async def test_a_body_of_too_many_objects_is_refused(url: str):
+    async with httpx2.AsyncClient() as client:
+        response = await client.post(f"{url}/v1/chat/completions", content=b"[" * (MAX_OBJECTS + 1))
+    assert response.status_code == 413
+    assert response.json()["error"]["message"] == TOO_LARGE
 
 
 async def test_errors_have_the_envelope_that_the_client_reads(openai: AsyncOpenAI):
@@ -163,3 +170,10 @@ async def test_errors_have_the_envelope_that_the_client_reads(openai: AsyncOpenA
         await openai.chat.completions.create(model="any", messages=[])
     with pytest.raises(NotFoundError, match="Not Found"):
         await openai.embeddings.create(model="any", input="x", encoding_format="float")
+
+
+@pytest.mark.parametrize("path", ["/script", "/requests"])
+async def test_nobody_can_script_it_or_read_what_it_was_asked(url: str, path: str):
+    async with httpx2.AsyncClient(base_url=url) as client:
+        assert (await client.post(path, json={"steps": []})).status_code == 404
+        assert (await client.get(path)).status_code == 404

@@ -50,11 +50,30 @@ async def test_sigterm_ends_it_in_the_middle_of_a_stream():
         assert b"ERROR" not in await process.stderr.read()
 
 
+async def test_who_leaves_in_the_middle_of_a_stream_leaves_no_error():
+    port = free_port()
+    async with started(OFFLINE_PORT=str(port), OFFLINE_TOKEN_DELAY="0.01") as process, asyncio.timeout(20):
+        assert process.stderr
+        while b"running on" not in (line := await process.stderr.readline()):
+            assert line
+        body = {"stream": True, "messages": [{"role": "user", "content": "hello"}]}
+        async with httpx2.AsyncClient(timeout=20, base_url=f"http://127.0.0.1:{port}") as client:
+            async with client.stream("POST", "/v1/chat/completions", json=body) as response:
+                async for _ in response.aiter_raw():
+                    break
+            again = await client.post("/v1/chat/completions", json=body)
+            assert again.text.endswith("data: [DONE]\n\n")
+        process.send_signal(signal.SIGTERM)
+        await process.wait()
+        assert await process.stderr.read() == b""
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"OFFLINE_PORT": "many"}, "OFFLINE_ settings: port: Input should be a valid integer"),
-        ({"OFFLINE_TOKEN_DELAY": "-1"}, "OFFLINE_ settings: token_delay: Input should be greater than or equal to 0."),
+        ({"OFFLINE_PORT": "many"}, "OFFLINE_PORT must be a whole number from 0 to 65535."),
+        ({"OFFLINE_TOKEN_DELAY": "-1"}, "OFFLINE_TOKEN_DELAY must be a number that is at least 0."),
+        ({"LIMIT_HEADERS": "few"}, "LIMIT_HEADERS must be a whole number that is at least 1."),
     ],
 )
 async def test_wrong_settings_are_one_sentence(settings: dict[str, str], sentence: str):
@@ -62,13 +81,13 @@ async def test_wrong_settings_are_one_sentence(settings: dict[str, str], sentenc
         _, errors = await process.communicate()
     assert errors.decode().startswith(sentence)
     assert errors.count(b"\n") == 1
-    assert process.returncode == 1
+    assert process.returncode == os.EX_CONFIG
 
 
 async def test_a_port_in_use_is_said():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         async with started(OFFLINE_PORT=str(taken.getsockname()[1])) as process:
             _, errors = await process.communicate()
-    assert b"address already in use" in errors
+    assert b"Address already in use" in errors
     assert b"Traceback" not in errors
     assert process.returncode

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from backend.conversation import hidden
 from offline_model import rules
 from offline_model.protocol import Message
 from tests.offline_model.fake_tools import TOOLS, Conversation, TaskList
@@ -41,6 +42,7 @@ def changes(calls: Calls) -> Calls:
         ("Please add eggs and ham to my list, thanks!", add("eggs", "ham")),
         ("add: a, b and c", add("a", "b", "c")),
         ("add:\n- eggs\n- bread and jam\n", add("eggs", "bread", "jam")),
+        ("- eggs and tell my brother\n- ring mum", add("eggs", "tell my brother", "ring mum")),
         ("add buy bread and butter", add("buy bread and butter")),
         ("add call mum and dad, buy milk and pay rent", add("call mum and dad", "buy milk", "pay rent")),
         ("add 'bread and butter'", add("bread and butter")),
@@ -74,12 +76,15 @@ def changes(calls: Calls) -> Calls:
         ('rename "write report" to "write to Ann"', rename(4, "write to Ann")),
         ("change milk to oat milk", rename(1, "oat milk")),
         ("rename #2: ring mum", rename(2, "ring mum")),
+        ("rename 2 ring mum", rename(2, "ring mum")),
+        ("rename task 2 ring mum and dad", rename(2, "ring mum and dad")),
         ("describe buy milk as two litres", describe(1, "two litres")),
         ("add a note to milk: two litres", describe(1, "two litres")),
         ("set the description of 2 to about the party", describe(2, "about the party")),
         ("clear the description of the milk task", describe(1, "")),
         ("delete the milk task", each("delete_task", 1)),
         ("remove 4", each("delete_task", 4)),
+        ("delete task 1 to task 3", each("delete_task", 1, 2, 3)),
         ("delete the report", each("delete_task", 4)),
         ("take bread and butter off my list", each("delete_task", 5)),
         ("delete milk and mum", each("delete_task", 1, 2)),
@@ -121,7 +126,7 @@ def test_lists_by_status(sentence: str, status: str):
 
 def test_a_search_shows_only_what_fits():
     conversation = Conversation(tasks())
-    assert conversation.say("is the report done?") == '1 task for "report":\n\n- **4** write report (done)'
+    assert conversation.say("is the report done?") == '1 task for "report":\n\n- write report (done)'
     assert not changes(conversation.calls)
 
 
@@ -158,11 +163,11 @@ def test_answers_without_tools(sentence: str, words: str):
 
 def test_the_conversation_of_a_day():
     conversation = Conversation(TaskList())
-    assert conversation.say("add buy milk and call mum") == "Added 2 tasks:\n\n- **1** buy milk\n- **2** call mum"
+    assert conversation.say("add buy milk and call mum") == "Added 2 tasks."
     assert conversation.say("what is on my list?") == "2 open tasks."
-    assert conversation.say("the milk is done") == 'Completed "buy milk" (number 1).'
-    assert conversation.say("rename call mum to call mum at six") == 'Changed "call mum at six" (number 2).'
-    assert conversation.say("delete the milk task") == 'Deleted "buy milk" (number 1).'
+    assert conversation.say("the milk is done") == 'Completed "buy milk".'
+    assert conversation.say("rename call mum to call mum at six") == 'Changed "call mum at six".'
+    assert conversation.say("delete the milk task") == 'Deleted "buy milk".'
     assert conversation.say("what is left?") == "1 open task."
     assert conversation.tasks.titles == {2: "call mum at six"}
 
@@ -172,6 +177,8 @@ def test_a_time_is_kept_as_words_and_said_so():
     answer = conversation.say("remind me to call the bank at 5")
     assert conversation.tasks.titles == {1: "call the bank at 5"}
     assert "cannot remind you" in answer
+    assert "cannot remind you" in conversation.say("water the plants tomorrow")
+    assert "cannot remind you" not in conversation.say("remind me to buy flowers")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +213,7 @@ def test_the_question_is_asked_again_until_it_is_answered():
     conversation.say("rename call mum to ring mum")
     assert "by its number" in conversation.say("erm")
     assert "by its number" in conversation.say("7")
-    assert conversation.say("2") == 'Changed "ring mum" (number 2).'
+    assert conversation.say("2") == 'Changed "ring mum".'
 
 
 def test_a_new_request_leaves_the_question_behind():
@@ -215,6 +222,22 @@ def test_a_new_request_leaves_the_question_behind():
     conversation.say("add buy milk")
     conversation.say("2")
     assert conversation.tasks.titles == {1: "call mum at six", 2: "call mum at nine", 3: "buy milk"}
+
+
+def test_a_question_that_was_left_unanswered_does_not_stand_in_the_way():
+    conversation = Conversation(
+        TaskList.of("call mum at six", "call mum at nine", "call dad at six", "call dad at nine")
+    )
+    conversation.say("delete mum")
+    conversation.say("delete dad")
+    assert conversation.say("the second") == 'Deleted "call dad at nine".'
+
+
+def test_what_was_done_before_the_question_is_not_done_again():
+    conversation = Conversation(TaskList.of("buy milk", "sell milk"))
+    conversation.say("complete buy milk. add eggs. delete milk")
+    assert conversation.say("the second") == 'Deleted "sell milk".'
+    assert conversation.tasks.titles == {1: "buy milk", 3: "eggs"}
 
 
 def test_two_questions_in_one_request_and_nothing_done_twice():
@@ -275,7 +298,7 @@ def test_a_new_request_may_point_at_an_option():
 
 def test_already_done_is_said():
     conversation = Conversation(tasks())
-    assert conversation.say("the report is done") == 'Already done: "write report" (number 4).'
+    assert conversation.say("the report is done") == 'Already done: "write report".'
     assert conversation.say("the piano is done").startswith('I found no open task that matches "the piano"')
 
 
@@ -334,9 +357,8 @@ def test_only_results_of_this_turn_count():
 @pytest.mark.parametrize(
     "note",
     [
-        "Hidden context for the agent (not shown to the user):\n<HiddenContext>\nTask 2 was deleted.\n</HiddenContext>",
-        "<note>The person completed task 2 by hand.</note>",
-        "[The person deleted task 2]",
+        hidden.block("Task 2 was deleted."),
+        hidden.block('The person ticked task 2, "call mum": it is completed.\nAsk.'),
     ],
 )
 def test_notes_are_no_requests(role: str, note: str):
@@ -348,6 +370,20 @@ def test_notes_are_no_requests(role: str, note: str):
     assert [(call.name, call.arguments) for call in after_results.calls] == each("complete_task", 1)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[buy milk]", "<b>buy milk</b>", hidden.said("Hidden context for the agent\n<HiddenContext>a</HiddenContext>")],
+)
+def test_what_looks_like_a_note_is_a_request(text: str):
+    asked = [user("show all"), *tool_step(("list_tasks", {}, listed("a"))), assistant("1 task."), user(text)]
+    assert rules.answer(asked, TOOLS) != rules.answer(asked[:-1], TOOLS)
+
+
+def test_what_is_quoted_is_not_asked_for():
+    reply = rules.answer([user("> Added 2 tasks.\n> delete 3\n\nadd milk")], TOOLS)
+    assert [(call.name, call.arguments) for call in reply.calls] == add("milk")
+
+
 def test_calls_that_were_not_ours_are_reported_from_their_results():
     step = tool_step(
         ("add_task", {"title": "x"}, '{"id": 7, "title": "x"}'), ("delete_task", {"task_id": 9}, "Not there.")
@@ -355,14 +391,14 @@ def test_calls_that_were_not_ours_are_reported_from_their_results():
     reply = rules.answer([user("hello"), *step], TOOLS)
     assert reply.text.startswith("Hello")
     reply = rules.answer([user("what is left?"), *step], TOOLS)
-    assert reply.text == 'Added "x" (number 7).\n\nThat did not work: Not there.'
+    assert reply.text == 'Added "x".\n\nThat did not work: Not there.'
 
 
 def test_results_are_paired_by_id():
     step = tool_step(("add_task", {}, '{"id": 1, "title": "a"}'), ("add_task", {}, "Title too long."))
     step[1], step[2] = step[2], step[1]
     reply = rules.answer([user("add a and b"), *step], TOOLS)
-    assert reply.text == 'Added "a" (number 1).\n\nThat did not work: Title too long.'
+    assert reply.text == 'Added "a".\n\nThat did not work: Title too long.'
 
 
 def test_a_tool_that_was_not_offered_is_not_called():

@@ -1,0 +1,49 @@
+import sys
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.models import Run
+from backend.conversation.sessions import ENDED
+from service import data_commands
+from service.database import transaction
+from service.database.documents import Row, Writer, freeze, rows
+
+_TABLES = Run.metadata.tables
+CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "messages", "runs"))
+_THREAD = ("id", "title", "status", "metadata", "created_at")
+_ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "created_at")
+_SESSION = ("id", "expires_at")
+_RUN = ("id", "status", "outcome", "usage", "started_at", "ended_at")
+
+
+def run(arguments: Sequence[str]) -> None:
+    """`python -m backend export --user NAME`: write a person's threads with their items, and the runs, as JSON."""
+    data_commands.run_for_person(
+        _export, arguments, name="export", description="Writes a person's threads and runs as JSON."
+    )
+
+
+async def _export(engine: AsyncEngine, *, user: str) -> None:
+    threads = select(*(CONVERSATIONS.c[name] for name in _THREAD)).where(CONVERSATIONS.c.user_id == user)
+    items = select(*(MESSAGES.c[name] for name in _ITEM)).where(MESSAGES.c.user_id == user)
+    turns = select(*(RUNS.c[name] for name in _RUN), RUNS.c.conversation_id.label("thread_id"))
+    ended = select(*(ENDED.c[name] for name in _SESSION))
+    writer = Writer(sys.stdout.buffer)
+    async with transaction(engine, user) as session:
+        await freeze(session)
+
+        async def write(thread: Row) -> None:
+            own = items.where(MESSAGES.c.conversation_id == thread["id"]).order_by(MESSAGES.c.seq)
+            await writer.row_with(thread, "items", rows(session, own))
+
+        writer.text('{"threads": ')
+        found = await writer.array(rows(session, threads.order_by(CONVERSATIONS.c.id)), write)
+        writer.text(',\n"runs": ')
+        found += await writer.array(rows(session, turns.where(RUNS.c.user_id == user).order_by(RUNS.c.id)))
+        writer.text(',\n"ended_sessions": ')
+        found += await writer.array(rows(session, ended.where(ENDED.c.user_id == user).order_by(ENDED.c.id)))
+        writer.text("}\n")
+    if not found:
+        raise data_commands.NothingStored(user)

@@ -1,0 +1,49 @@
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from sqlalchemy import delete, func, select, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.runs.leases import CONVERSATIONS, RUNS
+from backend.conversation.runs.limits import Limits
+from backend.conversation.sessions import ENDED
+from backend.conversation.statements import MESSAGES
+from backend.settings import LeaseSettings
+from backend.turn.turns import Turns
+from service import data_commands
+from service.database import transaction
+from service.environment import read
+
+
+def run(arguments: Sequence[str]) -> None:
+    """`python -m backend forget --user NAME`: stop a person's turns, then delete all conversations and runs."""
+    data_commands.run_for_person(
+        _forget, arguments, name="forget", description="Deletes a person's conversations and runs."
+    )
+
+
+async def _forget(engine: AsyncEngine, *, user: str) -> None:
+    await _stop_turns(engine, user, read(LeaseSettings))
+    async with transaction(engine, user) as session:
+        connection = await session.connection()
+        await connection.execute(text("SET LOCAL statement_timeout = 0"))
+        # The runs first, as every write of a turn takes its locks; a turn that began just now ends here.
+        runs = (await connection.execute(delete(RUNS).where(RUNS.c.user_id == user))).rowcount
+        items = await connection.scalar(select(func.count()).where(MESSAGES.c.user_id == user)) or 0
+        threads = (await connection.execute(delete(CONVERSATIONS).where(CONVERSATIONS.c.user_id == user))).rowcount
+        sessions = (await connection.execute(delete(ENDED).where(ENDED.c.user_id == user))).rowcount
+    if not runs + threads + sessions:
+        raise data_commands.NothingStored(user)
+    sys.stdout.write(f"Deleted for good: threads {threads}, items {items}, runs {runs}, ended sessions {sessions}.\n")
+
+
+async def _stop_turns(engine: AsyncEngine, user: str, settings: LeaseSettings) -> None:
+    """Whichever process they run in: what they were doing is over before anything is deleted."""
+    running = select(RUNS.c.conversation_id).where(
+        RUNS.c.user_id == user, RUNS.c.status == "running", RUNS.c.conversation_id.is_not(None)
+    )
+    async with transaction(engine, user) as session:
+        conversations = (await (await session.connection()).scalars(running)).all()
+    turns = Turns(engine, Limits(), heartbeat_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds)
+    await asyncio.gather(*(turns.stop_conversation(conversation, user_id=user) for conversation in conversations))

@@ -1,0 +1,38 @@
+import argparse
+import sys
+import time
+
+from service.commands import days
+from service.environment import SettingsInvalid, read
+from service.settings import TokenSettings
+from service.tokens import is_user_id, make_token
+
+DAY = 86_400
+
+
+def run(arguments: list[str]) -> None:
+    """`python -m backend token --user NAME`: print a token for the MCP server, for local use."""
+    parser = argparse.ArgumentParser(prog="token", description="Prints a token for the MCP server, for local use.")
+    parser.add_argument("--user", type=_user, required=True, help="whose tasks: the `sub` of that person's own tokens")
+    parser.add_argument("--days", type=days, default=1, help="how long it is valid (%(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        settings = read(TokenSettings)
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+    if settings.mcp_token_secret is None:
+        sys.exit(
+            "MCP_TOKEN_SECRET is not set: ./todo up makes one for its data directory at its first start; make others "
+            "with `openssl rand -hex 32`. With AUTH_MODE=none no token is needed."
+        )
+    expires = int(time.time()) + given.days * DAY
+    token = make_token(
+        settings.mcp_token_secret.get_secret_value(), given.user, audience=settings.mcp_url, expires=expires
+    )
+    sys.stdout.write(token + "\n")
+
+
+def _user(text: str) -> str:
+    if not is_user_id(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+    return text

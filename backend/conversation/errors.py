@@ -1,0 +1,30 @@
+"""What goes wrong in any room: errors that are told to the person."""
+
+
+class BackendError(Exception):
+    """An error whose docstring is the sentence for the person."""
+
+    allow_retry = False
+
+    def __str__(self) -> str:
+        return super().__str__() or (type(self).__doc__ or "")
+
+
+class InvalidRequest(BackendError):
+    """This is not a valid ChatKit request."""
+
+
+class NotFound(BackendError):
+    """There is nothing with this id: it was deleted, or it never was yours."""
+
+
+class LimitReached(BackendError):
+    """You have reached a limit: wait a moment."""
+
+    allow_retry = True
+
+
+class LeaseLost(BackendError):
+    """This answer was taken over by another process and ended here."""
+
+    allow_retry = True

@@ -1,0 +1,103 @@
+"""Hidden context: what the model is told beside what people, tasks and tools say.
+
+Nothing inside a block can close it, and nothing outside of one can look like it.
+"""
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from service.database.text import without_unseen
+
+_BLOCK = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
+# What may be read as the beginning of a tag: what Unicode folds to it, and what its list of confusables says is alike.
+_OPENING = "<\uff1c\ufe64\u226e\u2039\u3008\u2329\u27e8\u02c2\u1438\u16b2\u2770\u276c\u276e\U0001d236"
+# What is drawn like a letter of the name, small or capital, as it is after case folding.
+_DRAWN_ALIKE = {
+    "h": "\u04bb\u0570\u043d\u03b7\u13bb\u13c2",
+    "i": "l1\u0456\u0131\u03b9\u04cf",
+    "d": "\u0501\u13a0",
+    "e": "3\u0435\u03b5\u13ac",
+    "n": "\u0578\u043f\u03b7\u03bd",
+    "c": "\u0441\u03f2\u13df",
+    "o": "0\u043e\u03bf\u0585\u03c3",
+    "t": "\u0442\u03c4\u13a2",
+    "x": "\u0445\u03c7",
+}
+_NAME = re.compile("".join(f"[{letter}{_DRAWN_ALIKE[letter]}]" for letter in "hiddencontext"))
+_NO_LETTERS = re.compile(r"[\W_]+")
+_SPELLING = {*"hiddencontext", *"".join(_DRAWN_ALIKE.values())}
+_AS_JSON = {ord(c): f"\\u{ord(c):04x}" for c in "<>" + _OPENING[1:]}
+_AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
+
+
+def block(text: str) -> str:
+    """The text as hidden context; every message of this kind is written here."""
+    return _BLOCK.format(_escaped(without_unseen(text)))
+
+
+def said(text: str) -> str:
+    """What somebody said, as the model reads it: as it is, unless it looks like hidden context."""
+    text = without_unseen(text)
+    return _escaped(text) if _looks_hidden(text) else text
+
+
+def tamed(item: Any) -> Any:
+    """An item of the model's input as the model reads it: what tools answered and what the model itself said.
+
+    Messages of the person are written as `said` or as a `block` already.
+    """
+    match item:
+        case {"type": "function_call", "arguments": arguments}:
+            return {**item, "arguments": _json(arguments)}
+        case {"type": "function_call_output", "output": output}:
+            return {**item, "output": _in(output, _json)}
+        case {"role": "assistant", "content": content}:
+            return {**item, "content": _in(content, said)}
+        case {"type": "reasoning"}:  # in either, as the provider's field is called
+            return {**item, **{name: _in(item[name], said) for name in ("summary", "content") if item.get(name)}}
+        case _:
+            return item
+
+
+def _in(value: Any, tame: Callable[[str], str]) -> Any:
+    """The same value with each text tamed: a text, or parts that have one."""
+    if isinstance(value, str):
+        return tame(value)
+    return [{**part, "text": tame(part["text"])} if part.get("text") else part for part in value]
+
+
+def _json(text: str) -> str:
+    """JSON stays the same JSON."""
+    text = without_unseen(text)
+    return text.translate(_AS_JSON) if _looks_hidden(text) else text
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).translate(_AS_TEXT)
+
+
+def _looks_hidden(text: str) -> bool:
+    """Whether a tag in it could be taken for a block's, whatever stands between its letters and how they are drawn."""
+    return any(c in text for c in _OPENING) and _NAME.search(text.translate(_LETTERS)) is not None
+
+
+class _Letters(dict[int, str]):
+    """By code point, what is left of it to read: letters that may spell the name, one letter for all others, or none.
+
+    One that folds to many is a way to make a text long: it is looked up once, and never written out.
+    """
+
+    _MOST = 20_000
+
+    def __missing__(self, code: int) -> str:
+        if len(self) >= self._MOST:
+            self.clear()
+        folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", chr(code)).casefold())
+        self[code] = folded if not folded or _SPELLING.intersection(folded) else "-"
+        return self[code]
+
+
+_LETTERS = _Letters()

@@ -1,0 +1,184 @@
+"""Rows of a conversation → what the model reads, the same for the same rows every time."""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, Literal
+
+from agents.items import TResponseInputItem
+from openai.types.responses import ResponseFunctionToolCall
+from pydantic import BaseModel, ValidationError
+
+from backend.conversation import hidden, rows
+from backend.conversation.items import Hidden
+from backend.conversation.rows import ONLY_SHOWN, StoredItem
+from service.database import new_id
+from service.database.text import without_unseen
+
+logger = logging.getLogger(__name__)
+
+UNKNOWN_OUTCOME = (
+    "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
+)
+NOT_MADE = "This call was not made: the answer was ended before its turn came."
+
+_CALLS_IN_A_NOTE = 50
+_CHARS_IN_A_NOTE = 200  # of a call, and of its outcome
+
+
+class _Reasoning(BaseModel):
+    type: Literal["reasoning"]
+    summary: list[dict[str, Any]]
+
+
+class _ToolCalls(BaseModel):
+    calls: list[ResponseFunctionToolCall]
+    reasoning: list[_Reasoning]
+
+
+class _Output(BaseModel):
+    call_id: str
+    output: str | list[dict[str, Any]]
+
+
+class _ToolOutput(BaseModel):
+    output: _Output
+
+
+class _Note(BaseModel):
+    text: str
+    attempted: list[tuple[str, str]] = []
+
+
+_CONTENTS: dict[str, type[BaseModel]] = {
+    "tool_calls": _ToolCalls,
+    "tool_output": _ToolOutput,
+    "note": _Note,
+    "change": _Note,
+}
+
+
+def content_of(row: StoredItem) -> dict[str, Any] | None:
+    """The content of a row of calls, an output or a note, or None when it is not as this version writes it."""
+    content = row.item.get("content")
+    try:
+        _CONTENTS[row.kind].model_validate(content)
+    except ValidationError:
+        logger.warning("item %s of kind %s is not read: its content is unknown to this version", row.id, row.kind)
+        return None
+    return content
+
+
+async def to_model_input(stored: Iterable[StoredItem]) -> list[TResponseInputItem]:
+    """The model's input for these rows: calls paired with their outputs, nothing that is only for the page."""
+    stored = list(stored)
+    outputs = _outputs(stored)
+    items: list[Any] = []
+    for row in stored:
+        match row.kind:
+            case "tool_calls":
+                items.extend(_step(row, outputs))
+            case "note" | "change":
+                if content := content_of(row):
+                    items.append({"role": "user", "content": hidden.block(content["text"])})
+            case "tool_output":
+                pass
+            case kind if kind not in ONLY_SHOWN:
+                items.extend(await rows.to_model_input(row))
+    return items
+
+
+def _outputs(rows: Iterable[StoredItem]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Outputs by the row of their calls and the call's id, which some providers use again in every step."""
+    outputs: dict[tuple[str, str], dict[str, Any]] = {}
+    step = ""
+    for row in rows:
+        if row.kind == "tool_calls":
+            step = row.id
+        elif row.kind == "tool_output" and (content := content_of(row)):
+            outputs[step, content["output"]["call_id"]] = content["output"]
+    return outputs
+
+
+def _step(row: StoredItem, outputs: dict[tuple[str, str], dict[str, Any]]) -> list[Any]:
+    content = content_of(row)
+    if content is None:
+        return []
+    unknown = {"type": "function_call_output", "output": UNKNOWN_OUTCOME}
+    ids = [call["call_id"] for call in content["calls"]]
+    answers = [outputs.get((row.id, call_id)) or {**unknown, "call_id": call_id} for call_id in ids]
+    return [*content["reasoning"], *content["calls"], *answers]
+
+
+def title_from(text: str, *, longest: int = 60) -> str:
+    """A conversation's title: the first words of its first message, in at most `longest` characters."""
+    words = " ".join(without_unseen(text).split())
+    if len(words) <= longest:
+        return words
+    return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
+
+
+def note(text: str, **more: Any) -> Hidden:
+    """A hidden item the model reads and no client sees; `more` is kept beside the text, for neither."""
+    return Hidden(id=new_id("note"), content={"kind": "note", "text": text, **more})
+
+
+def change_by_hand(text: str) -> Hidden:
+    """A note of what the person did themselves; it outlasts a retry of the message before it."""
+    return Hidden(id=new_id("note"), content={"kind": "change", "text": text})
+
+
+def abandoned_attempt(dropped: Sequence[StoredItem], *, reading: Container[str]) -> Hidden | None:
+    """What the attempts that were dropped had already done, or None when they had called no tool but the `reading`."""
+    notes = [content for row in dropped if row.kind == "note" and (content := content_of(row))]
+    earlier = [content.get("attempted", ()) for content in notes]
+    attempted = _merge([*earlier, _attempted(dropped, reading)])[-_CALLS_IN_A_NOTE:]
+    if not attempted:
+        return None
+    return note(
+        "The person asked for their last message to be answered again. An attempt that is not shown any more had made "
+        "these calls already:\n"
+        + "\n".join(f"- {call} → {outcome}" for call, outcome in attempted)
+        + "\nDo not repeat what has been done: check what is there.",
+        attempted=attempted,
+    )
+
+
+def _attempted(rows: Sequence[StoredItem], reading: Container[str]) -> list[tuple[str, str]]:
+    """The calls in these rows that may have changed something, each with its outcome."""
+    outputs = _outputs(rows)
+    made = [
+        (call, plain(outputs.get((row.id, call["call_id"]), {"output": UNKNOWN_OUTCOME})["output"]))
+        for row in rows
+        if row.kind == "tool_calls" and (content := content_of(row))
+        for call in content["calls"]
+    ]
+    return [
+        (_clip(f"{call['name']}({call['arguments']})"), _clip(outcome))
+        for call, outcome in made
+        if call["name"] not in reading and outcome != NOT_MADE
+    ]
+
+
+def _merge(attempts: Iterable[Iterable[Sequence[str]]]) -> list[tuple[str, str]]:
+    """The calls of all attempts: the second such call of one attempt is the second of another, as for their keys."""
+    outcomes: dict[tuple[str, int], str] = {}
+    for attempt in attempts:
+        made: Counter[str] = Counter()
+        for call, outcome in attempt:
+            made[call] += 1
+            if outcome != UNKNOWN_OUTCOME or (call, made[call]) not in outcomes:
+                outcomes[call, made[call]] = outcome
+    return [(call, outcome) for (call, _), outcome in outcomes.items()]
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _CHARS_IN_A_NOTE else text[:_CHARS_IN_A_NOTE] + "…"
+
+
+def plain(output: Any) -> str:
+    """A tool's output as text."""
+    if isinstance(output, list):
+        return "\n".join(str(part.get("text") or "") for part in output)
+    return output if isinstance(output, str) else json.dumps(output)

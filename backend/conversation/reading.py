@@ -1,0 +1,105 @@
+"""What the model is to read of a conversation: the rows that still count, and the summary of those before them."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import BigInteger, bindparam, cast, func, literal, literal_column, select
+
+from backend.conversation.models import Message
+from backend.conversation.rows import ONLY_SHOWN, StoredItem
+from backend.conversation.runs import leases
+from service.database import Pipeline, Statement
+from service.database.pipeline import Result
+
+MESSAGES = Message.metadata.tables["messages"]
+# In words: a prepared statement's parameter would not match the partial index.
+SUMMARISED = literal_column("'summary'")
+COVERED = cast(MESSAGES.c.item["content"]["covers"].as_string(), BigInteger)
+_IN_CONVERSATION = (
+    MESSAGES.c.conversation_id == bindparam("conversation"),
+    MESSAGES.c.user_id == bindparam("owner"),
+    MESSAGES.c.superseded_by.is_(None),
+)
+_SUMMARIES = select(MESSAGES).where(*_IN_CONVERSATION, MESSAGES.c.kind == SUMMARISED, COVERED.is_not(None))
+_LAST_SUMMARY = _SUMMARIES.order_by(COVERED.desc(), MESSAGES.c.seq.desc()).limit(literal(1))
+_SUMMARY = Statement(_LAST_SUMMARY.with_only_columns(MESSAGES.c.item))
+# COALESCE inside: around a sub-select, row-level security would keep the comparison from being one of the index.
+_COVERED_TO = select(func.coalesce(func.max(COVERED), literal(0))).where(
+    *_IN_CONVERSATION, MESSAGES.c.kind == SUMMARISED
+)
+_READ = select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(
+    *_IN_CONVERSATION,
+    MESSAGES.c.kind.not_in([literal(kind) for kind in ONLY_SHOWN]),
+    MESSAGES.c.seq > _COVERED_TO.scalar_subquery(),
+)
+_NEWEST_ROWS = _READ.order_by(MESSAGES.c.seq.desc()).limit(bindparam("most"))
+_NEWEST = Statement(_NEWEST_ROWS)
+# For the turn that holds the lease: one that is refused, because another answers, reads nothing.
+_NEWEST_AS_TURN = Statement(_NEWEST_ROWS.where(leases.HOLDS))
+_OLDEST = Statement(_READ.where(MESSAGES.c.seq <= bindparam("last")).order_by(MESSAGES.c.seq).limit(bindparam("most")))
+
+MOST = 600  # rows
+
+
+@dataclass(frozen=True)
+class Recent:
+    """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them."""
+
+    rows: list[StoredItem]
+    complete: bool
+    summary: str | None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The oldest rows that no summary covers, in order, and the summary of what comes before them."""
+
+    rows: list[StoredItem]
+    summary: str | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was asked for in a pipeline, to be read after it."""
+
+    summary: Result
+    rows: Result
+    most: int
+
+    async def recent(self) -> Recent:
+        rows = await _rows(self.rows)
+        return Recent(rows[: self.most][::-1], complete=len(rows) <= self.most, summary=await _text(self.summary))
+
+    async def left_out(self) -> LeftOut:
+        return LeftOut(await _rows(self.rows), await _text(self.summary))
+
+
+async def send_recent(
+    pipeline: Pipeline, conversation_id: str, *, user_id: str, run: str | None = None, most: int = MOST
+) -> Sent:
+    """Ask for everything after the last summary, hidden rows too, the newest `most` rows at most.
+
+    With a run, there are rows only while it holds its lease.
+    """
+    where = {"conversation": conversation_id, "owner": user_id}
+    summary = await pipeline.send(_SUMMARY, **where)
+    newest = _NEWEST if run is None else _NEWEST_AS_TURN
+    held = {} if run is None else {"run": run}
+    return Sent(summary, await pipeline.send(newest, **where, **held, most=most + 1), most)
+
+
+async def send_left_out(
+    pipeline: Pipeline, conversation_id: str, *, user_id: str, up_to: int, most: int = MOST
+) -> Sent:
+    """Ask for what a next summary is made of: the oldest `most` rows after the last one, up to the seq `up_to`."""
+    where = {"conversation": conversation_id, "owner": user_id}
+    summary = await pipeline.send(_SUMMARY, **where)
+    return Sent(summary, await pipeline.send(_OLDEST, **where, last=up_to, most=most), most)
+
+
+async def _rows(result: Result) -> list[StoredItem]:
+    return [StoredItem(**row) for row in await result.fetchall()]
+
+
+async def _text(summary: Result) -> str | None:
+    row = await summary.fetchone()
+    return row["item"]["content"].get("text") if row else None

@@ -1,0 +1,185 @@
+"""Rows ↔ what a conversation holds. They are stored as ChatKit's items, whose words are known here and at its door."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agents.items import TResponseInputItem
+from chatkit.agents import ThreadItemConverter
+from chatkit.types import (
+    AssistantMessageContent,
+    AssistantMessageItem,
+    CustomTask,
+    DurationSummary,
+    FeedbackKind,
+    HiddenContextItem,
+    TaskItem,
+    ThoughtTask,
+    ThreadItem,
+    ThreadMetadata,
+    UserMessageInput,
+    UserMessageItem,
+    UserMessageTagContent,
+    WidgetItem,
+    Workflow,
+    WorkflowItem,
+)
+from chatkit.widgets import WidgetRoot
+from pydantic import TypeAdapter, ValidationError
+
+from backend.conversation import hidden
+from backend.conversation.acting import Acting
+from backend.conversation.items import Ending, Hidden, Item, Message, Said, Thought, WhatNext, Widget
+from backend.conversation.models import Message as MessageRow
+from service.database import to_utc
+
+logger = logging.getLogger(__name__)
+
+Storable = Item | ThreadItem
+THREAD_ITEM = TypeAdapter[ThreadItem](ThreadItem)
+_WIDGET = TypeAdapter[WidgetRoot](WidgetRoot)
+ROLES = {"user_message": "user", "assistant_message": "assistant"}
+VISIBLE = (
+    "user_message",
+    "assistant_message",
+    "client_tool_call",
+    "widget",
+    "generated_image",
+    "structured_input",
+    "workflow",
+    "task",
+    "end_of_turn",
+)
+ONLY_SHOWN = (
+    "widget",
+    "workflow",
+    "task",
+    "generated_image",
+    "end_of_turn",
+    "summary",
+)  # nothing for the model to read
+ASKING = ("user_message", "structured_input", "client_tool_call")
+_ICONS: dict[WhatNext, Any] = {"go on": "play", "ask again": "reload", "nothing": "info"}
+
+
+class RatedMessage(AssistantMessageItem):
+    """An answer with the thumb it was given, for which ChatKit's protocol has no place: other clients pass it over."""
+
+    content: list[AssistantMessageContent]
+    feedback: FeedbackKind
+
+
+class StoredItem(NamedTuple):
+    """What is read of a row of `messages`."""
+
+    seq: int
+    id: str
+    kind: str
+    item: dict[str, Any]
+    feedback: str | None = None
+
+
+def to_thread(row: Mapping[str, Any]) -> ThreadMetadata:
+    """The thread in a row of `conversations`."""
+    return ThreadMetadata.model_validate({**row, "created_at": to_utc(row["created_at"])})
+
+
+def to_item(row: StoredItem | MessageRow) -> ThreadItem | None:
+    """The item a row holds, or None for a type this version of ChatKit does not know."""
+    try:
+        item = THREAD_ITEM.validate_python(row.item)
+        if row.feedback and isinstance(item, AssistantMessageItem):
+            return RatedMessage.model_validate({**row.item, "feedback": row.feedback})
+        return item
+    except ValidationError:
+        logger.warning("item %s of kind %s is not shown: unknown to this version", row.id, row.kind)
+        return None
+
+
+def from_item(thread_id: str, item: Storable, acting: Acting) -> dict[str, Any]:
+    """The row of an item."""
+    item = as_shown(thread_id, item)
+    created_at = to_utc(item.created_at)
+    kind = item.content["kind"] if isinstance(item, HiddenContextItem) and isinstance(item.content, dict) else item.type
+    return {
+        "conversation_id": thread_id,
+        "id": item.id,
+        "user_id": acting.user_id,
+        "run_id": acting.run_id,
+        "role": ROLES.get(item.type, "app"),
+        "kind": kind,
+        "item": item.model_copy(update={"created_at": created_at}).model_dump(mode="json", by_alias=True),
+        "created_at": created_at,
+    }
+
+
+def as_shown(thread_id: str, item: Storable) -> ThreadItem:
+    """The item as ChatKit has it; one that grows, as it is now."""
+    match item:
+        case Said(body=body):
+            return UserMessageItem.model_validate({**body, **_head(thread_id, item)})
+        case Message(parts=parts):
+            content = [AssistantMessageContent(text=text) for text in parts]
+            return AssistantMessageItem(**_head(thread_id, item), content=content)
+        case Thought(text=text, seconds=seconds):
+            summary = None if seconds is None else DurationSummary(duration=seconds)
+            thoughts = Workflow(type="reasoning", tasks=[ThoughtTask(content=text)], summary=summary)
+            return WorkflowItem(**_head(thread_id, item), workflow=thoughts)
+        case Widget(root=root, copy_text=copied):
+            return WidgetItem(**_head(thread_id, item), widget=_WIDGET.validate_python(root), copy_text=copied)
+        case Ending(sentence=sentence, next=what_next):
+            return TaskItem(**_head(thread_id, item), task=CustomTask(title=sentence, icon=_ICONS[what_next]))
+        case Hidden(content=content):
+            return HiddenContextItem(**_head(thread_id, item), content=content)
+        case _:
+            return item
+
+
+def _head(thread_id: str, item: Item) -> dict[str, Any]:
+    return {"id": item.id, "thread_id": thread_id, "created_at": to_utc(item.created_at)}
+
+
+def said(message: UserMessageInput) -> Said:
+    """What the person wrote in a request."""
+    kept = {name: getattr(message, name) for name in ("content", "quoted_text", "inference_options")}
+    return Said(text=said_text(message), body=kept)
+
+
+def said_text(item: UserMessageItem | UserMessageInput) -> str:
+    """What the person wrote, below what they quoted."""
+    text = "".join(f"@{part.text}" if isinstance(part, UserMessageTagContent) else part.text for part in item.content)
+    if not item.quoted_text:
+        return text
+    quote = "\n".join(f"> {line}" for line in item.quoted_text.splitlines())
+    return f"{quote}\n\n{text}"
+
+
+def widget(item: WidgetItem) -> Widget:
+    """The widget that is shown, as a value."""
+    root = item.widget.model_dump(mode="json")
+    return Widget(root=root, copy_text=item.copy_text or "", id=item.id, created_at=item.created_at)
+
+
+async def to_model_input(row: StoredItem) -> list[TResponseInputItem]:
+    """The model's input for a row of what somebody said; nothing for a type that this version does not know."""
+    try:
+        item = THREAD_ITEM.validate_python(row.item)
+    except ValidationError:
+        return []
+    return await _converter.to_agent_input(item)
+
+
+class _Converter(ThreadItemConverter):
+    async def user_message_to_input(self, item: UserMessageItem, is_last_message: bool = True) -> Any:
+        return {"role": "user", "content": hidden.said(said_text(item))}
+
+    async def assistant_message_to_input(self, item: AssistantMessageItem) -> Any:
+        # With an id it is an output message: the SDK joins the calls that follow to it, as it did in the turn itself.
+        parts = [{"type": "output_text", "text": part.text, "annotations": []} for part in item.content]
+        return {"type": "message", "id": item.id, "role": "assistant", "status": "completed", "content": parts}
+
+    async def hidden_context_to_input(self, item: HiddenContextItem) -> None:
+        """Nothing: the hidden rows this version knows never come here."""
+
+
+_converter = _Converter()

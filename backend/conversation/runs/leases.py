@@ -1,0 +1,188 @@
+"""The statements of `runs`: one row per conversation is running or waiting, and each run ends once."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import (
+    BigInteger,
+    Float,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal,
+    literal_column,
+    null,
+    select,
+    text,
+    true,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlmodel import col
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from backend.conversation.errors import LeaseLost
+from backend.conversation.models import Conversation, Run
+from backend.conversation.runs import abandoned
+from backend.conversation.runs.abandoned import Abandoned
+from service.database import Pipeline, Statement
+from service.database.pipeline import Result
+
+Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
+
+STOP_CHANNEL = "todo_stop"
+# In words: a prepared statement's parameters would not match the partial index.
+_LEASED = text("status IN ('running', 'waiting')")
+RUNNING = literal_column("'running'")
+RUNS, CONVERSATIONS = Run.metadata.tables["runs"], Conversation.metadata.tables["conversations"]
+_RUN, _OWNER, _CONVERSATION = bindparam("run"), bindparam("owner"), bindparam("conversation")
+_MINE = (RUNS.c.id == _RUN, RUNS.c.user_id == _OWNER, RUNS.c.status == RUNNING)
+
+_HOLDING = select(RUNS.c.id).where(*_MINE)
+HOLDS = _HOLDING.exists()
+"""Whether the run holds its lease; parameters `run` and `owner`."""
+HELD = _HOLDING.with_for_update(read=True)
+"""The run, if it holds its lease; parameters `run` and `owner`. The lease is then kept to the transaction's end."""
+
+
+def _claim() -> Statement:
+    """The conversation, and in `claimed` the run's id if the lease was free; nothing for one that is not there."""
+    owned = (
+        select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
+    )
+    worker, lease = bindparam("worker", type_=Text), bindparam("lease_seconds", type_=Float)
+    run = select(bindparam("run", type_=Text), owned.c.id, owned.c.user_id, literal("running"), worker, lease)
+    claimed = (
+        insert(RUNS)
+        .from_select(["id", "conversation_id", "user_id", "status", "worker", "lease_seconds"], run)
+        .on_conflict_do_nothing(index_elements=["user_id", "conversation_id"], index_where=_LEASED)
+        .returning(RUNS.c.id)
+        .cte("claimed")
+    )
+    return Statement(select(owned, claimed.c.id.label("claimed")).join_from(owned, claimed, true(), isouter=True))
+
+
+_CLAIM = _claim()
+_END = Statement(
+    update(RUNS)
+    .where(*_MINE)
+    .values(
+        status=literal("ended"), outcome=bindparam("how"), usage=bindparam("used", type_=JSONB), ended_at=func.now()
+    )
+    .returning(RUNS.c.id)
+)
+_TAKE_OVER, _END_STALE = Statement(abandoned.TAKE_OVER), Statement(abandoned.END_STALE)
+# Across people: functions of the tables' owner, made by migrations 0005 and 0007. They tell ids only.
+_BEAT = text("SELECT id, stop_requested FROM renew_leases(:runs)")
+_STALE = text(abandoned.STALE)
+
+
+async def claim(
+    pipeline: Pipeline,
+    run_id: str,
+    *,
+    user_id: str,
+    conversation_id: str,
+    lease_seconds: float,
+    worker: str | None = None,
+) -> Result:
+    """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None.
+
+    With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead.
+    """
+    whose = {"conversation": conversation_id, "owner": user_id}
+    return await pipeline.send(_CLAIM, run=run_id, worker=worker, lease_seconds=lease_seconds, **whose)
+
+
+async def take_over(pipeline: Pipeline, *, user_id: str, conversation_id: str) -> Result:
+    """End the conversation's run if its heartbeat has stopped; the result is that run's id, or nothing."""
+    return await pipeline.send(_TAKE_OVER, **abandoned.ending(user_id=user_id, conversation_id=conversation_id))
+
+
+async def hold(session: AsyncSession, run_id: str, *, user_id: str) -> None:
+    """Keep the lease to the end of this transaction; raises `LeaseLost` when it is not ours any more."""
+    held = await session.connection()
+    if (await held.execute(HELD, {"run": run_id, "owner": user_id})).first() is None:
+        raise LeaseLost
+
+
+async def end(
+    pipeline: Pipeline, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
+) -> Result:
+    """Write the outcome, unless the run has one; the result is the run's id if this one was written."""
+    used = None if usage is None else Jsonb(usage)
+    return await pipeline.send(_END, run=run_id, owner=user_id, how=outcome, used=used)
+
+
+async def beat(session: AsyncSession, run_ids: Iterable[str]) -> dict[str, bool]:
+    """Renew the leases of these runs; returns those that are still held, and whether each was asked to stop."""
+    held = await (await session.connection()).execute(_BEAT, {"runs": list(run_ids)})
+    return {row.id: row.stop_requested for row in held}
+
+
+async def request_stop(session: AsyncSession, *, user_id: str, conversation_id: str) -> str | None:
+    """Ask the conversation's run to stop, in whichever process it runs; returns its id, None when there is none."""
+    statement = (
+        update(Run)
+        .where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.status) == RUNNING)
+        .values(stop_requested=True)
+        .returning(col(Run.id))
+    )
+    run_id = (await session.exec(statement)).scalar()
+    if run_id is not None:
+        connection = await session.connection()
+        await connection.execute(text("SELECT pg_notify(:channel, :run)"), {"channel": STOP_CHANNEL, "run": run_id})
+    return run_id
+
+
+async def cancel(session: AsyncSession, *, user_id: str, conversation_id: str) -> None:
+    """End the conversation's run here and now, whoever holds it: what it still writes is fenced off."""
+    statement = (
+        update(Run)
+        .where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.status) == RUNNING)
+        .values(status="ended", outcome="cancelled", ended_at=func.now())
+    )
+    await session.exec(statement)
+
+
+async def stale(session: AsyncSession) -> list[Abandoned]:
+    """The runs whose heartbeat has stopped, of all people."""
+    return [Abandoned(*run) for run in await (await session.connection()).execute(_STALE)]
+
+
+async def end_stale(pipeline: Pipeline, run: Abandoned) -> Result:
+    """End a run if its heartbeat has stopped, as its person; the result is its id, or nothing."""
+    return await pipeline.send(_END_STALE, **abandoned.ending(**run._asdict()))
+
+
+async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> bool:
+    query = select(RUNS.c.id).where(RUNS.c.id == run_id, RUNS.c.user_id == user_id, RUNS.c.status == RUNNING)
+    return (await (await session.connection()).execute(query)).first() is not None
+
+
+async def ended_with(
+    session: AsyncSession, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
+) -> bool:
+    """Whether the run has this outcome and usage, which only the process writes that ran it."""
+    query = select(RUNS.c.id).where(
+        RUNS.c.id == run_id,
+        RUNS.c.user_id == user_id,
+        RUNS.c.outcome == outcome,
+        RUNS.c.usage.is_not_distinct_from(null() if usage is None else literal(usage, JSONB)),
+    )
+    return (await (await session.connection()).execute(query)).first() is not None
+
+
+async def add_usage(session: AsyncSession, run_id: str, *, user_id: str, usage: Mapping[str, int]) -> None:
+    """Count what was used for a run after its end; the names are those of its usage."""
+    added = func.jsonb_build_object(
+        *(
+            part
+            for name, number in usage.items()
+            for part in (name, func.coalesce(cast(RUNS.c.usage[name].as_string(), BigInteger), 0) + number)
+        )
+    )
+    mine = (RUNS.c.id == run_id, RUNS.c.user_id == user_id, RUNS.c.usage.is_not(None))
+    await (await session.connection()).execute(update(RUNS).where(*mine).values(usage=RUNS.c.usage.concat(added)))

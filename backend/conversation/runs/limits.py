@@ -1,0 +1,80 @@
+"""How many turns and conversations one person may have, counted in the transaction that begins a turn."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, func, literal, select
+
+from backend.conversation.errors import LimitReached
+from backend.conversation.runs.leases import CONVERSATIONS, RUNNING, RUNS
+from service.database import Pipeline, Statement
+
+_OWNER = bindparam("owner")
+# One at a time per person, or two processes would both see the last free place.
+_ONE_BY_ONE = Statement(select(func.pg_advisory_xact_lock(func.hashtextextended(_OWNER, 0))))
+
+
+def _count() -> Statement:
+    """Two scans of few rows, by the partial index and of the last minute, instead of one of all that the person had."""
+    mine = RUNS.c.user_id == _OWNER
+    running = select(func.count()).where(mine, RUNS.c.status == RUNNING).scalar_subquery()
+    wait = func.ceil(60 - func.extract("epoch", func.now() - func.min(RUNS.c.started_at)))
+    counted = select(running.label("running"), func.count().label("started"), func.coalesce(wait, 0).label("seconds"))
+    return Statement(counted.where(mine, RUNS.c.started_at > func.now() - func.make_interval(0, 0, 0, 0, 0, 1)))
+
+
+def _kept() -> Statement:
+    """What is stored of a person, counted no further than the limits; 0 for one that is not limited."""
+    mine = (RUNS.c.user_id == _OWNER, RUNS.c.started_at > func.now() - func.make_interval(0, 0, 0, 1))
+    runs = select(literal(1)).where(*mine).limit(bindparam("per_day")).subquery()
+    conversations = select(literal(1)).where(CONVERSATIONS.c.user_id == _OWNER).limit(bindparam("most")).subquery()
+    return Statement(
+        select(
+            select(func.count()).select_from(runs).scalar_subquery().label("today"),
+            select(func.count()).select_from(conversations).scalar_subquery().label("conversations"),
+        )
+    )
+
+
+_COUNT, _KEPT = _count(), _kept()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many turns and conversations one person may have, None for any number."""
+
+    per_minute: int | None = None
+    running: int | None = None
+    per_day: int | None = None
+    conversations: int | None = None
+
+
+async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: bool) -> None:
+    """Raise `LimitReached` when one more turn of this person would be over a limit, with what to do.
+
+    `is_new` tells that the turn begins a conversation.
+    """
+    if limits == Limits():
+        return
+    await pipeline.send(_ONE_BY_ONE, owner=user_id)
+    counting = await pipeline.send(_COUNT, owner=user_id)
+    keeping = await pipeline.send(
+        _KEPT, owner=user_id, per_day=limits.per_day or 0, most=limits.conversations or 0 if is_new else 0
+    )
+    counted, kept = await counting.fetchone(), await keeping.fetchone()
+    assert counted is not None
+    assert kept is not None
+    if limits.running is not None and counted["running"] >= limits.running:
+        raise LimitReached(
+            f"You have {counted['running']} answers running, {limits.running} at once are the most: wait for one."
+        )
+    if limits.per_minute is not None and counted["started"] >= limits.per_minute:
+        raise LimitReached(
+            f"You have asked {counted['started']} times in a minute, {limits.per_minute} times are the most: "
+            f"go on in {int(counted['seconds'])} seconds."
+        )
+    if limits.per_day is not None and kept["today"] >= limits.per_day:
+        raise LimitReached(f"You have asked {limits.per_day:,} times in a day, which is the most: go on later.")
+    if is_new and limits.conversations is not None and kept["conversations"] >= limits.conversations:
+        raise LimitReached(
+            f"You have {limits.conversations:,} conversations, which is the most: go on in one of them, or delete some."
+        )

@@ -1,0 +1,318 @@
+"""ChatKit's Store over PostgreSQL, and what a turn needs beside it: fenced writes and the whole history."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+import psycopg
+import sqlalchemy
+from chatkit.store import Store, StoreItemType
+from chatkit.types import Attachment, Page, ThreadItem, ThreadMetadata, WidgetItem
+from sqlalchemy import ColumnElement, Text, and_, delete, literal, literal_column, union_all, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlmodel import col, select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from backend.conversation import reading, rows, statements
+from backend.conversation.acting import Acting
+from backend.conversation.errors import LeaseLost, NotFound
+from backend.conversation.items import Hidden, Widget
+from backend.conversation.models import Conversation, Message
+from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
+from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, to_item, to_thread
+from backend.conversation.runs import leases
+from backend.conversation.runs.leases import CONVERSATIONS
+from backend.conversation.statements import LOAD_CONVERSATION, MESSAGES
+from service.database import new_id, pipelined, transaction
+
+logger = logging.getLogger(__name__)
+
+_WIDGET = literal_column("'widget'")  # in words, as the partial index has it
+_REDRAWN = 20  # widgets at the end of a thread that follow a change of their tasks
+_PREFIXES: dict[StoreItemType, str] = {
+    "thread": "thr",
+    "message": "msg",
+    "tool_call": "tc",
+    "workflow": "wf",
+    "task": "tsk",
+    "attachment": "atc",
+    "sdk_hidden_context": "shcx",
+}
+
+
+class PostgresStore(Store[Acting]):
+    """Threads are `conversations`, items are `messages`; what was never yours is not found."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+
+    def generate_thread_id(self, context: Acting) -> str:
+        return new_id("thr")
+
+    def generate_item_id(self, item_type: StoreItemType, thread: ThreadMetadata, context: Acting) -> str:
+        return new_id(_PREFIXES[item_type])
+
+    # Threads
+
+    async def load_thread(self, thread_id: str, context: Acting) -> ThreadMetadata:
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            found = await pipeline.send(LOAD_CONVERSATION, conversation=thread_id, owner=context.user_id)
+        row = await found.fetchone()
+        if row is None:
+            raise NotFound
+        return to_thread(row)
+
+    async def save_thread(self, thread: ThreadMetadata, context: Acting) -> None:
+        """Save the metadata; never the items, which a `Thread` may carry."""
+        values = {
+            "title": thread.title,
+            "status": thread.status.model_dump(mode="json"),
+            "allowed_image_domains": thread.allowed_image_domains,
+            "details": thread.metadata,
+        }
+        statement = update(Conversation).where(_own_thread(thread.id, context)).values(values)
+        async with transaction(self.engine, context.user_id) as session:
+            await _fence(session, context)
+            if (await session.exec(statement.returning(col(Conversation.id)))).first() is None:
+                raise NotFound
+
+    async def load_threads(self, limit: int, after: str | None, order: str, context: Acting) -> Page[ThreadMetadata]:
+        owned = CONVERSATIONS.c.user_id == context.user_id
+        key = CONVERSATIONS.c.id
+        query = sqlalchemy.select(CONVERSATIONS).where(owned).limit(limit + 1)
+        query = query.order_by(key.desc() if order == "desc" else key.asc())
+        async with transaction(self.engine, context.user_id) as session:
+            connection = await session.connection()
+            if after is not None:
+                if (await connection.execute(sqlalchemy.select(key).where(owned, key == after))).first() is None:
+                    raise NotFound
+                query = query.where(key < after if order == "desc" else key > after)
+            found = (await connection.execute(query)).mappings().all()
+        more = len(found) > limit
+        threads = [to_thread(dict(row)) for row in found[:limit]]
+        return Page(data=threads, has_more=more, after=threads[-1].id if more else None)
+
+    async def delete_thread(self, thread_id: str, context: Acting) -> None:
+        async with transaction(self.engine, context.user_id) as session:
+            # First the lease, as every write of a turn takes its locks, or the two could wait for each other.
+            await leases.cancel(session, user_id=context.user_id, conversation_id=thread_id)
+            statement = delete(Conversation).where(_own_thread(thread_id, context)).returning(col(Conversation.id))
+            if (await session.exec(statement)).first() is None:
+                raise NotFound
+
+    # Items
+
+    async def load_thread_items(
+        self, thread_id: str, after: str | None, limit: int, order: str, context: Acting
+    ) -> Page[ThreadItem]:
+        """Visible items in the order of writing: a full page, or what fits into its bytes. `after` is any item's id."""
+        shown = and_(
+            _in_thread(thread_id, context), col(Message.kind).in_(VISIBLE), col(Message.superseded_by).is_(None)
+        )
+        seq = MESSAGES.c.seq
+        newest_first = order == "desc"
+        query = sqlalchemy.select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(shown)
+        query = query.order_by(seq.desc() if newest_first else seq.asc()).limit(limit + 1)
+        async with transaction(self.engine, context.user_id) as session:
+            if after is not None:
+                cursor = select(col(Message.seq)).where(_in_thread(thread_id, context), col(Message.id) == after)
+                position = (await session.exec(cursor)).first()
+                if position is None:
+                    raise NotFound
+                query = query.where(seq < position if newest_first else seq > position)
+            connection = await session.connection()
+            found = (await connection.execute(statements.within_bytes(query, newest_first=newest_first))).all()
+        page = [StoredItem._make(row[:-1]) for row in found[:limit]]
+        items = [item for row in page if (item := to_item(row)) is not None]
+        more = bool(found) and found[0].found > len(page)
+        return Page(data=items, has_more=more, after=page[-1].id if more else None)
+
+    async def load_item(self, thread_id: str, item_id: str, context: Acting) -> ThreadItem:
+        shown = select(Message).where(_shown_item(thread_id, item_id, context))
+        async with transaction(self.engine, context.user_id) as session:
+            row = (await session.exec(shown)).first()
+        item = to_item(row) if row is not None else None
+        if item is None:
+            raise NotFound
+        return item
+
+    async def add_thread_item(self, thread_id: str, item: ThreadItem, context: Acting) -> None:
+        await self.write(thread_id, [item], context)
+
+    async def save_item(self, thread_id: str, item: ThreadItem, context: Acting) -> None:
+        await self.write(thread_id, [item], context)
+
+    async def delete_thread_item(self, thread_id: str, item_id: str, context: Acting) -> None:
+        """Take an item out of the thread; its row stays, marked with the run that replaced it."""
+        mark = context.run_id or "removed"
+        statement = update(Message).where(_in_thread(thread_id, context), col(Message.id) == item_id)
+        async with transaction(self.engine, context.user_id) as session:
+            await _fence(session, context)
+            await session.exec(statement.values(superseded_by=mark))
+
+    async def write(self, thread_id: str, items: Sequence[Storable], context: Acting) -> None:
+        """Insert items, or bring those already there up to date, in one transaction.
+
+        Raises `LeaseLost` for a turn that was taken over, `NotFound` for a conversation of somebody else.
+        """
+        try:
+            async with pipelined(self.engine, context.user_id) as pipeline:
+                written = await statements.send_items(pipeline, thread_id, items, context)
+        except IntegrityError as error:
+            if isinstance(error.orig, psycopg.errors.ForeignKeyViolation):
+                raise NotFound from None  # no such conversation of theirs
+            raise
+        if written.rowcount < len(items):
+            raise LeaseLost
+
+    async def redraw(
+        self,
+        thread_id: str,
+        redrawn: Callable[[Widget], Widget | None],
+        context: Acting,
+        *,
+        sender: str | None = None,
+        note: Hidden | None = None,
+    ) -> list[Widget]:
+        """Replace widgets by what `redrawn` makes of them, if anything, and add the note; returns the new ones.
+
+        Looks at the newest of the thread and at the one named `sender`. Two at once go one after the other.
+        """
+        shown = and_(_in_thread(thread_id, context), col(Message.kind) == _WIDGET, col(Message.superseded_by).is_(None))
+        newest = select(Message.id).where(shown).order_by(col(Message.seq).desc()).limit(_REDRAWN).subquery()
+        wanted = union_all(select(newest.c.id), select(literal(sender, Text)))
+        found = select(Message).where(shown, col(Message.id).in_(wanted))
+        after: list[Widget] = []
+        async with transaction(self.engine, context.user_id) as session:
+            await _fence(session, context)
+            if note is not None:
+                # First: as the deletion of the conversation does, this locks the conversation before its messages.
+                await session.exec(insert(Message).values(from_item(thread_id, note, context)))
+            for row in (await session.exec(found.order_by(col(Message.seq)).with_for_update())).all():
+                before = to_item(row)
+                if isinstance(before, WidgetItem) and (item := redrawn(rows.widget(before))) is not None:
+                    changed = update(Message).where(_in_thread(thread_id, context), col(Message.id) == row.id)
+                    await session.exec(changed.values(item=from_item(thread_id, item, context)["item"]))
+                    after.append(item)
+        return after
+
+    async def history(self, thread_id: str, context: Acting, *, newest: int = reading.MOST) -> Recent:
+        """What still counts, hidden rows too: everything after the last summary, the `newest` rows at most."""
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            sent = await reading.send_recent(pipeline, thread_id, user_id=context.user_id, most=newest)
+        return await sent.recent()
+
+    async def left_out(self, thread_id: str, context: Acting, *, up_to: int, oldest: int = reading.MOST) -> LeftOut:
+        """What a next summary is made of: the `oldest` rows after the last one, up to a `seq`."""
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            sent = await reading.send_left_out(pipeline, thread_id, user_id=context.user_id, up_to=up_to, most=oldest)
+        return await sent.left_out()
+
+    async def add_summary(self, thread_id: str, text: str, *, covers: int, context: Acting) -> None:
+        """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""
+        content = {"kind": "summary", "text": text, "covers": covers}
+        item = Hidden(id=new_id("sum"), content=content)
+        counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
+        last = counts.where(col(Message.seq) == covers).with_for_update()
+        known = counts.where(col(Message.kind) == SUMMARISED, covers <= COVERED)
+        async with transaction(self.engine, context.user_id) as session:
+            # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
+            if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:
+                await session.exec(insert(Message).values(from_item(thread_id, item, context)))
+
+    async def retry_after(
+        self,
+        thread_id: str,
+        item_id: str,
+        make_note: Callable[[Sequence[StoredItem]], Hidden | None],
+        context: Acting,
+    ) -> None:
+        """Mark all that follows an item as replaced by this turn, and add the note made of it, in one transaction.
+
+        What the person changed by hand meanwhile still holds. The note is made of the notes and calls that were
+        replaced, the latest that fit into a page's bytes.
+        """
+        assert context.run_id is not None
+        position = select(col(Message.seq)).where(_in_thread(thread_id, context), col(Message.id) == item_id)
+        statement = (
+            update(Message)
+            .where(
+                _in_thread(thread_id, context),
+                col(Message.seq) > position.scalar_subquery(),
+                col(Message.kind) != "change",
+                col(Message.superseded_by).is_(None),
+            )
+            .values(superseded_by=context.run_id)
+        )
+        replaced = (
+            sqlalchemy.select(*(MESSAGES.c[name] for name in StoredItem._fields))
+            .where(
+                _in_thread(thread_id, context),
+                MESSAGES.c.superseded_by == context.run_id,
+                MESSAGES.c.kind.in_(("note", "tool_calls", "tool_output")),
+            )
+            .order_by(MESSAGES.c.seq.desc())
+        )
+        async with transaction(self.engine, context.user_id) as session:
+            await _fence(session, context)
+            await session.exec(statement)
+            connection = await session.connection()
+            rows = await connection.execute(statements.within_bytes(replaced, newest_first=True))
+            dropped = sorted(StoredItem._make(row[:-1]) for row in rows)
+            if (note := make_note(dropped)) is not None:
+                await session.exec(insert(Message).values(from_item(thread_id, note, context)))
+
+    async def save_feedback(
+        self, thread_id: str, item_ids: Iterable[str], feedback: str | None, context: Acting
+    ) -> None:
+        """Keep the feedback on all of the items, or, when one is not there, on none; None takes it back."""
+        wanted = set(item_ids)
+        statement = (
+            update(Message)
+            .where(
+                _in_thread(thread_id, context),
+                col(Message.id).in_(wanted),
+                col(Message.kind).in_(VISIBLE),
+                col(Message.superseded_by).is_(None),
+            )
+            .values(feedback=feedback)
+            .returning(col(Message.id))
+        )
+        async with transaction(self.engine, context.user_id) as session:
+            if len((await session.exec(statement)).all()) != len(wanted):
+                raise NotFound
+
+    # Attachments: the product has none, so no id is ever known
+
+    async def save_attachment(self, attachment: Attachment, context: Acting) -> None:
+        raise NotFound
+
+    async def load_attachment(self, attachment_id: str, context: Acting) -> Attachment:
+        raise NotFound
+
+    async def delete_attachment(self, attachment_id: str, context: Acting) -> None:
+        raise NotFound
+
+
+def _own_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:
+    return and_(col(Conversation.id) == thread_id, col(Conversation.user_id) == context.user_id)
+
+
+def _in_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:
+    return and_(col(Message.conversation_id) == thread_id, col(Message.user_id) == context.user_id)
+
+
+def _shown_item(thread_id: str, item_id: str, context: Acting) -> ColumnElement[bool]:
+    return and_(
+        _in_thread(thread_id, context),
+        col(Message.id) == item_id,
+        col(Message.kind).in_(VISIBLE),
+        col(Message.superseded_by).is_(None),
+    )
+
+
+async def _fence(session: AsyncSession, context: Acting) -> None:
+    """A turn that was taken over writes nothing: it must hold its lease to the end of this transaction."""
+    if context.run_id is not None:
+        await leases.hold(session, context.run_id, user_id=context.user_id)

@@ -1,0 +1,47 @@
+"""The body of a request: one that ChatKit knows."""
+
+from typing import Any
+
+from chatkit.types import ChatKitReq
+from pydantic import TypeAdapter, ValidationError
+
+from backend.conversation.errors import InvalidRequest
+from service.workers import json_body
+
+_REQUEST = TypeAdapter[ChatKitReq](ChatKitReq)
+
+
+def parse(body: bytes) -> ChatKitReq:
+    """The ChatKit request in a body; raises `InvalidRequest` with a sentence that says what is wrong with it."""
+    if sentence := json_body.problem(body):
+        raise InvalidRequest(sentence)
+    if b"\\u0000" in body and any("\0" in text for text in _strings(body)):
+        raise InvalidRequest("The text contains a NUL character: take it out and send it again.")
+    try:
+        return _REQUEST.validate_json(body)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        if problem["type"] == "union_tag_invalid":
+            raise InvalidRequest("This type of request is unknown to ChatKit.") from None
+        if problem["type"] in ("json_invalid", "union_tag_not_found"):
+            raise InvalidRequest("The body is not a ChatKit request: send JSON with type and params.") from None
+        place = ".".join(str(part) for part in problem["loc"])
+        raise InvalidRequest(f"The ChatKit request is not valid at {place}: {problem['msg']}.") from None
+
+
+def _strings(body: bytes) -> list[str]:
+    """Every string in a JSON body, keys too; empty when it is no JSON."""
+    try:
+        waiting: list[Any] = [TypeAdapter(Any).validate_json(body)]
+    except ValidationError:
+        return []
+    found: list[str] = []
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                found.append(text)
+            case dict() as mapping:
+                waiting.extend((*mapping, *mapping.values()))
+            case list() as values:
+                waiting.extend(values)
+    return found

@@ -1,0 +1,143 @@
+"""ChatKit's operations: those that run no model are done here, the others are turns, whose log is rendered."""
+
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from chatkit import types as ck
+from chatkit.actions import Action
+from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer
+from pydantic import BaseModel
+
+from backend.conversation import rows
+from backend.conversation.acting import Acting
+from backend.conversation.model_input import history
+from backend.conversation.store_adapter import PostgresStore
+from backend.doors import checks
+from backend.tools import widgets
+from backend.tools.opened import with_tasks_now
+from backend.tools.task_tools import TaskTools
+from backend.turn.answers import Answers
+from backend.turn.endings import explain
+from backend.turn.turns import Turn, Turns
+
+
+class TodoChatServer(ChatKitServer[Acting]):
+    """Every ChatKit operation of the pinned SDK."""
+
+    store: PostgresStore
+
+    def __init__(
+        self, store: PostgresStore, turns: Turns, answers: Answers, tools: TaskTools, *, message_chars: int
+    ) -> None:
+        super().__init__(store)
+        self._turns = turns
+        self._answers = answers
+        self._tools = tools
+        self._message_chars = message_chars
+
+    async def check(self, request: ck.ChatKitReq, context: Acting) -> None:
+        """Raise for what cannot be done, before anything is stored."""
+        await checks.check(request, self.store, context, message_chars=self._message_chars)
+
+    async def start(self, request: ck.StreamingReq, context: Acting) -> Turn:
+        """The turn that answers a request; raises what `Turns.start` raises."""
+        start = partial(self._turns.start, user_id=context.user_id)
+        match request:
+            case ck.ThreadsCreateReq(params=params):
+                return await start(self._answers.answer, conversation_id=None, said=rows.said(params.input))
+            case ck.ThreadsAddUserMessageReq(params=params):
+                said = rows.said(params.input)
+                return await start(self._answers.answer, conversation_id=params.thread_id, said=said)
+            case ck.ThreadsRetryAfterItemReq(params=params):
+                again = partial(self._answers.answer_again, message_id=params.item_id)
+                return await start(again, conversation_id=params.thread_id)
+            case _:
+                raise AssertionError("`check` lets no other request through")
+
+    def respond(
+        self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: Acting
+    ) -> AsyncIterator[ck.ThreadStreamEvent]:
+        raise NotImplementedError("The assistant answers in a turn: see `start`.")
+
+    async def answer(self, request: ck.NonStreamingReq, context: Acting) -> bytes:
+        """The JSON reply to a request that does not stream."""
+        match request:
+            case ck.ThreadsDeleteReq(params=params):
+                await self._turns.stop_conversation(params.thread_id, user_id=context.user_id)
+            case ck.ThreadsGetByIdReq(params=params):
+                thread = await self.store.load_thread(params.thread_id, context)
+                shown = thread.model_dump(exclude={"metadata"})
+                page = await self.store.load_thread_items(params.thread_id, None, DEFAULT_PAGE_SIZE, "asc", context)
+                return _with_ratings(ck.Thread(**shown, items=await self._opened(page, context)))
+            case ck.ItemsListReq(params=params):
+                page = await self.store.load_thread_items(
+                    params.thread_id, params.after, params.limit or checks.LONGEST_PAGE, params.order, context
+                )
+                return _with_ratings(await self._opened(page, context))
+            case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == checks.TAKE_BACK:
+                return await self._take_feedback_back(params, context)
+            case _:
+                pass
+        # Not `process`, which reads the request anew and makes the reader for it each time: 14 ms.
+        return await self._process_non_streaming(request, context)
+
+    async def _opened(self, page: ck.Page[ck.ThreadItem], context: Acting) -> ck.Page[ck.ThreadItem]:
+        shown = [rows.widget(item) for item in page.data if isinstance(item, ck.WidgetItem)]
+        now = {widget.id: widget for widget in await with_tasks_now(shown, self._tools, user_id=context.user_id)}
+        items = [
+            rows.as_shown(item.thread_id, now[item.id]) if isinstance(item, ck.WidgetItem) else item
+            for item in page.data
+        ]
+        return page.model_copy(update={"data": items})
+
+    async def add_feedback(
+        self, thread_id: str, item_ids: list[str], feedback: ck.FeedbackKind, context: Acting
+    ) -> None:
+        await self.store.save_feedback(thread_id, item_ids, feedback, context)
+
+    async def _take_feedback_back(self, params: ck.ThreadCustomActionParams, context: Acting) -> bytes:
+        assert params.item_id is not None, "`check` lets no such action through without its item"
+        await self.store.save_feedback(params.thread_id, [params.item_id], None, context)
+        item = await self.store.load_item(params.thread_id, params.item_id, context)
+        return _with_ratings(ck.SyncCustomActionResponse(updated_item=item))
+
+    async def sync_action(
+        self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: Acting
+    ) -> ck.SyncCustomActionResponse:
+        assert sender is not None, "`check` lets no action through without its widget"
+        redrawn = await self._complete(action, sender, context)
+        return ck.SyncCustomActionResponse(updated_item=next(item for item in redrawn if item.id == sender.id))
+
+    async def act(self, params: ck.ThreadCustomActionParams, context: Acting) -> list[ck.ThreadStreamEvent]:
+        """The events of a tick; it runs no model, so needs no lease."""
+        try:
+            sender = await self.store.load_item(params.thread_id, params.item_id or "", context)
+            assert isinstance(sender, ck.WidgetItem)
+            redrawn = await self._complete(params.action, sender, context)
+            return [ck.ThreadItemReplacedEvent(item=item) for item in redrawn]
+        except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
+            return [ck.ErrorEvent(message=explain(error).message)]
+
+    async def _complete(self, action: Action[str, Any], sender: ck.WidgetItem, context: Acting) -> list[ck.ThreadItem]:
+        """Complete the task that was ticked, redraw the widgets that show it, and let the model know."""
+        task_id = widgets.ticked_task(action.type, action.payload, rows.widget(sender))
+        key = f"tick {sender.id} {task_id}"  # the same tick sent twice is one
+        completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key)
+        task = widgets.Task.model_validate(completed)
+        told = f"The person ticked task {task.id}, {json.dumps(task.title, ensure_ascii=False)}: it is completed."
+        redrawn = await self.store.redraw(
+            sender.thread_id,
+            lambda shown: widgets.redrawn(shown, task),
+            context,
+            sender=sender.id,
+            note=history.change_by_hand(told),
+        )
+        return [rows.as_shown(sender.thread_id, item) for item in redrawn]
+
+
+def _with_ratings(answer: BaseModel) -> bytes:
+    """As the SDK writes its answers, but that what `rows` adds to ChatKit's items is kept."""
+    context = {"exclude_metadata": True}
+    return answer.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()

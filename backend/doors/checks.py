@@ -1,0 +1,97 @@
+"""What each ChatKit operation needs to be true, asked before anything runs or is stored."""
+
+from chatkit import types as ck
+from pydantic_core import PydanticSerializationError
+
+from backend.conversation.acting import Acting
+from backend.conversation.errors import BackendError, InvalidRequest, NotFound
+from backend.conversation.store_adapter import PostgresStore
+from service.database.text import can_be_seen, is_line, without_unseen
+
+_NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need in words."
+LONGEST_PAGE = 100
+_MOST_RATED = 100
+_FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
+TAKE_BACK = "take_feedback_back"  # an action on an answer: ChatKit's protocol can give a thumb, and not take it back
+
+
+class MessageTooLong(BackendError):
+    """The message is too long."""
+
+
+async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *, message_chars: int) -> None:
+    """Raise `NotFound`, `InvalidRequest` or `MessageTooLong` for what cannot be done."""
+    match request:
+        case ck.AttachmentsCreateReq() | ck.AttachmentsDeleteReq():
+            raise InvalidRequest(_NO_ATTACHMENTS)
+        case ck.InputTranscribeReq():
+            raise InvalidRequest("This assistant takes no dictation: type the message instead.")
+        case ck.ThreadsListReq(params=params) | ck.ItemsListReq(params=params):
+            _check_limit(params)
+        case ck.ThreadsUpdateReq(params=params):
+            _check_title(params)
+        case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
+            _check_message(params.input, message_chars)
+        case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:
+            raise InvalidRequest(f"Feedback is given on {_MOST_RATED} items at most: send it in parts.")
+        case _:
+            pass
+    if isinstance(request, ck.ThreadsAddUserMessageReq):
+        return  # the thread is looked up where its lease is taken
+    if (thread_id := getattr(request.params, "thread_id", None)) is not None:
+        await store.load_thread(thread_id, context)
+    await _check_item(request, store, context)
+
+
+def _check_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
+    if params.limit is not None and params.limit < 1:
+        raise InvalidRequest("limit must be at least 1.")
+    params.limit = min(params.limit or 20, LONGEST_PAGE)
+
+
+def _check_title(params: ck.ThreadUpdateParams) -> None:
+    if not is_line(title := params.title.strip(), longest=200):
+        raise InvalidRequest("A title has 1 to 200 characters on one line that can be seen, and no control characters.")
+    params.title = without_unseen(title).strip()
+
+
+def _check_message(message: ck.UserMessageInput, longest: int) -> None:
+    if message.attachments:
+        raise InvalidRequest(_NO_ATTACHMENTS)
+    if (length := _length(message)) > longest:
+        raise MessageTooLong(f"The message has {length:,} characters; {longest:,} is the most. Split it up.")
+    if not any(can_be_seen(part.text) for part in message.content):
+        raise InvalidRequest("The message is empty: write what you want to have done.")
+
+
+def _length(message: ck.UserMessageInput) -> int:
+    """Characters of all that is stored of it: what is written as it is, the rest as JSON."""
+    written = sum(len(part.text) for part in message.content) + len(message.quoted_text or "")
+    parts = [part.model_copy(update={"text": ""}) for part in message.content]
+    rest = message.model_copy(update={"content": parts, "quoted_text": None})
+    try:
+        return written + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
+    except PydanticSerializationError:
+        raise InvalidRequest("The message is nested too deeply: send it with less inside each other.") from None
+
+
+async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Acting) -> None:
+    match request:
+        case ck.ThreadsRetryAfterItemReq(params=params):
+            item = await store.load_item(params.thread_id, params.item_id, context)
+            if not isinstance(item, ck.UserMessageItem):
+                raise InvalidRequest("Only a message of the person can be answered again.")
+        case ck.ThreadsAddStructuredInputReq(params=params):
+            await store.load_item(params.thread_id, params.item_id, context)
+            raise InvalidRequest("This question is not open any more.")  # the assistant asks none of this kind
+        case ck.ThreadsAddClientToolOutputReq():
+            raise InvalidRequest("No tool call of this conversation waits for an output.")  # nor makes such calls
+        case ck.ThreadsCustomActionReq(params=params) | ck.ThreadsSyncCustomActionReq(params=params):
+            if params.item_id is None:
+                raise InvalidRequest(f"There is no action {params.action.type!r}.")
+            if isinstance(request, ck.ThreadsSyncCustomActionReq) and params.action.type == TAKE_BACK:
+                await store.load_item(params.thread_id, params.item_id, context)
+            elif not isinstance(await store.load_item(params.thread_id, params.item_id, context), ck.WidgetItem):
+                raise NotFound
+        case _:
+            pass

@@ -1,0 +1,89 @@
+"""The page at `/`: which chat it may show, what it may load, and what it is told of this server."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import BaseRoute, Mount
+from starlette.staticfiles import StaticFiles
+
+from backend.doors.edge import LOOPBACK, without_port
+from backend.model.providers import Endpoint
+from backend.settings import Settings
+
+WEB = Path(__file__).parents[2] / "web"
+WIDGET_ORIGIN = "https://cdn.platform.openai.com"
+LOCAL_DOMAIN_KEY = "local-dev"  # OpenAI verifies none for localhost
+CHATS = ("built-in", "openai")
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_BUILT_IN_POLICY = f"{_POLICY}; require-trusted-types-for 'script'; trusted-types lit-html"
+_WIDGET_POLICY = _POLICY.replace("script-src 'self'", f"script-src 'self' {WIDGET_ORIGIN}").replace(
+    "style-src 'self'",
+    f"frame-src {WIDGET_ORIGIN}; style-src 'self' 'unsafe-inline'",  # its element styles itself
+)
+
+
+class Page:
+    """Renders index.html, with what the page needs to know in a block of JSON."""
+
+    def __init__(self, settings: Settings, endpoint: Endpoint) -> None:
+        self._settings = settings
+        self._html = (WEB / "index.html").read_text()
+        self._facts = {
+            "auth": settings.auth_mode,
+            "model": {"offline": endpoint.profile.name == "offline", "name": endpoint.model},
+            "messageChars": settings.limit_message_chars,
+        }
+
+    def response(self, request: Request) -> Response:
+        asked = request.query_params.get("ui")
+        key = self._domain_key(request)
+        tries_widget = key is not None and asked != "built-in"
+        config = {
+            **self._facts,
+            "widget": {"domainKey": key} if key is not None else None,
+            "ui": asked if asked in CHATS else "auto",
+        }
+        return HTMLResponse(
+            self._html.replace("<!-- config -->", _script(config)),
+            headers={
+                "Cache-Control": "no-cache",
+                "Content-Security-Policy": _WIDGET_POLICY if tries_widget else _BUILT_IN_POLICY,
+            },
+        )
+
+    def _domain_key(self, request: Request) -> str | None:
+        """The key OpenAI's widget is tried with, or None where it is not."""
+        if self._settings.chatkit_widget == "off":
+            return None
+        if self._settings.chatkit_domain_key:
+            return self._settings.chatkit_domain_key
+        local = without_port(request.headers.get("host", "").lower()) in LOOPBACK
+        return LOCAL_DOMAIN_KEY if local or self._settings.chatkit_widget == "on" else None
+
+
+def _script(config: dict[str, Any]) -> str:
+    text = json.dumps(config).replace("<", "\\u003c")  # no text can end the element
+    return f'<script type="application/json" id="config">{text}</script>'
+
+
+class _Files(StaticFiles):
+    def file_response(self, *args: Any, **options: Any) -> Response:
+        response = super().file_response(*args, **options)
+        response.headers["Cache-Control"] = "no-cache"  # names stay the same over versions: asked for again, by ETag
+        return response
+
+
+def routes(settings: Settings, endpoint: Endpoint) -> list[BaseRoute]:
+    """`/`, and the files it loads."""
+    page = Page(settings, endpoint)
+    router = APIRouter()
+    router.add_api_route("/", page.response, methods=["GET"], include_in_schema=False)
+    return [*router.routes, Mount("/web", GZipMiddleware(_Files(directory=WEB)))]

@@ -1,0 +1,27 @@
+"""What lives as long as the process, for every door."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+from starlette.requests import HTTPConnection
+
+from backend.doors.stream import ChatKitDoor
+from backend.model.chat_model import ChatModel
+from backend.tools.task_tools import TaskTools
+from backend.turn.turns import Turns
+from service.workers import Pace
+
+
+@dataclass(frozen=True)
+class Parts:
+    engine: AsyncEngine
+    model: ChatModel
+    tools: TaskTools
+    turns: Turns
+    chatkit: ChatKitDoor
+    pace: Pace
+
+
+def parts_of(request: HTTPConnection) -> Parts:
+    """Those of the process that was asked."""
+    return request.app.state.parts

@@ -1,0 +1,41 @@
+"""What a request is answered that could not be: one sentence, and a status that tells programs the same."""
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.requests import ClientDisconnect
+
+from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.doors.checks import MessageTooLong
+from backend.doors.identity import ForeignOrigin, Unauthorized
+from backend.turn.endings import explain
+from backend.turn.turns import Busy
+
+STATUS = {
+    InvalidRequest: 400,
+    MessageTooLong: 400,
+    Unauthorized: 401,
+    ForeignOrigin: 403,
+    NotFound: 404,
+    Busy: 409,
+    LimitReached: 429,
+}
+
+
+def add_to(app: FastAPI) -> None:
+    """Let the application answer so."""
+
+    @app.exception_handler(BackendError)
+    async def refuse(_: Request, error: BackendError) -> Response:
+        headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
+        return JSONResponse({"error": str(error)}, status_code=STATUS.get(type(error), 500), headers=headers)
+
+    @app.exception_handler(DBAPIError)
+    @app.exception_handler(PoolTimeout)
+    async def no_database(_: Request, error: Exception) -> Response:
+        return JSONResponse({"error": explain(error).message}, status_code=503)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, __: Exception) -> Response:
+        return Response(status_code=400)  # nobody reads it; without it, the server would log an error of its own

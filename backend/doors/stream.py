@@ -1,0 +1,157 @@
+"""The answer to a ChatKit request: JSON, or a stream of events that begins only when it is known that there is one."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+
+from chatkit.types import (
+    ChatKitReq,
+    ErrorEvent,
+    ProgressUpdateEvent,
+    StreamingReq,
+    ThreadsCustomActionReq,
+    ThreadStreamEvent,
+    is_streaming_req,
+)
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from backend.conversation.acting import Acting
+from backend.conversation.errors import BackendError, LimitReached
+from backend.doors.chatkit import TodoChatServer
+from backend.doors.checks import MessageTooLong
+from backend.doors.rendering import Rendering
+from backend.turn.endings import explain
+from backend.turn.log import Event
+from backend.turn.turns import Busy, Turn, Turns
+from service.workers import Pace
+
+Events = AsyncGenerator[ThreadStreamEvent, None]
+SLOW = ProgressUpdateEvent(icon="clock", text="This is taking longer than usual…")
+
+
+@dataclass(frozen=True)
+class ChatKitDoor:
+    """How a request to `POST /chatkit` is answered."""
+
+    server: TodoChatServer
+    turns: Turns
+    pace: Pace
+    slow_seconds: float
+
+    async def answer(self, request: ChatKitReq, acting: Acting) -> Response:
+        if not is_streaming_req(request):
+            check_pace(self.pace, acting.user_id)
+            await self.server.check(request, acting)
+            return Response(await self.server.answer(request, acting), media_type="application/json")
+        beginning = asyncio.create_task(self._begin(request, acting))
+        begun, _ = await asyncio.wait({beginning}, timeout=self.slow_seconds)
+        return _event_stream(beginning.result() if begun else _late(beginning))
+
+    async def _begin(self, request: StreamingReq, acting: Acting) -> Events:
+        """The events of a request that can be answered; raises for one that cannot, where that is known before them."""
+        try:
+            check_pace(self.pace, acting.user_id)
+            await self.server.check(request, acting)
+            if isinstance(request, ThreadsCustomActionReq):
+                return self._act(request, acting)
+            return self._read(await self.server.start(request, acting))
+        except (Busy, LimitReached, MessageTooLong) as refusal:
+            return _refusal(refusal)
+
+    async def _act(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
+        acts = asyncio.create_task(self.server.act(request.params, acting))
+        try:
+            acted, _ = await asyncio.wait({acts}, timeout=self.slow_seconds)
+            if not acted:
+                yield SLOW
+            for event in await acts:
+                yield event
+        finally:
+            acts.cancel()
+
+    async def _read(self, turn: Turn) -> Events:
+        """The turn's log, rendered; `SLOW` once wherever nothing came for so long."""
+        rendering = Rendering(turn.run.conversation_id)
+        position = 0
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(self.slow_seconds):
+                        events = await turn.log.after(position)
+                except TimeoutError:
+                    yield SLOW
+                    events = await turn.log.after(position)
+                if not events:
+                    return
+                position += len(events)
+                for event in events:
+                    for rendered in rendering.events(event):
+                        yield rendered
+        finally:
+            self.turns.stop(turn)  # a reader who leaves is ChatKit's way to say stop
+
+
+def check_pace(pace: Pace, user_id: str) -> None:
+    """Raise `LimitReached` for a person whose requests come faster than a person makes them."""
+    if wait := pace.wait(user_id):
+        raise LimitReached(f"Requests come too fast: go on in {math.ceil(wait)} seconds.")
+
+
+async def _late(beginning: asyncio.Task[Events]) -> Events:
+    """The events of a request whose answer had to begin before it was known whether it can be answered."""
+    yield SLOW
+    try:
+        events = await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        beginning.add_done_callback(lambda _: asyncio.ensure_future(_leave(beginning)))
+        raise
+    except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
+        explanation = explain(error)
+        yield ErrorEvent(message=explanation.message, allow_retry=explanation.allow_retry)
+        return
+    async with aclosing(events):
+        async for event in events:
+            yield event
+
+
+async def _leave(beginning: asyncio.Task[Events]) -> None:
+    """Who asked is gone: begin to read, so that the end of the reading stops the turn."""
+    with suppress(BackendError, DBAPIError, PoolTimeout, asyncio.CancelledError):
+        async with aclosing(beginning.result()) as events:
+            async for _ in events:
+                break
+
+
+async def _refusal(error: BackendError) -> Events:
+    yield ErrorEvent(message=str(error), allow_retry=error.allow_retry)
+
+
+def reader() -> Callable[[Event], None]:
+    """Renders what it is given, for nobody."""
+    rendering = Rendering("thr_0")
+
+    def read(event: Event) -> None:
+        for one in rendering.events(event):
+            _frame(one)
+
+    return read
+
+
+def _frame(event: ThreadStreamEvent) -> bytes:
+    data = event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True})
+    return b"data: " + data.encode() + b"\n\n"
+
+
+def _event_stream(events: Events) -> StreamingResponse:
+    async def frames() -> AsyncIterator[bytes]:
+        async with aclosing(events):
+            async for event in events:
+                yield _frame(event)
+
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(frames(), media_type="text/event-stream", headers=headers)

@@ -1,0 +1,153 @@
+"""What each model provider accepts, and which one the environment asks for."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from backend.settings import ProviderName, Settings
+from service.environment import SettingsInvalid
+
+ReasoningReplay = Literal["drop", "reasoning", "reasoning_content"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What may be sent to one provider's chat-completions endpoint."""
+
+    name: ProviderName
+    base_url: str | None
+    model: str | None
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_temperature: float = 2.0
+    reasoning_effort: str | None = None
+    reasoning_replay: ReasoningReplay = "drop"
+    history_tokens: int = 8_000
+
+    def shape(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The request body as this provider takes it."""
+        body = {**body, "messages": _in_call_order([self._message(message) for message in body["messages"]])}
+        if "max_tokens" in body:
+            body[self.max_tokens_field] = body.pop("max_tokens")
+        if "temperature" in body:
+            body["temperature"] = min(body["temperature"], self.max_temperature)
+        if "tools" in body:
+            body["tools"] = [_without_strict(tool) for tool in body["tools"]]
+        return body
+
+    def _message(self, message: dict[str, Any]) -> dict[str, Any]:
+        shaped = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
+        shaped["content"] = _flat(message.get("content"))
+        reasoning = message.get("reasoning") or message.get("reasoning_content")
+        if reasoning and self.reasoning_replay != "drop":
+            shaped[self.reasoning_replay] = reasoning
+        return shaped
+
+
+def _in_call_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Outputs in the order of their calls: the SDK orders them by what became of a call, a replay cannot."""
+    ordered: list[dict[str, Any]] = []
+    position: dict[str, int] = {}
+    step: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] == "tool":
+            step.append(message)
+            continue
+        ordered += sorted(step, key=lambda output: position[output["tool_call_id"]])
+        position = {call["id"]: index for index, call in enumerate(message.get("tool_calls") or ())}
+        step = []
+        ordered.append(message)
+    return ordered + sorted(step, key=lambda output: position[output["tool_call_id"]])
+
+
+def _flat(content: Any) -> Any:
+    """Text parts as one string: every server takes a string, older ones nothing else."""
+    if isinstance(content, list) and all(part.get("type") == "text" for part in content):
+        return "\n".join(part["text"] for part in content)
+    return content
+
+
+def _without_strict(tool: dict[str, Any]) -> dict[str, Any]:
+    """Cerebras refuses lists that mix values of `strict`, and some of its models refuse `true`."""
+    return {**tool, "function": {key: value for key, value in tool["function"].items() if key != "strict"}}
+
+
+PROFILES: dict[ProviderName, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            name="cerebras",
+            base_url="https://api.cerebras.ai/v1",
+            model="gpt-oss-120b",
+            max_tokens_field="max_completion_tokens",
+            max_temperature=1.5,
+            reasoning_effort="low",
+            reasoning_replay="reasoning",
+            history_tokens=16_000,
+        ),
+        Profile(
+            name="openai",
+            base_url="https://api.openai.com/v1",
+            model="gpt-4.1-mini",
+            max_tokens_field="max_completion_tokens",
+            history_tokens=32_000,
+        ),
+        Profile(name="ollama", base_url="http://localhost:11434/v1", model="qwen3:8b"),
+        Profile(
+            name="anthropic",
+            base_url="https://api.anthropic.com/v1/",
+            model="claude-opus-5-5",
+            max_temperature=1.0,
+            history_tokens=32_000,
+        ),
+        # Twice what it reads of a list at most: "show the rest" and "the second" go on from what it said last.
+        Profile(name="offline", base_url=None, model="offline-rules", history_tokens=128_000),
+        Profile(name="custom", base_url=None, model=None),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The one model this process talks to."""
+
+    profile: Profile
+    base_url: str
+    api_key: str
+    model: str
+    retry_seconds: float = 0.5  # before a request is sent again for the first time
+
+    @property
+    def reasoning_effort(self) -> str | None:
+        return self.profile.reasoning_effort if "gpt-oss" in self.model else None
+
+
+class ModelNotConfigured(SettingsInvalid):
+    """What is missing in the environment, and how to set it."""
+
+
+def resolve(settings: Settings) -> Endpoint:
+    """The endpoint the environment asks for; raises `ModelNotConfigured` with a sentence for the operator."""
+    name = settings.llm_provider or ("cerebras" if settings.cerebras_api_key or settings.llm_api_key else "offline")
+    profile = PROFILES[name]
+    # Not by LLM_BASE_URL: then setting a key would send it, and the questions, to the offline model.
+    own_url = settings.offline_url if name == "offline" else profile.base_url
+    base_url = settings.llm_base_url or own_url
+    model = settings.llm_model or profile.model
+    if not base_url:
+        raise ModelNotConfigured("LLM_PROVIDER=custom needs LLM_BASE_URL, the address of its /v1.")
+    if not model:
+        raise ModelNotConfigured("LLM_PROVIDER=custom needs LLM_MODEL, the name of the model.")
+    return Endpoint(profile=profile, base_url=base_url, api_key=_api_key(name, settings), model=model)
+
+
+def _api_key(name: ProviderName, settings: Settings) -> str:
+    own = {
+        "cerebras": settings.cerebras_api_key,
+        "openai": settings.openai_api_key,
+        "anthropic": settings.anthropic_api_key,
+    }
+    key = own.get(name) or settings.llm_api_key
+    if key:
+        return key.get_secret_value()
+    if name in own:
+        raise ModelNotConfigured(f"LLM_PROVIDER={name} needs {name.upper()}_API_KEY or LLM_API_KEY.")
+    return "none"

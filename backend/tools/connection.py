@@ -1,0 +1,233 @@
+"""A connection to an MCP server: one for the process, for every person, and it heals itself."""
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
+from typing import Any, ClassVar, TypeVar
+
+import httpx2
+from agents import AgentBase
+from agents.exceptions import ModelBehaviorError
+from agents.mcp import MCPServer
+from agents.mcp.util import MCPToolMetaResolver
+from agents.run_context import RunContextWrapper
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
+from pydantic import ValidationError
+
+from backend.conversation.errors import BackendError
+from backend.conversation.model_input.history import UNKNOWN_OUTCOME
+from service.telemetry import metrics, request_id, traces
+from service.tls import tls_context
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
+
+_UNAVAILABLE = -32050
+_PAUSES = (0.05, 0.1, 0.2)
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+class ToolsUnavailable(BackendError):
+    """The tools cannot be reached right now. What was done so far is kept; try again in a moment."""
+
+    allow_retry = True
+
+
+class Connection(MCPServer):
+    """The tools of an MCP server, whenever it was last restarted.
+
+    A request without an answer of use is sent again for `resend_seconds`; a call only if it never left or if it is
+    `repeatable`: one that arrives twice acts once. Then `unavailable` is raised. A server that says nothing for
+    `answer_seconds` has stopped. `meta` makes what goes with each call of an agent.
+    """
+
+    unavailable: ClassVar[type[ToolsUnavailable]] = ToolsUnavailable
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        resend_seconds: float,
+        answer_seconds: float,
+        repeatable: bool = False,
+        auth: httpx2.Auth | None = None,
+        meta: MCPToolMetaResolver | None = None,
+    ) -> None:
+        super().__init__(tool_meta_resolver=meta, failure_error_function=_failure_for_model)
+        self._name = name
+        self._url = url
+        self._http = ResendingClient(
+            resend_seconds,
+            repeatable=repeatable,
+            auth=auth,
+            headers={"accept-encoding": "identity"},
+            limits=httpx2.Limits(max_connections=100, keepalive_expiry=30),
+            timeout=httpx2.Timeout(answer_seconds, connect=5),
+            trust_env=False,
+            verify=tls_context(),
+        )
+        self._client = Client(
+            streamable_http_client(url, http_client=self._http),
+            mode=PROTOCOL,
+            cache=None,
+            client_info=Implementation(name="todo-assistant", version="1"),
+            read_timeout_seconds=2 * answer_seconds + resend_seconds,
+        )
+        self._stack = AsyncExitStack()
+        self._tools: list[Tool] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def connect(self) -> None:
+        """Open the connection's pool; nothing is sent, so this works while the server is down."""
+        await self._stack.enter_async_context(self._http)
+        await self._stack.enter_async_context(self._client)
+
+    async def cleanup(self) -> None:
+        await self._stack.aclose()
+
+    async def list_tools(
+        self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
+    ) -> list[Tool]:
+        return self._tools or await self.refresh()
+
+    async def refresh(self) -> list[Tool]:
+        """Ask the server for its tools; without an answer of use, raises `unavailable` and keeps the old list."""
+        try:
+            listed = await self._send(self._client.list_tools())
+        except (MCPError, ValidationError) as error:
+            raise self.unavailable from error
+        self._tools = [self.offered(tool) for tool in listed.tools]
+        return self._tools
+
+    def offered(self, tool: Tool) -> Tool:
+        """The tool as agents see it."""
+        return tool
+
+    async def prepare(self) -> None:
+        """Ask for the tools, and check the schemas of their results now: the first result of each would wait for it."""
+        for tool in await self.refresh():
+            with suppress(RuntimeError):  # this is no result of theirs
+                await self._client.session.validate_tool_result(
+                    tool.name, CallToolResult(content=[], structured_content={})
+                )
+
+    async def problem(self) -> str | None:
+        """Why no tool could be called now, as part of a sentence, or None; answers within two seconds."""
+        try:
+            async with asyncio.timeout(1.5):
+                await self.refresh()
+        except (TimeoutError, ToolsUnavailable):
+            shown = httpx2.URL(self._url).copy_with(userinfo=b"", query=None, fragment=None)
+            return f"The MCP server does not answer at {shown}"
+        return None
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
+    ) -> CallToolResult:
+        with traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT"):
+            return await self._send(self._client.call_tool(tool_name, arguments, meta=meta))  # pyright: ignore[reportArgumentType]
+
+    async def list_prompts(self) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[])
+
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
+        raise NotImplementedError("Prompts of MCP servers are not used.")
+
+    async def _send(self, request: Awaitable[T]) -> T:
+        try:
+            return await request
+        except MCPError as error:
+            if error.code == _UNAVAILABLE:
+                raise self.unavailable from error
+            raise
+
+
+def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> str:
+    """The sentence the model reads when a call fails; an unreachable server ends the turn instead."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ToolsUnavailable):
+            raise cause
+        cause = cause.__cause__
+    logger.warning("tool call failed: %s", type(error).__name__)
+    if not isinstance(error, ModelBehaviorError):
+        return UNKNOWN_OUTCOME
+    return "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
+
+
+class ResendingClient(httpx2.AsyncClient):
+    """HTTP that answers instead of raising, because one raised error closes an MCP session for ever."""
+
+    def __init__(self, resend_seconds: float, *, repeatable: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._resend_seconds = resend_seconds
+        self._repeatable = repeatable
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
+        request.headers.update(_watched())
+        may_repeat = self._repeatable or request.headers.get("mcp-method") != "tools/call"
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._resend_seconds
+        for attempt in itertools.count():
+            again = may_repeat
+            try:
+                response = await super().send(request)
+            except Exception as error:  # noqa: BLE001 - the edge that must not raise
+                fault = type(error).__name__
+                again = isinstance(error, _NEVER_SENT) or (may_repeat and not isinstance(error, httpx2.ReadTimeout))
+            else:
+                if (fault := _fault(response)) is None:
+                    return response
+            if not again or now() >= deadline:
+                logger.error("no answer from %s: %s", request.url.host, fault)
+                break
+            metrics.RETRIES.labels("tools").inc()
+            await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+        return _unavailable(request)
+
+
+def _watched() -> dict[str, str]:
+    """What lets the server's lines and spans be found with ours."""
+    asked = request_id.current.get()
+    return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
+
+
+def _fault(response: httpx2.Response) -> str | None:
+    """Why this is not the MCP server's own answer, or None."""
+    if response.status_code >= 500:
+        return f"status {response.status_code}"
+    if response.is_success and not _is_answer(response):
+        return f"status {response.status_code} without JSON"
+    return None
+
+
+def _is_answer(response: httpx2.Response) -> bool:
+    kind = response.headers.get("content-type", "")
+    if kind.startswith("text/event-stream"):  # of which the transport sees whether it ended too early
+        return True
+    try:
+        json.loads(response.content)
+    except ValueError:
+        return False
+    return kind.startswith("application/json")
+
+
+def _unavailable(request: httpx2.Request) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": _UNAVAILABLE, "message": "unavailable"}}
+    return httpx2.Response(
+        503, headers={"content-type": "application/json"}, content=json.dumps(body).encode(), request=request
+    )

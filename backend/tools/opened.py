@@ -1,0 +1,52 @@
+"""Widgets of a conversation as they are now: they show tasks that may have changed elsewhere since."""
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from backend.conversation.items import Widget
+from backend.tools import widgets
+from backend.tools.connection import ToolsUnavailable
+from backend.tools.task_tools import TaskTools
+from backend.tools.widgets import Task, TaskPage
+
+_PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was
+_SECONDS = 1.0  # a conversation opens without the tools, too
+
+
+async def with_tasks_now(items: Sequence[Widget], tools: TaskTools, *, user_id: str) -> list[Widget]:
+    """The widgets, with what is open in them as it is now; nothing is stored."""
+    shown = {task.id: task for item in items for task in widgets.open_tasks(item)}
+    if not shown:
+        return [*items]
+    try:
+        async with asyncio.timeout(_SECONDS):
+            now, known_to = await _tasks_up_to(max(shown), tools, user_id=user_id)
+    except (TimeoutError, ToolsUnavailable, ValidationError):
+        return [*items]
+    gone = {number: task for number, task in shown.items() if number <= known_to and number not in now}
+    changed = [now[number] for number, task in shown.items() if number in now and not task.looks_like(now[number])]
+    changed += [task.model_copy(update={"status": "deleted"}) for task in gone.values()]
+    return [_redrawn(item, changed) for item in items]
+
+
+async def _tasks_up_to(last: int, tools: TaskTools, *, user_id: str) -> tuple[dict[int, Task], int]:
+    """The tasks by their numbers, and the number up to which these are all."""
+    now: dict[int, Task] = {}
+    cursor = None
+    for _ in range(_PAGES):
+        page = TaskPage.model_validate(await tools.list_tasks(user_id=user_id, cursor=cursor))
+        now |= {task.id: task for task in page.tasks}
+        cursor = page.next_cursor
+        if cursor is None:
+            return now, last
+        if page.tasks[-1].id >= last:
+            break
+    return now, max(now)
+
+
+def _redrawn(item: Widget, changed: Sequence[Task]) -> Widget:
+    for task in changed:
+        item = widgets.redrawn(item, task) or item
+    return item

@@ -1,0 +1,122 @@
+"""The task tools for whoever is asked: whose tasks they are and the key of each call are ours to say."""
+
+import time
+from collections.abc import Generator
+from contextvars import ContextVar
+from typing import Any
+
+import httpx2
+from agents.mcp import MCPToolMetaContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult, Tool
+
+from backend.conversation.errors import BackendError
+from backend.tools.connection import Connection, ToolsUnavailable
+from service.tokens import BACKEND, make_call_token
+
+TOKEN_SECONDS = 300
+
+# Outside of any turn: a name that has no tasks.
+_caller: ContextVar[str] = ContextVar("caller", default=BACKEND)
+
+USER = "todo/user_id"
+KEY = "todo/idempotency_key"
+ACTOR = "todo/actor"
+
+_ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
+
+
+class TasksUnavailable(ToolsUnavailable):
+    """The task service cannot be reached right now. What was done so far is kept; try again in a moment."""
+
+
+class NotCompleted(BackendError):
+    """The task could not be completed; it may be gone. Ask for the list to see what is there."""
+
+
+class TaskTools(Connection):
+    """The five task tools as the agent sees them: without `user_id`, which is added to each call from its turn."""
+
+    unavailable = TasksUnavailable
+
+    def __init__(
+        self,
+        url: str,
+        token: "CallerToken | None",
+        *,
+        resend_seconds: float,
+        answer_seconds: float = _ANSWER_SECONDS,
+    ) -> None:
+        super().__init__(
+            "tasks",
+            url,
+            resend_seconds=resend_seconds,
+            answer_seconds=answer_seconds,
+            repeatable=True,  # reads change nothing, and changes carry an idempotency key
+            auth=token,
+            meta=_call_meta,
+        )
+
+    def offered(self, tool: Tool) -> Tool:
+        schema = dict(tool.input_schema)
+        schema["properties"] = {name: spec for name, spec in schema.get("properties", {}).items() if name != "user_id"}
+        schema["required"] = [name for name in schema.get("required", []) if name != "user_id"]
+        return tool.model_copy(update={"input_schema": schema})
+
+    async def problem(self) -> str | None:
+        advice = (
+            "check that it runs, MCP_INTERNAL_URL, and that both services have the same MCP_URL and MCP_TOKEN_SECRET"
+        )
+        problem = await super().problem()
+        return problem and f"{problem}: {advice}."
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
+    ) -> CallToolResult:
+        meta = dict(meta or {})
+        user_id = meta.pop(USER)  # no turn, no call
+        given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
+        token = _caller.set(user_id)
+        try:
+            return await super().call_tool(tool_name, {"user_id": user_id, **given}, meta)
+        finally:
+            _caller.reset(token)
+
+    async def complete_task(self, task_id: int, *, user_id: str, key: str) -> dict[str, Any]:
+        """Complete a task that its person ticked, and return it as it is now; raises `NotCompleted`."""
+        meta = {USER: user_id, KEY: key, ACTOR: "person"}
+        result = await self.call_tool("complete_task", {"task_id": task_id}, meta)
+        if result.is_error or result.structured_content is None:
+            raise NotCompleted
+        return result.structured_content
+
+    async def list_tasks(self, *, user_id: str, cursor: str | None = None) -> dict[str, Any]:
+        """A page of a hundred tasks, whatever their state, for no turn; raises `TasksUnavailable`."""
+        arguments = {"limit": 100, **({"cursor": cursor} if cursor else {})}
+        try:
+            result = await self.call_tool("list_tasks", arguments, {USER: user_id, ACTOR: "person"})
+        except MCPError as error:
+            raise TasksUnavailable from error
+        if result.is_error or result.structured_content is None:
+            raise TasksUnavailable
+        return result.structured_content
+
+
+def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
+    turn = context.run_context.context
+    call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
+    return {USER: turn.user_id, KEY: turn.call_keys[call_id], ACTOR: "assistant"}
+
+
+class CallerToken(httpx2.Auth):
+    """Signs each request for the person it is made for; the caller's own token is never passed on."""
+
+    def __init__(self, secret: str, audience: str) -> None:
+        self._secret = secret
+        self._audience = audience
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        expires = int(time.time()) + TOKEN_SECONDS
+        token = make_call_token(self._secret, _caller.get(), audience=self._audience, expires=expires)
+        request.headers["Authorization"] = f"Bearer {token}"
+        yield request

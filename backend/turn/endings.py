@@ -1,0 +1,117 @@
+"""What kept an answer from its end: a sentence for the person, and an item for whoever reads the conversation later."""
+
+import json
+import logging
+import secrets
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import openai
+from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
+from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from backend.conversation.errors import BackendError
+from backend.conversation.items import Ending
+from backend.conversation.runs.abandoned import CUT
+from backend.conversation.runs.leases import Outcome
+from backend.model.errors import NotAnEndpoint, describe
+from backend.turn.log import Event, Failed, Notice
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = "The server had to end this answer. What was done so far is kept; try again in a moment."
+_CUT: dict[Outcome, str] = {
+    "cancelled": "This answer was stopped before its end.",
+    "interrupted": CUT,
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    message: str
+    allow_retry: bool
+
+
+def told(event: Event) -> Ending | None:
+    """The item for a failure or a notice, which is otherwise seen only while the log is read."""
+    match event:
+        case Failed():
+            return failed(event)
+        case Notice(text=sentence):
+            return Ending(sentence=sentence, next="go on")
+        case _:
+            return None
+
+
+def failed(failure: Failed) -> Ending:
+    return Ending(sentence=failure.message, next="ask again" if failure.allow_retry else "nothing")
+
+
+def cut(outcome: Outcome) -> Ending:
+    """The item for an answer that was stopped or interrupted."""
+    return Ending(sentence=_CUT[outcome], next="go on")
+
+
+def explain(error: BaseException) -> Explanation:
+    """A sentence a person understands, with a reference that is in the log; never the error's own text."""
+    own = _own_error(error)
+    reference = secrets.token_hex(4)
+    if own is not None:
+        logger.warning("turn failed, reference %s: %s", reference, type(own).__name__)
+        return Explanation(f"{own} (Reference {reference})", own.allow_retry)
+    message, allow_retry = _described(error)
+    if any(isinstance(one, openai.APIError | DBAPIError | ValidationError) for one in _chain(error)):
+        logger.error("turn failed, reference %s\n%s", reference, _without_texts(error))
+    else:
+        logger.error("turn failed, reference %s", reference, exc_info=error)
+    return Explanation(f"{message} (Reference {reference})", allow_retry)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _own_error(error: BaseException) -> BackendError | None:
+    return next((one for one in _chain(error) if isinstance(one, BackendError)), None)
+
+
+def _without_texts(error: BaseException) -> str:
+    """A traceback without the errors' texts: a provider's or a database's may quote prompts, tasks and keys."""
+    parts = [[*traceback.format_tb(one.__traceback__), _kind(one)] for one in _chain(error)]
+    return "\n".join("".join(part) for part in reversed(parts))
+
+
+def _kind(error: BaseException) -> str:
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    match error:
+        case openai.APIStatusError():
+            return f"{name}: status {error.status_code}, code {error.code!r}, request {error.request_id!r}"
+        case openai.APIError():
+            return f"{name}: code {error.code!r}"
+        case DBAPIError():
+            return f"{name}: SQLSTATE {getattr(error.orig, 'sqlstate', None)}"
+        case _:
+            return name
+
+
+def _described(error: BaseException) -> tuple[str, bool]:
+    """The sentence for an error that is not ours, and whether to offer another try."""
+    match error:
+        case openai.APIError() | NotAnEndpoint() | json.JSONDecodeError():
+            return describe(error)
+        case MaxTurnsExceeded():
+            return "The assistant stopped after too many steps. Say what is still to be done.", True
+        case ModelRefusalError():
+            return "The model declined to answer this.", False
+        case ModelBehaviorError():
+            return "The model's answer could not be understood. Try again.", True
+        case OperationalError() | InterfaceError() | PoolTimeout():
+            return "The database cannot be reached right now. Try again in a moment.", True
+        case _:
+            return "Something went wrong on the server. Try again.", True

@@ -1,0 +1,86 @@
+"""Keeps the leases of a process's turns, ends those of processes that are gone, and hears when a turn is to stop."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.runs import leases
+from backend.conversation.runs.leases import Outcome
+from backend.turn import outcomes
+from service.database import listen, system_transaction
+
+logger = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Beats for the runs whose ids are in `running`, and calls `stop` for one that lost its lease or was asked to."""
+
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        running: Collection[str],
+        stop: Callable[[str, Outcome], None],
+        *,
+        every_seconds: float,
+        lease_seconds: float,
+    ) -> None:
+        self._engine = engine
+        self._running = running
+        self._stop = stop
+        self._every_seconds = every_seconds
+        self._lease_seconds = lease_seconds
+        self._woken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Go on until cancelled, whatever becomes of the database."""
+        async with asyncio.TaskGroup() as both:  # whose end, unlike that of a gather, is the end of both
+            both.create_task(self._beat())
+            both.create_task(self._listen())
+            both.create_task(self._sweep())
+
+    async def _beat(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._every_seconds):
+                    await self._woken.wait()
+            self._woken.clear()
+            if self._running:
+                await _tried(self._beat_once())
+
+    async def _beat_once(self) -> None:
+        beating = tuple(self._running)
+        async with system_transaction(self._engine) as session:
+            held = await leases.beat(session, beating)
+        for run_id in beating:
+            if run_id not in held:
+                self._stop(run_id, "interrupted")
+            elif held[run_id]:
+                self._stop(run_id, "cancelled")
+
+    async def _sweep(self) -> None:
+        while True:
+            await _tried(outcomes.end_stale(self._engine, self._running))
+            await asyncio.sleep(self._lease_seconds)
+
+    async def _listen(self) -> None:
+        """Beat at once when somebody asked a turn to stop; without this, it would be seen at the next beat."""
+
+        def heard(run_id: str) -> None:
+            if run_id in self._running:
+                self._woken.set()
+
+        await listen(self._engine.url, leases.STOP_CHANNEL, heard, again_seconds=self._every_seconds)
+
+
+async def _tried(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except (DBAPIError, PoolTimeout, OSError) as error:
+        logger.warning("the heartbeat failed, it is tried again: %s", type(error).__name__)
+    except Exception:
+        logger.exception("the heartbeat failed, it is tried again")

@@ -1,0 +1,113 @@
+"""What a turn has to say: values in order, appended by the turn alone, for a door to read and render."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.conversation.items import Item, Message, Said, Thought, Widget
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The turn holds its lease, and what was said is stored; `conversation` is its row."""
+
+    conversation: dict[str, Any]
+    is_new: bool
+    said: Said | None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An item that grows from here on: at first it has nothing in it, whatever it holds by now."""
+
+    item: Message | Thought
+
+
+@dataclass(frozen=True, slots=True)
+class PartBegun:
+    item_id: str
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    item_id: str
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartDone:
+    item_id: str
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An item as it stays."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    item: Widget
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A line on what the turn does, or with `done`, on what it has done."""
+
+    text: str
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    message: str
+    allow_retry: bool
+
+
+Event = Started | Begun | PartBegun | Grown | PartDone | Done | Replaced | Removed | Progress | Notice | Failed
+
+
+class Log:
+    """Every event of a turn; any number of readers, each from where it likes."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.first_event_after: float | None = None  # seconds
+        self._events: list[Event] = []
+        self._closed = False
+        self._news = asyncio.Event()
+
+    def append(self, event: Event) -> None:
+        if self.first_event_after is None:
+            self.first_event_after = time.perf_counter() - self.began
+        self._events.append(event)
+        self._news.set()
+
+    def close(self) -> None:
+        """Nothing follows."""
+        self._closed = True
+        self._news.set()
+
+    async def after(self, position: int) -> Sequence[Event]:
+        """The events after the first `position`, once there are any; none when the log ends there."""
+        while len(self._events) == position and not self._closed:
+            self._news.clear()
+            await self._news.wait()
+        return self._events[position:]

@@ -1,0 +1,83 @@
+"""How a run ended, and what it had left to store: written in one transaction, now or when the database is back."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation import statements
+from backend.conversation.items import Item
+from backend.conversation.runs import leases
+from backend.turn import reports
+from backend.turn.run import Ended, Run
+from service.database import pipelined, system_transaction, transaction
+
+
+async def record(engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item]) -> bool:
+    """Write the outcome, and with it the items; returns False when the lease was lost."""
+    async with pipelined(engine, run.user_id) as pipeline:
+        if items:
+            await statements.send_items(pipeline, run.conversation_id, items, run.acting)
+        done = await leases.end(pipeline, run.id, user_id=run.user_id, outcome=ended.outcome, usage=ended.usage)
+    recorded = await done.fetchone() is not None
+    if recorded:
+        reports.turn_ended(run, ended)
+    return recorded
+
+
+async def record_alone(engine: AsyncEngine, run: Run, ended: Ended, why: Sequence[Item]) -> bool:
+    """End the run with `why` in place of what it had left to store, or at least end it; False if neither can be."""
+    for items in (why, ()):
+        with suppress(DBAPIError, PoolTimeout, OSError):
+            await record(engine, run, ended, items)
+            return True
+    return False
+
+
+async def record_later(
+    engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item], *, within_seconds: float
+) -> None:
+    """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_seconds):
+            while True:
+                await asyncio.sleep(0.1)
+                with suppress(DBAPIError, PoolTimeout, OSError):
+                    if not await record(engine, run, ended, items) and await _was_recorded(engine, run, ended):
+                        reports.turn_ended(run, ended)
+                    return
+
+
+async def _was_recorded(engine: AsyncEngine, run: Run, ended: Ended) -> bool:
+    """Whether an earlier attempt had written the outcome, and only the answer to its COMMIT was lost."""
+    if ended.outcome == "interrupted" and ended.usage is None:  # as whoever takes a lease over writes, and tells of
+        return False
+    async with transaction(engine, run.user_id) as session:
+        return await leases.ended_with(session, run.id, user_id=run.user_id, outcome=ended.outcome, usage=ended.usage)
+
+
+async def count(engine: AsyncEngine, run: Run, usage: Mapping[str, int]) -> None:
+    """Add what was used after the run's end to its usage."""
+    reports.count_tokens(usage)
+    async with transaction(engine, run.user_id) as session:
+        await leases.add_usage(session, run.id, user_id=run.user_id, usage=usage)
+
+
+async def end_stale(engine: AsyncEngine, ours: Collection[str]) -> None:
+    """End the runs of processes that are gone, say so in their conversations, and in the log.
+
+    `ours` are the runs of this process, which is there, however late it is with a beat.
+    """
+    async with system_transaction(engine) as session:
+        found = await leases.stale(session)
+    for run in found:
+        if run.run_id in ours:
+            continue
+        with suppress(DBAPIError, PoolTimeout, OSError):  # the next sweep finds it again
+            async with pipelined(engine, run.user_id) as pipeline:
+                ended = await leases.end_stale(pipeline, run)
+            if await ended.fetchone() is not None:
+                reports.turn_abandoned(run)

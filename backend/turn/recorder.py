@@ -1,0 +1,181 @@
+"""Tool steps, written down before they run."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import Agent, ModelResponse, RunHooks, Tool
+from agents.items import ItemHelpers, RunItem, TResponseInputItem
+from agents.run_context import RunContextWrapper
+from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
+
+from backend.conversation.acting import Acting
+from backend.conversation.items import Hidden, Item, Widget
+from backend.conversation.model_input.history import NOT_MADE, plain
+from backend.conversation.store_adapter import PostgresStore
+from backend.tools import progress, widgets
+from backend.tools.progress import TaskViews
+from backend.tools.widgets import Task
+from backend.turn.log import Done, Event, Progress, Replaced
+from backend.turn.run import Run
+from backend.turn.speech import Speech
+
+
+@dataclass
+class Calls:
+    """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them."""
+
+    acting: Acting
+    call_keys: dict[str, str] = field(default_factory=dict[str, str])
+    made: int = 0
+
+    @property
+    def user_id(self) -> str:
+        return self.acting.user_id
+
+
+class CallNotMade(Exception):
+    """The turn ends: what was not begun is left undone."""
+
+
+class Recorder(RunHooks[Calls]):
+    """Writes each step before its tools run, and each output as it comes; at the end nothing is unpaired."""
+
+    def __init__(
+        self,
+        store: PostgresStore,
+        run: Run,
+        calls: Calls,
+        speech: Speech,
+        say: Callable[[Event], None],
+        *,
+        message_id: str,
+    ) -> None:
+        self._store = store
+        self._conversation_id = run.conversation_id
+        self._acting = run.acting
+        self._calls = calls
+        self._speech = speech
+        self._say = say
+        self._message_id = message_id
+        self._made: Counter[tuple[str, str]] = Counter()
+        self._open: dict[str, ResponseFunctionToolCall] = {}  # written down, without an output yet
+        self._begun: set[str] = set()
+        self._ending = False
+        self._views = TaskViews()
+
+    async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
+        """Write what the model said and the calls that it wants made, in one statement."""
+        calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
+        if not calls:
+            return
+        for call in calls:
+            self._calls.call_keys[call.call_id] = self._key(call)
+        self._open = {call.call_id: call for call in calls}
+        self._begun.clear()
+        self._calls.made += len(calls)
+        said = self._speech.unstored
+        await self._store.write(self._conversation_id, [*said, self._step(calls, response)], self._acting)
+        self._speech.stored(said)
+
+    async def on_tool_start(self, context: RunContextWrapper[Calls], agent: Agent[Calls], tool: Tool) -> None:
+        call = _call_of(context)
+        if self._ending:
+            raise CallNotMade
+        self._begun.add(call.call_id)
+        self._tell(progress.running(tool.name, call.arguments))
+
+    async def on_tool_end(
+        self, context: RunContextWrapper[Calls], agent: Agent[Calls], tool: Tool, result: Any
+    ) -> None:
+        call = _call_of(context)
+        output = ItemHelpers.tool_call_output_item(call, result)
+        text = plain(output["output"])
+        card = self._views.card(tool.name, text)
+        items = [widgets.item(card)] if card else []
+        await self._record([output], items)
+        self._views.take_in(tool.name, call.arguments, text)
+        self._tell(progress.done(tool.name, text), done=True)
+        for item in items:
+            self._say(Done(item))
+        if (task := progress.changed_task(tool.name, text)) is not None:
+            await self._redraw(task)
+
+    async def _redraw(self, task: Task) -> None:
+        """Let the widgets that are shown already follow a change."""
+        for item in await self._store.redraw(
+            self._conversation_id, lambda shown: widgets.redrawn(shown, task), self._acting
+        ):
+            self._say(Replaced(item))
+
+    def final_list(self, answer: str) -> Widget | None:
+        """The list, when the turn was about it: below an answer that lists tasks itself, only those."""
+        found = self._views.final(answer)
+        return widgets.item(found) if found else None
+
+    def _tell(self, line: str | None, *, done: bool = False) -> None:
+        if line is not None:
+            self._say(Progress(line, done))
+
+    async def on_llm_start(
+        self,
+        context: RunContextWrapper[Calls],
+        agent: Agent[Calls],
+        system_prompt: str | None,
+        input_items: list[TResponseInputItem],
+    ) -> None:
+        # Calls that ran no tool (unknown name, refused) have an output too, made by the SDK.
+        await self._record(input_items)
+
+    async def finish(self, items: list[RunItem]) -> None:
+        """Record the outputs that no hook told of, once the run has ended, and which calls were never begun."""
+        outputs: list[Any] = [item.to_input_item() for item in items if item.type == "tool_call_output_item"]
+        known = self._begun.union(output.get("call_id") for output in outputs)
+        never = [call for call_id, call in self._open.items() if call_id not in known]
+        await self._record([*outputs, *(ItemHelpers.tool_call_output_item(call, NOT_MADE) for call in never)])
+
+    def end(self) -> bool:
+        """Let no further call begin; returns whether one is under way."""
+        self._ending = True
+        return not self._open.keys().isdisjoint(self._begun)
+
+    async def _record(self, items: list[Any], shown: Sequence[Item] = ()) -> None:
+        """Write the outputs that are not there yet, and with them what is shown of them."""
+        outputs = [item for item in items if item.get("call_id") in self._open and "output" in item]
+        if not outputs:
+            return
+        rows: list[Item] = [Hidden(content={"kind": "tool_output", "output": output}) for output in outputs]
+        await self._store.write(self._conversation_id, [*rows, *shown], self._acting)
+        for output in outputs:
+            self._open.pop(output["call_id"], None)
+
+    def _key(self, call: ResponseFunctionToolCall) -> str:
+        """The same for the same call of the same message in another attempt; another for a second such call in one."""
+        arguments = _canonical(call.arguments)
+        count = self._made[call.name, arguments]
+        self._made[call.name, arguments] += 1
+        return hashlib.sha256(json.dumps([self._message_id, call.name, arguments, count]).encode()).hexdigest()
+
+    def _step(self, calls: list[ResponseFunctionToolCall], response: ModelResponse) -> Hidden:
+        reasoning = [
+            item.model_dump(exclude_unset=True) for item in response.output if isinstance(item, ResponseReasoningItem)
+        ]
+        made = [
+            {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
+            for call in calls
+        ]
+        return Hidden(content={"kind": "tool_calls", "calls": made, "reasoning": reasoning})
+
+
+def _call_of(context: RunContextWrapper[Calls]) -> ResponseFunctionToolCall:
+    return context.tool_call  # pyright: ignore[reportAttributeAccessIssue] - hooks of a tool are given its ToolContext
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        return arguments

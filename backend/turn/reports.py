@@ -1,0 +1,65 @@
+"""What is told of turns: one line for each turn, and the metrics. Never a text."""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from backend.conversation.runs.abandoned import Abandoned
+from backend.turn.run import Ended, Run
+from service.telemetry import metrics, traces
+from service.telemetry.logs import fields
+
+logger = logging.getLogger(__name__)
+
+TURNS = Counter("todo_turns", "Turns that ended, by the outcome written to the database", ["outcome"])
+TURN_SECONDS = Histogram(
+    "todo_turn_seconds", "From a turn's start to its outcome", ["outcome"], buckets=metrics.SECONDS
+)
+FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
+RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
+TOKENS = Counter(
+    "todo_model_tokens", "Tokens of the turns that ended, as the model's provider counts them", ["direction"]
+)
+CONNECTIONS = Gauge(
+    "todo_backend_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
+)
+
+
+def turn_ended(run: Run, ended: Ended) -> None:
+    """The turn's one line, once its outcome is in the database."""
+    seconds = time.perf_counter() - ended.began
+    usage = ended.usage or {}
+    TURNS.labels(ended.outcome).inc()
+    TURN_SECONDS.labels(ended.outcome).observe(seconds)
+    if ended.first_event_after is not None:
+        FIRST_EVENT.observe(ended.first_event_after)
+    count_tokens(usage)
+    said = fields(
+        run=run.id,
+        conversation=run.conversation_id,
+        owner=run.user_id,
+        outcome=ended.outcome,
+        seconds=round(seconds, 4),
+        first_event_seconds=ended.first_event_after and round(ended.first_event_after, 4),
+        tool_calls=ended.tool_calls,
+        model_requests=usage.get("requests"),
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+    )
+    logger.info("turn ended", extra=said)
+    traces.annotate({"todo.outcome": ended.outcome, "todo.tool_calls": ended.tool_calls})
+
+
+def count_tokens(usage: Mapping[str, Any]) -> None:
+    for direction in ("input", "output"):
+        TOKENS.labels(direction).inc(usage.get(f"{direction}_tokens", 0))
+
+
+def turn_abandoned(run: Abandoned) -> None:
+    """The line of a turn whose process is gone, by the process that marked it."""
+    TURNS.labels("interrupted").inc()
+    said = fields(run=run.run_id, conversation=run.conversation_id, owner=run.user_id, outcome="interrupted")
+    logger.warning("turn ended", extra=said)

@@ -1,0 +1,39 @@
+"""What a turn is, and how it ended: values that stores and reports take."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from backend.conversation.acting import Acting
+from backend.conversation.items import Said
+from backend.conversation.reading import Recent
+from backend.conversation.runs.leases import Outcome
+
+
+@dataclass(frozen=True)
+class Run:
+    """One answer in a conversation, for one person.
+
+    `said` was stored when it began, and what the model is to read came with it as `recent`.
+    """
+
+    id: str
+    user_id: str
+    conversation_id: str
+    is_new: bool = False  # this run made the conversation
+    said: Said | None = None
+    recent: Recent | None = None
+
+    @property
+    def acting(self) -> Acting:
+        return Acting(self.user_id, self.id)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended; `began` as `time.perf_counter` tells it, `first_event_after` in seconds."""
+
+    outcome: Outcome
+    usage: dict[str, Any] | None
+    tool_calls: int
+    began: float
+    first_event_after: float | None

@@ -1,0 +1,289 @@
+"""The turns of this process: each in its own task, with the lease on its conversation, and exactly one outcome."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation import reading, statements
+from backend.conversation.errors import BackendError, LeaseLost, NotFound
+from backend.conversation.items import Ending, Item, Said, Thought
+from backend.conversation.model_input import history
+from backend.conversation.runs import leases, limits
+from backend.conversation.runs.abandoned import Abandoned
+from backend.conversation.runs.leases import Outcome
+from backend.conversation.runs.limits import Limits
+from backend.turn import endings, outcomes, reports
+from backend.turn.endings import explain
+from backend.turn.heartbeat import Heartbeat
+from backend.turn.log import Done, Event, Failed, Log, Started
+from backend.turn.recorder import Calls
+from backend.turn.run import Ended, Run
+from service.database import new_id, pipelined, transaction
+from service.telemetry import traces
+
+logger = logging.getLogger(__name__)
+
+
+class Busy(BackendError):
+    """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
+
+    allow_retry = True
+
+
+@dataclass(eq=False)
+class Turn:
+    """A running turn: what it is, what it says, and its private life.
+
+    `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
+    stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
+    """
+
+    run: Run
+    log: Log = field(default_factory=Log)
+    closing: list[Item] = field(default_factory=list[Item])
+    ending: Ending | None = None
+    on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
+    afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
+    usage: dict[str, Any] | None = None
+    stopping: Outcome | None = None
+    finishing: bool = False
+    task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.calls = Calls(self.run.acting)
+
+    def say(self, event: Event) -> None:
+        self.ending = endings.told(event) or self.ending
+        self.log.append(event)
+
+    def ended(self, outcome: Outcome) -> Ended:
+        return Ended(outcome, self.usage, self.calls.made, self.log.began, self.log.first_event_after)
+
+
+Work = Callable[[Turn], Awaitable[None]]
+
+
+class Turns:
+    """The turns of this process. Its leases are rows of `runs`, kept by a heartbeat."""
+
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        limits: Limits,
+        *,
+        heartbeat_seconds: float,
+        lease_seconds: float,
+        beats: AsyncEngine | None = None,
+        worker: str | None = None,
+    ) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._limits = limits
+        self._lease_seconds = lease_seconds
+        self._running: dict[str, Turn] = {}
+        self._heartbeat = Heartbeat(
+            beats or engine,
+            self._running.keys(),
+            self._stop_run,
+            every_seconds=heartbeat_seconds,
+            lease_seconds=lease_seconds,
+        )
+        self._keeper: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._shutting_down = False
+
+    async def __aenter__(self) -> "Turns":
+        self._loop = asyncio.get_running_loop()
+        self._keeper = asyncio.create_task(self._heartbeat.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._interrupt_all()
+        ending = [turn.task for turn in self._running.values() if turn.task]
+        if ending:
+            await asyncio.wait(ending, timeout=self._lease_seconds)
+        leftover = [*ending, *([self._keeper] if self._keeper else []), *self._background]
+        for task in leftover:
+            task.cancel()
+        await asyncio.gather(*leftover, return_exceptions=True)
+
+    async def start(self, work: Work, *, user_id: str, conversation_id: str | None, said: Said | None = None) -> Turn:
+        """Take the lease, store what was said and run `work` in a task of its own.
+
+        A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
+        when there is no such conversation and `LimitReached` over a limit, with nothing stored.
+        """
+        is_new = conversation_id is None
+        turn = Turn(Run(new_id("run"), user_id, conversation_id or new_id("thr"), is_new, said))
+        try:
+            opened = await self._open(turn) or await self._open(turn, take_over=True)
+        except DBAPIError as error:
+            if error.connection_invalidated:  # its COMMIT may have arrived all the same
+                turn.ending = endings.failed(_failure(error))
+                self._record_later(turn, "failed")
+            raise
+        if not opened:
+            raise Busy
+        self._running[turn.run.id] = turn
+        reports.RUNNING.inc()
+        turn.task = asyncio.create_task(self._run(turn, work), name=turn.run.id)
+        await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
+        if self._shutting_down:
+            self.stop(turn, "interrupted")
+        return turn
+
+    async def _open(self, turn: Turn, *, take_over: bool = False) -> bool:
+        """Take the lease, store the message and read what comes before it, in one transaction.
+
+        Returns False when somebody else holds the lease.
+        """
+        run = turn.run
+        owner, conversation = {"user_id": run.user_id}, {"conversation_id": run.conversation_id}
+        ended = sent = None
+        async with pipelined(self._engine, run.user_id) as pipeline:
+            await limits.check(pipeline, self._limits, is_new=run.is_new, **owner)
+            if run.is_new:
+                title = history.title_from(run.said.text) if run.said else None
+                await statements.send_conversation(pipeline, run.conversation_id, title=title, **owner)
+            if take_over:
+                ended = await leases.take_over(pipeline, **conversation, **owner)
+            claimed = await leases.claim(
+                pipeline, run.id, lease_seconds=self._lease_seconds, worker=self._worker, **conversation, **owner
+            )
+            if run.said is not None:
+                await statements.send_items(pipeline, run.conversation_id, [run.said], run.acting)
+                sent = await reading.send_recent(pipeline, run.conversation_id, user_id=run.user_id, run=run.id)
+        if ended is not None and (taken_from := await ended.fetchone()) is not None:
+            reports.turn_abandoned(Abandoned(taken_from["id"], run.conversation_id, run.user_id))
+        row = await claimed.fetchone()
+        if row is None:
+            raise NotFound
+        if row.pop("claimed") is None:
+            return False
+        turn.run = replace(run, recent=await sent.recent() if sent is not None else None)
+        turn.say(Started(row, run.is_new, run.said))
+        return True
+
+    def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
+        """End the turn soon: shown text is saved, a tool in flight is recorded.
+
+        A second stop changes nothing, nor does one that finds the turn writing down its end.
+        """
+        if turn.stopping is None and turn.task is not None and not turn.finishing:
+            turn.stopping = outcome
+            turn.task.cancel()
+
+    def _stop_run(self, run_id: str, outcome: Outcome) -> None:
+        if (turn := self._running.get(run_id)) is not None:
+            self.stop(turn, outcome)
+
+    async def stop_conversation(self, conversation_id: str, *, user_id: str) -> bool:
+        """Stop the conversation's turn, in whichever process it runs, and wait until it has ended.
+
+        Returns False when no turn was running. Waits for no longer than a dead process keeps its lease.
+        """
+        async with transaction(self._engine, user_id) as session:
+            run_id = await leases.request_stop(session, user_id=user_id, conversation_id=conversation_id)
+        if run_id is None:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._lease_seconds):
+                while await self._still_running(run_id, user_id):
+                    await asyncio.sleep(0.02)
+        return True
+
+    async def finish_background_work(self) -> None:
+        """Wait for what turns have left to be done after their outcome."""
+        await asyncio.gather(*self._background)
+
+    def shut_down(self) -> None:
+        """Begin to end every turn; may be called from a signal handler."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._interrupt_all)
+
+    def _interrupt_all(self) -> None:
+        self._shutting_down = True
+        for turn in list(self._running.values()):
+            self.stop(turn, "interrupted")
+
+    async def _still_running(self, run_id: str, user_id: str) -> bool:
+        async with transaction(self._engine, user_id) as session:
+            return await leases.is_running(session, run_id, user_id=user_id)
+
+    async def _run(self, turn: Turn, work: Work) -> None:
+        run = turn.run
+        with traces.span("turn", {"todo.run": run.id, "todo.conversation": run.conversation_id}):
+            outcome = await self._work(turn, work)
+            try:
+                await self._end(turn, outcome)
+            finally:
+                del self._running[run.id]
+                reports.RUNNING.dec()
+                turn.log.close()
+                for job in turn.afterwards:
+                    self._in_background(job())
+
+    async def _work(self, turn: Turn, work: Work) -> Outcome:
+        try:
+            async with turn.on_end:
+                try:
+                    await work(turn)
+                finally:
+                    turn.finishing = True
+        except asyncio.CancelledError:
+            outcome = turn.stopping or "interrupted"
+            if outcome == "interrupted":
+                turn.say(Failed(endings.INTERRUPTED, allow_retry=True))
+            turn.ending = endings.cut(outcome)
+            return outcome
+        except Exception as error:  # noqa: BLE001 - the edge of the turn: it must end with an outcome
+            turn.say(_failure(error))
+            return "failed"
+        return "completed"
+
+    async def _end(self, turn: Turn, outcome: Outcome) -> None:
+        run, ended = turn.run, turn.ended(outcome)
+        left = [*turn.closing, *([turn.ending] if turn.ending else [])]
+        failure: Failed | None = None
+        try:
+            if not await outcomes.record(self._engine, run, ended, left):
+                failure = _failure(LeaseLost())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the conversation must be free again
+            logger.error("turn %s: its outcome %s could not be recorded yet", run.id, outcome)
+            failure = _failure(error)  # whose line has the error, without the texts that a database quotes
+            away = isinstance(error, OperationalError | InterfaceError | PoolTimeout | OSError)
+            # What can be written later is kept for then; what is refused must not hold the conversation.
+            alone = replace(ended, outcome="failed") if turn.closing else ended
+            why = [turn.ending or endings.failed(failure)] if turn.closing or turn.ending else []
+            if away or not await outcomes.record_alone(self._engine, run, alone, why):
+                self._record_later(turn, outcome)
+        for item in turn.closing:
+            if not isinstance(item, Thought):  # of which the log told when it ended
+                turn.say(Done(item))
+        if failure is not None and turn.closing:
+            turn.say(failure)
+
+    def _record_later(self, turn: Turn, outcome: Outcome) -> None:
+        left = [*turn.closing, *([turn.ending] if turn.ending else [])]
+        within = self._lease_seconds
+        self._in_background(
+            outcomes.record_later(self._engine, turn.run, turn.ended(outcome), left, within_seconds=within)
+        )
+
+    def _in_background(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+def _failure(error: Exception) -> Failed:
+    explanation = explain(error)
+    return Failed(explanation.message, explanation.allow_retry)

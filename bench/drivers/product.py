@@ -1,0 +1,77 @@
+"""What the product is asked over HTTP."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.drivers.client import Answer, Client
+from bench.drivers.load import Call, Timing
+from client.chatkit import request, user_input
+
+PROTOCOL = "2026-07-28"
+_META = {"io.modelcontextprotocol/protocolVersion": PROTOCOL, "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+class Chat:
+    """The backend, asked by one person."""
+
+    def __init__(self, port: int) -> None:
+        self.http = Client(port)
+
+    async def create(self, text: str) -> tuple[Timing, str]:
+        """A turn in a new conversation, and the conversation's id."""
+        timing, body = await self._stream(request("threads.create", input=user_input(text)))
+        return timing, body.partition(b'"id":"')[2].partition(b'"')[0].decode()
+
+    async def say(self, thread_id: str, text: str) -> Timing:
+        """A turn in a conversation that is there."""
+        return (await self._stream(message(thread_id, text)))[0]
+
+    async def open_thread(self, thread_id: str) -> Timing:
+        timing, _ = await self.http.post("/chatkit", request("threads.get_by_id", thread_id=thread_id))
+        return timing
+
+    def turns(self, thread_ids: Iterator[str], text: str) -> Call:
+        """A turn in the next of these conversations, each time."""
+        return lambda: self.say(next(thread_ids), text)
+
+    async def _stream(self, asked: dict[str, Any]) -> tuple[Timing, bytes]:
+        timing, body = await self.http.post("/chatkit", asked)
+        if b'"type":"error"' in body or b'"assistant_message"' not in body:
+            raise Answer(body[:2000].decode(errors="replace"))
+        return timing, body
+
+
+class Tools:
+    """The MCP server, asked as the backend asks it."""
+
+    def __init__(self, port: int, tokens: Mapping[str, str] | None = None) -> None:
+        self._http = Client(port)
+        self._tokens = tokens or {}
+
+    def adding(self, people: Iterator[str]) -> Call:
+        """A new task of the next of these people, each time."""
+        return lambda: self._call("add_task", {"user_id": next(people), "title": "Buy milk"})
+
+    async def first_page(self, person: str) -> Timing:
+        return await self._call("list_tasks", {"user_id": person, "limit": 20})
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> Timing:
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": PROTOCOL,
+            "mcp-method": "tools/call",
+            "mcp-name": tool,
+        }
+        if token := self._tokens.get(arguments["user_id"]):
+            headers["authorization"] = f"Bearer {token}"
+        params = {"name": tool, "arguments": arguments, "_meta": _META}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        timing, answer = await self._http.post("/mcp", body, headers)
+        if b'"structuredContent"' not in answer or json.loads(answer)["result"].get("isError"):
+            raise Answer(answer[:2000].decode(errors="replace"))
+        return timing
+
+
+def message(thread_id: str, text: str) -> dict[str, Any]:
+    return request("threads.add_user_message", thread_id=thread_id, input=user_input(text))

@@ -1,0 +1,205 @@
+"""What `./todo` takes, and what it says to who types it wrong. Standard library only, as it answers before packages."""
+
+import argparse
+import sys
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from cli import data_dir, terminal
+from cli.services import given
+from service.commands import days
+
+USAGE_STATUS = 2
+LOGS = (*(part.replace("_", "-") for part in given.PARTS), "postgres")
+
+
+class Parser(argparse.ArgumentParser):
+    """One sentence about what is wrong, which names the help."""
+
+    def error(self, message: str) -> NoReturn:
+        terminal.error(f"{message} (see {self.prog.replace('todo', './todo', 1)} --help)")
+        sys.exit(USAGE_STATUS)
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        import tomllib
+
+        terminal.say(tomllib.loads((data_dir.CHECKOUT / "pyproject.toml").read_text())["project"]["version"])
+        parser.exit()
+
+
+def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
+    """What was asked for, and for `test` what it leaves to pytest; ends the process when that cannot be."""
+    parser = _parser()
+    given, rest = parser.parse_known_args(arguments)
+    if given.command is None:
+        parser.print_help(sys.stderr)
+        sys.exit(USAGE_STATUS)
+    if rest and given.command != "test":
+        terminal.error(f"unrecognized arguments: {' '.join(rest)} (see ./todo {given.command} --help)")
+        sys.exit(USAGE_STATUS)
+    return given, rest
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="todo", description="A to-do assistant you run yourself.", allow_abbrev=False)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_running(commands)
+    _add_data_commands(commands)
+    _add_development(commands)
+    return parser
+
+
+def _add_running(commands: "argparse._SubParsersAction[Parser]") -> None:
+    up = commands.add_parser(
+        "up",
+        help="run everything on this machine until Ctrl-C",
+        description="Runs everything on this machine until Ctrl-C: PostgreSQL (unless DATABASE_URL is set), "
+        "migrations, the offline model (when there is no key of another), the MCP server and the backend. "
+        "Settings are read from the environment and from .env in the checkout.",
+        allow_abbrev=False,
+    )
+    up.add_argument("--port", type=_port, help="of the page and /chatkit (BACKEND_PORT, else 8000)")
+    up.add_argument("--mcp-port", type=_port, help="of the MCP server (MCP_PORT, else 8001)")
+    _add_data_dir(up)
+    up.add_argument("--verbose", action="store_true", help="show the logs of all parts")
+
+    status = commands.add_parser(
+        "status",
+        help="show what runs",
+        description="Shows what ./todo up runs, where, since when and whether it is ready. Status 1 when nothing runs.",
+        allow_abbrev=False,
+    )
+    _add_data_dir(status)
+
+    logs = commands.add_parser(
+        "logs",
+        help="show the logs of what runs, or ran",
+        description="Shows the end of the logs of what ./todo up runs, or ran the last time.",
+        allow_abbrev=False,
+    )
+    logs.add_argument("service", nargs="?", type=_service, help=f"one of {', '.join(LOGS)}; without it all of them")
+    logs.add_argument("--follow", action="store_true", help="show what is added, until Ctrl-C")
+    _add_data_dir(logs)
+
+    migrate = commands.add_parser(
+        "migrate",
+        help="bring the database to the newest schema",
+        description="Brings the database at MIGRATION_DATABASE_URL, else DATABASE_URL, else the one in the data "
+        "directory, to the newest schema.",
+        allow_abbrev=False,
+    )
+    _add_data_dir(migrate)
+
+    token = commands.add_parser(
+        "token",
+        help="make a token for the MCP server",
+        description="Prints a token with which an MCP client on this machine works on one person's tasks.",
+        allow_abbrev=False,
+    )
+    token.add_argument("--user", type=_name, required=True, metavar="NAME", help="whose tasks")
+    token.add_argument("--days", type=days, default=1, help="how long it is valid (%(default)s)")
+    token.add_argument("--mcp-port", type=_port, help="of the MCP server (MCP_PORT, else 8001)")
+    _add_data_dir(token)
+
+
+def _add_development(commands: "argparse._SubParsersAction[Parser]") -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="measure how fast it is",
+        description="Runs everything on a throwaway PostgreSQL and an instant model, beside what it is made of.",
+        allow_abbrev=False,
+    )
+    bench.add_argument("--full", action="store_true", help="longer, for figures that vary less")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+
+    commands.add_parser(
+        "audit",
+        help="look the locked packages up in the lists of known vulnerabilities",
+        description="Looks the packages of the requirements locks for this platform up in a public list of known "
+        "vulnerabilities, and those of the tests' npm locks where npm is there. Needs the internet.",
+        allow_abbrev=False,
+    )
+
+    test = commands.add_parser(
+        "test",
+        usage="todo test [-h] [--all] [pytest arguments]",
+        help="check the code and run the tests",
+        description="Checks the code and runs the tests on a throwaway PostgreSQL, or in databases of their own on "
+        "the server of DATABASE_URL. Further arguments are pytest's.",
+        allow_abbrev=False,
+    )
+    test.add_argument("--all", action="store_true", help="also pyright and the tests that take long, as CI does")
+
+
+def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
+    usage = commands.add_parser(
+        "usage",
+        help="show what the model was used for, by day, person and model",
+        description="Prints turns, requests to the model and tokens by day (UTC), person and model.",
+        allow_abbrev=False,
+    )
+    usage.add_argument("--days", type=days, default=30, help="today and the days before it (%(default)s)")
+    usage.add_argument("--user", type=_name, metavar="NAME", help="of this person only")
+    usage.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
+
+    export = commands.add_parser(
+        "export",
+        help="write everything that is stored of a person as JSON",
+        description="Writes a person's tasks, their changes, and the conversations as one JSON document.",
+        allow_abbrev=False,
+    )
+    export.add_argument("--output", type=Path, metavar="FILE", help="write it to this new file, readable by you only")
+
+    forget = commands.add_parser(
+        "forget",
+        help="delete everything that is stored of a person",
+        description="Stops a person's turns, then deletes tasks, changes, conversations and usage for good.",
+        allow_abbrev=False,
+    )
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    for parser in (export, forget):
+        name = "the `sub` of the person's tokens; local with AUTH_MODE=none"
+        parser.add_argument("--user", type=_name, required=True, metavar="NAME", help=name)
+    for parser in (usage, export, forget):
+        _add_data_dir(parser)
+
+
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        type=_directory,
+        default=data_dir.default(),
+        metavar="DIR",
+        help="database and logs (here: %(default)s; .data in the checkout, or a directory of "
+        f"{data_dir.ROOT_HOME} for root when others cannot enter the checkout)",
+    )
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return Path(text)
+
+
+def _service(text: str) -> str:
+    if text not in LOGS:
+        raise argparse.ArgumentTypeError(f"there is no service {text}: it is one of {', '.join(LOGS)}")
+    return text
+
+
+def _name(text: str) -> str:
+    invisible = ("Cc", "Cs", "Zl", "Zp")  # control characters, line ends, halves of a pair
+    if not text.strip() or any(unicodedata.category(character) in invisible for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+    return text
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text} is no port from 1 to 65535")
+    return int(text)

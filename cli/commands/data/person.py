@@ -1,0 +1,107 @@
+"""What is stored of one person. Each service knows its own part: these commands run both services' commands."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from cli import terminal
+from cli.data_dir import CHECKOUT
+from cli.database import local_database
+from cli.errors import CliError
+from cli.services import environment
+from service.commands import NOTHING
+
+EXPORT_VERSION = 1  # of the shape that docs/data.md describes
+PARTS = {"todo": "mcp_server", "chat": "backend"}
+
+
+def export(*, user: str, output: Path | None, directory: Path) -> int:
+    """Write one JSON document. It is put together on disk: what is written is whole, or is not written at all."""
+    if output and os.path.lexists(output):
+        raise CliError(f"{output} exists already: choose another file, or remove it first.")
+    with local_database.reached(environment.load(), directory) as variables, contextlib.ExitStack() as stack:
+        parts = {name: stack.enter_context(tempfile.TemporaryFile()) for name in PARTS}
+        services = [
+            stack.enter_context(_start(PARTS[name], "export", user, variables, out=part))
+            for name, part in parts.items()
+        ]
+        found = [_found(service) for service in services]
+        if not any(found):
+            raise _nothing(user)
+        document = stack.enter_context(tempfile.TemporaryFile())
+        _join(document, user, parts)
+        if output is None:
+            terminal.copy(document)
+        else:
+            _save(document, output)
+            terminal.notice(f"Everything that is stored of {user} is in {output}.")
+    return 0
+
+
+def forget(*, user: str, yes: bool, directory: Path) -> int:
+    """Delete everything. The backend goes first: a turn that still ran would add tasks."""
+    if not yes:
+        _confirm(user)
+    with local_database.reached(environment.load(), directory) as variables:
+        found = [_found(_start(module, "forget", user, variables)) for module in ("backend", "mcp_server")]
+        if not any(found):
+            raise _nothing(user)
+    return 0
+
+
+def _start(
+    module: str, command: str, user: str, variables: Mapping[str, str], *, out: BinaryIO | None = None
+) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-m", module, command, f"--user={user}"]
+    return subprocess.Popen(arguments, cwd=CHECKOUT, env=variables, stdout=out, stderr=subprocess.PIPE, text=True)
+
+
+def _found(service: subprocess.Popen[str]) -> bool:
+    """Wait for a service's command; False when it has nothing of the person."""
+    _, errors = service.communicate()
+    if service.returncode not in (0, NOTHING):
+        raise CliError(errors.strip() or f"A service's command ended with {service.returncode}.")
+    return service.returncode == 0
+
+
+def _join(document: BinaryIO, user: str, parts: Mapping[str, BinaryIO]) -> None:
+    document.write(f'{{"version": {EXPORT_VERSION}, "user": {json.dumps(user, ensure_ascii=False)}\n'.encode())
+    for name, part in parts.items():
+        document.write(f', "{name}": '.encode())
+        part.seek(0)
+        shutil.copyfileobj(part, document)
+    document.write(b"}\n")
+    document.seek(0)
+
+
+def _save(document: BinaryIO, output: Path) -> None:
+    """Into a file that only its owner can read, and that takes its name when it is complete."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as fresh:
+            try:
+                shutil.copyfileobj(document, fresh)
+                fresh.flush()
+                Path(fresh.name).replace(output)
+            except BaseException:
+                Path(fresh.name).unlink()
+                raise
+    except OSError as error:
+        raise CliError(f"{output} cannot be written: {error.strerror}.") from error
+
+
+def _confirm(user: str) -> None:
+    if not sys.stdin.isatty():
+        raise CliError(f"There is no terminal to ask on: add --yes to delete everything of {user} for good.")
+    if terminal.ask(f"Delete all tasks and conversations of {user} for good? [y/N] ").lower() not in ("y", "yes"):
+        raise CliError("Nothing was deleted.")
+
+
+def _nothing(user: str) -> CliError:
+    return CliError(f"Nothing is stored of {user}: check the name.")

@@ -1,0 +1,53 @@
+import concurrent.futures
+import datetime
+import http.client
+import json
+from pathlib import Path
+from typing import Any
+
+from cli import data_dir, terminal
+from cli.services import probe, running
+
+NOT_READY, NOTHING_RUNS = 2, 1
+
+
+def run(directory: Path) -> int:
+    """0 when all is ready, 2 when something is not, 1 when nothing runs."""
+    state = running.read(directory)
+    if state is None:
+        terminal.say(f"Nothing runs with the data in {directory}: ./todo up starts it.")
+        return NOTHING_RUNS
+    found = state["parts"]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(found) or 1) as asking:
+        conditions = list(asking.map(_condition, found))
+    for part, (_, condition) in zip(found, conditions, strict=True):
+        where = f"127.0.0.1:{part['port']}" if part["port"] else "a local socket"
+        since = f"since {_time(part['since'])}"
+        terminal.say(f"  {part['name']:<14} {where:<16} {since:<25} {condition}")
+    terminal.say(f"  page  {state.get('page', 'not yet')}")
+    terminal.say(f"  data  {directory}")
+    terminal.say(f"  logs  {data_dir.logs(directory)}")
+    terminal.say(f"./todo up is process {state['pid']}.")
+    return 0 if found and all(well for well, _ in conditions) else NOT_READY
+
+
+def _condition(part: dict[str, Any]) -> tuple[bool, str]:
+    if part["pid"] is None:
+        return False, "died, and waits for its next start"
+    if not part["port"]:
+        return True, "runs"
+    status, text = probe.get(part["port"], part["path"])
+    if not status:
+        return False, "does not answer"
+    return (True, "ready") if status == http.client.OK else (False, f"not ready: {_reason(text)}")
+
+
+def _reason(text: str) -> str:
+    try:
+        return json.loads(text)["reason"]
+    except (ValueError, KeyError, TypeError):
+        return text[:200]
+
+
+def _time(stamp: float) -> str:
+    return datetime.datetime.fromtimestamp(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,170 @@
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cli import data_dir, terminal
+from cli.data_dir import CHECKOUT
+from cli.errors import CliError
+from cli.processes.keeper import Keeper
+from cli.processes.signals import Signals
+from cli.services import environment, given, running
+from cli.services.parts import Service
+from cli.services.supervisor import StopWanted, Supervisor
+
+HOST = "127.0.0.1"
+
+
+def run(*, port: int | None, mcp_port: int | None, directory: Path, verbose: bool) -> None:
+    """Everything on loopback until Ctrl-C or SIGTERM, or until a part cannot be kept running."""
+    variables = environment.load()
+    port = port or environment.port(variables, "BACKEND_PORT", 8000)
+    mcp_port = mcp_port or environment.port(variables, "MCP_PORT", 8001)
+    for name in ("BACKEND_HOST", "MCP_HOST"):
+        if variables.get(name, HOST) != HOST:
+            terminal.warn(f"{name} is not used: ./todo up serves this machine only, on {HOST}.")
+    if port == mcp_port:
+        raise CliError(f"The page and the MCP server cannot share port {port}: choose another --port or --mcp-port.")
+    data_dir.prepare(directory)
+    variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
+    with (
+        running.claimed(directory) as owned,
+        Keeper() as keeper,
+        Signals() as signals,
+        contextlib.ExitStack() as stack,
+    ):
+        _check_ports(port, mcp_port)
+        supervisor = Supervisor(
+            data_dir.logs(directory),
+            signals,
+            keeper,
+            cwd=CHECKOUT,
+            verbose=verbose,
+            lock=owned.lock,
+            changed=lambda parts: running.write(directory, parts, page=_page(port)),
+        )
+        try:
+            if "DATABASE_URL" not in variables:
+                variables |= _start_postgres(directory, supervisor, stack)
+            stack.callback(supervisor.stop)
+            for service in _services(variables, port, mcp_port, data_dir.backend_name(directory)):
+                supervisor.start(service)
+            answers = supervisor.wait_until_ready()
+            _print_addresses(port, mcp_port, _model(answers["Backend"]), directory)
+            supervisor.watch()
+        except StopWanted:
+            terminal.say("\nStopping …")
+    terminal.say("Stopped.")
+
+
+def _start_postgres(directory: Path, supervisor: Supervisor, stack: contextlib.ExitStack) -> dict[str, str]:
+    from cli.database.postgres import Cluster
+
+    terminal.starting("PostgreSQL")
+    cluster = stack.enter_context(Cluster.start(directory))
+    terminal.ready("PostgreSQL", f"data in {directory}")
+
+    def start_again() -> subprocess.Popen[bytes]:
+        cluster.restart()
+        return cluster.process
+
+    supervisor.adopt("PostgreSQL", cluster.process, cluster.log, start_again)
+    return {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.owner_url}
+
+
+def _services(variables: dict[str, str], port: int, mcp_port: int, name: str) -> list[Service]:
+    """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
+    shared = variables | {
+        "AUTH_MODE": variables.get("AUTH_MODE", "none"),
+        "BACKEND_HOST": HOST,
+        "BACKEND_PORT": str(port),
+        "MCP_HOST": HOST,
+        "MCP_PORT": str(mcp_port),
+        "MCP_URL": environment.mcp_url(variables, mcp_port),
+        "MCP_INTERNAL_URL": f"http://{HOST}:{mcp_port}/mcp",
+        "OFFLINE_HOST": HOST,
+        "PYTHONUNBUFFERED": "1",
+        "LOG_FORMAT": _log_format(variables),
+    }
+    offline = []
+    if environment.needs_offline_model(variables):
+        offline_port = _free_port()
+        model = {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
+        shared |= {**model, "OFFLINE_PORT": str(offline_port)}
+        offline = [_service("Offline model", "offline_model", shared, offline_port, ready_path="/health")]
+    return [
+        # As it has that name alone, and again after each of its deaths, it ends what it left running before it waits.
+        _service("Backend", "backend", shared, port, f"--name={name}", waits_itself=True, note=f"http://{HOST}:{port}"),
+        _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
+        _service("Migrations", "migrations", shared),
+        *offline,
+    ]
+
+
+def _log_format(variables: Mapping[str, str]) -> str:
+    """The services write to files: whether a person reads along is seen here."""
+    chosen = variables.get("LOG_FORMAT", "auto")
+    return ("text" if sys.stdout.isatty() else "json") if chosen == "auto" else chosen
+
+
+def _service(
+    name: str,
+    module: str,
+    variables: dict[str, str],
+    port: int | None = None,
+    *arguments: str,
+    ready_path: str = "/ready",
+    waits_itself: bool = False,
+    note: str = "",
+) -> Service:
+    command = [sys.executable, "-m", module, *arguments]
+    return Service(
+        name, command, given.to(module, variables), port, ready_path=ready_path, waits_itself=waits_itself, note=note
+    )
+
+
+def _check_ports(port: int, mcp_port: int) -> None:
+    with contextlib.ExitStack() as held:
+        for option, number in (("--port", port), ("--mcp-port", mcp_port)):
+            probe = held.enter_context(socket.socket())
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+            try:
+                probe.bind((HOST, number))
+                probe.listen()
+            except OSError as error:
+                message = (
+                    f"Port {number} of {HOST} cannot be used ({error.strerror}): choose another one with {option}."
+                )
+                raise CliError(message) from error
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def _print_addresses(port: int, mcp_port: int, model: str, directory: Path) -> None:
+    terminal.say()
+    terminal.heading("The to-do assistant is running. Ctrl-C stops all of it.")
+    terminal.say(f"  model     {model}")
+    terminal.say(f"  logs      {data_dir.logs(directory)}, or ./todo logs")
+    terminal.say(f"  ChatKit   http://{HOST}:{port}/chatkit")
+    terminal.say(f"  MCP       http://{HOST}:{mcp_port}/mcp")
+    terminal.say(f"  page      {_page(port)}")
+
+
+def _page(port: int) -> str:
+    return f"http://localhost:{port}/"  # the name for which OpenAI's widget needs no key
+
+
+def _model(readiness: str) -> str:
+    """Who answers, as the backend's `/ready` reports it."""
+    model = json.loads(readiness)["model"]
+    if model["provider"] == environment.OFFLINE:
+        return "offline: rules instead of a language model; set CEREBRAS_API_KEY for a real one"
+    text = f"{model['name']} on {model['provider']}"
+    return text if model["last"] == "ok" else f"{text}, but: {model['last']}"

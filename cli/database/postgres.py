@@ -1,0 +1,271 @@
+"""PostgreSQL as a child process: no installation, no TCP port, no account added to the machine."""
+
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from cli import data_dir
+from cli.data_dir import CHECKOUT
+from cli.database import postgres_binaries
+from cli.database.postgres_binaries import Binaries
+from cli.errors import CliError
+from cli.processes import ownership
+from cli.processes.children import die_with_parent, fresh_log, last_lines
+from cli.processes.ownership import Ownership
+
+ADMIN, OWNER, SERVICE = "app", "todo_owner", "todo_service"
+DATABASE = "todo"
+ROLES = CHECKOUT / "service" / "database" / "roles.sql"
+# Whoever enters the socket's directory is this user anyway; nobody comes in by TCP.
+ACCESS = "local all all trust\n"
+START_SECONDS, STOP_SECONDS = 60, 30
+BUILTIN_LOCALES_SINCE = 17
+SOCKETS = Path("/tmp")  # noqa: S108 - what is made there is checked to be ours
+STATUS_LINE = 7  # of postmaster.pid, "ready" once connections are accepted
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
+class Cluster:
+    """A running PostgreSQL, owned by this process and gone with it. Start it from the main thread."""
+
+    def __init__(self, directory: Path, *, durable: bool) -> None:
+        self.data_dir = directory
+        self.log = data_dir.logs(directory) / "postgres.log"
+        self._files = directory / "postgres"
+        self._sockets = _socket_dir(directory)
+        self._account = _account()
+        self._binaries = postgres_binaries.find(self._account)
+        self._durable = durable
+        self._ownership: Ownership | None = None
+
+    @classmethod
+    def start(cls, directory: str | Path, *, durable: bool = True) -> Self:
+        """Creates the cluster if there is none. `durable=False` trades safety in a crash for speed."""
+        cluster = cls(Path(directory).resolve(), durable=durable)
+        cluster._own_data_dir()
+        cluster._run_server()
+        return cluster
+
+    def restart(self) -> None:
+        """After its death: what was committed is there again, at the same address."""
+        self.stop()
+        self._own_data_dir(again=True)  # what is left of the killed server still holds the lock, and is waited for
+        self._run_server()
+
+    def _run_server(self) -> None:
+        try:
+            if exists(self.data_dir):
+                self._check_version(self._binaries)
+            else:
+                self._create(self._binaries)
+            self._launch(self._binaries)
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def url(self) -> str:
+        """What the services are given."""
+        return url(self.data_dir, SERVICE)
+
+    @property
+    def owner_url(self) -> str:
+        return url(self.data_dir, OWNER)
+
+    @property
+    def admin_url(self) -> str:
+        return url(self.data_dir, ADMIN)
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        return self._process
+
+    def stop(self) -> None:
+        """Ends all sessions and shuts down cleanly; does nothing the second time."""
+        if self._ownership is None:
+            return
+        for request in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):  # fast, immediate, gone
+            self._process.send_signal(request)
+            try:
+                self._process.wait(STOP_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        shutil.rmtree(self._sockets, ignore_errors=True)
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _release(self) -> None:
+        if self._ownership is not None:
+            self._ownership.release()
+            self._ownership = None
+
+    def _own_data_dir(self, *, again: bool = False) -> None:
+        data_dir.prepare(self.data_dir)
+        if self._account and not data_dir.traversable(self.data_dir):
+            raise CliError(
+                f"PostgreSQL does not run as root but as {self._account.pw_name}, who cannot reach {self.data_dir}: "
+                "choose another --data-dir."
+            )
+        try:
+            self._ownership = ownership.take(self.data_dir, leftover=lambda: _ready_pid(self._files))
+            if not again:
+                fresh_log(self.log)
+        except OSError as error:
+            raise data_dir.not_writable(self.data_dir, error) from error
+
+    def _check_version(self, binaries: Binaries) -> None:
+        found = (self._files / "PG_VERSION").read_text().strip()
+        if found != str(binaries.major):
+            raise CliError(
+                f"{self._files} was made by PostgreSQL {found} and cannot be opened by PostgreSQL {binaries.major}: "
+                f"set PG_BIN to the binaries of {found}, or move its data with pg_dump or pg_upgrade."
+            )
+
+    def _create(self, binaries: Binaries) -> None:
+        """Built beside its place and renamed, so that a first start cut short leaves nothing half made."""
+        fresh = self._files.with_name("postgres.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700)
+        if self._account:
+            os.chown(fresh, self._account.pw_uid, self._account.pw_gid)
+        builtin = binaries.major >= BUILTIN_LOCALES_SINCE
+        collation = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if builtin else ["--no-locale"]
+        options = ["--username", ADMIN, "--auth=trust", "--encoding=UTF8", "--no-instructions", *collation]
+        if not self._durable:
+            options.append("--no-sync")
+        self._run([binaries.initdb, "-D", str(fresh), *options])
+        create_database = f"CREATE DATABASE {DATABASE}\n".encode()
+        self._run([binaries.postgres, "--single", "-D", str(fresh), "postgres"], input=create_database)
+        fresh.rename(self._files)
+
+    def _run(self, command: list[str], *, input: bytes = b"") -> None:
+        with self.log.open("ab") as log:
+            options = self._child_options(signal.SIGKILL)
+            done = subprocess.run(command, input=input, stdout=log, stderr=log, check=False, **options)
+        if done.returncode:
+            raise self._failure(f"{Path(command[0]).name} failed")
+
+    def _launch(self, binaries: Binaries) -> None:
+        self._prepare_sockets()
+        # We hold the lock, which every process of a server holds too: whatever these files say is over, even if the
+        # process ids in them are a zombie's or somebody else's by now.
+        for leftover in (self._files / "postmaster.pid", *self._sockets.glob(".s.PGSQL.*")):
+            leftover.unlink(missing_ok=True)
+        (self._files / "pg_hba.conf").write_text(ACCESS)
+        options = {"listen_addresses": "", "unix_socket_directories": str(self._sockets)}
+        if not self._durable:
+            options |= NOT_DURABLE
+        command = [binaries.postgres, "-D", str(self._files)]
+        for name, value in options.items():
+            command += ["-c", f"{name}={value}"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen[bytes](
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **self._child_options(signal.SIGINT),
+            )
+        try:
+            self._prepare_roles()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _prepare_roles(self) -> None:
+        """At each start, because an older version's cluster has none: there the first superuser owns everything."""
+        import psycopg  # while the server starts, which takes as long
+
+        self._wait_until_ready()
+        try:
+            with psycopg.connect(self.admin_url, autocommit=True) as connection:
+                connection.execute(ROLES.read_bytes())
+        except psycopg.Error as error:
+            raise self._failure(f"The database's roles could not be prepared ({error})") from error
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while _ready_pid(self._files) != self._process.pid:
+            if self._process.poll() is not None:
+                raise self._failure("PostgreSQL did not start")
+            if time.monotonic() > deadline:
+                raise self._failure(f"PostgreSQL did not answer within {START_SECONDS} seconds")
+            time.sleep(0.01)
+
+    def _prepare_sockets(self) -> None:
+        """The name is predictable and /tmp is everybody's: the directory must be ours alone."""
+        with suppress(FileExistsError):
+            self._sockets.mkdir(mode=0o700)
+        owner = self._account.pw_uid if self._account else os.getuid()
+        found = self._sockets.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.getuid()) or found.st_mode & 0o077:
+            raise CliError(f"{self._sockets} belongs to somebody else: remove it, or choose another --data-dir.")
+        if self._account:
+            os.chown(self._sockets, self._account.pw_uid, self._account.pw_gid)
+
+    def _child_options(self, on_parent_death: signal.Signals) -> dict[str, Any]:
+        assert self._ownership is not None
+        options: dict[str, Any] = {
+            "cwd": "/",
+            "env": ENVIRONMENT,
+            "start_new_session": True,  # Ctrl-C is for us, who stop things in order
+            "pass_fds": [self._ownership.lock],  # so that the lock outlives us for as long as a server does
+            "preexec_fn": die_with_parent(on_parent_death),
+        }
+        if self._account:
+            options |= {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
+        return options
+
+    def _failure(self, what: str) -> CliError:
+        return CliError(f"{what}; the end of {self.log}:\n{last_lines(self.log)}")
+
+
+def exists(directory: Path) -> bool:
+    try:
+        return (directory / "postgres" / "PG_VERSION").exists()
+    except OSError as error:
+        raise CliError(f"The data directory {directory} cannot be read: {error.strerror}.") from error
+
+
+def url(directory: str | Path, login: str = SERVICE) -> str:
+    """Where a cluster of this data directory answers while it runs."""
+    return f"postgresql://{login}@/{DATABASE}?host={_socket_dir(Path(directory).resolve())}"
+
+
+def _socket_dir(directory: Path) -> Path:
+    """Not in the data directory: the path of a Unix socket has at most 107 bytes."""
+    return SOCKETS / f"todo-pg-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Who runs the server when root may not."""
+    if os.getuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("nobody")
+    except KeyError:
+        raise CliError("PostgreSQL does not run as root and there is no user nobody here: set DATABASE_URL.") from None
+
+
+def _ready_pid(files: Path) -> int | None:
+    """The server that accepts connections, by its own account."""
+    try:
+        lines = (files / "postmaster.pid").read_text().splitlines()
+    except FileNotFoundError:
+        return None
+    return int(lines[0]) if len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == "ready" else None

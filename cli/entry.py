@@ -1,0 +1,32 @@
+"""What `./todo` runs, with any Python: what needs no package is answered at once, for the rest they are installed."""
+
+import os
+import sys
+from pathlib import Path
+
+from cli import __main__, arguments, terminal
+from cli.errors import CliError
+
+WITHOUT_PACKAGES = ("status", "logs")
+
+
+def main() -> int:
+    given, _ = arguments.parse()
+    if given.command not in WITHOUT_PACKAGES:
+        from cli.packages import install
+
+        wanted = {"test": install.DEVELOP, "audit": install.AUDIT}.get(given.command, install.RUN)
+        try:
+            python = install.ensure(wanted)
+        except CliError as error:
+            terminal.error(str(error))
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        if Path(sys.prefix).resolve() != wanted.directory.resolve():
+            os.execv(python, [str(python), "-P", "-m", "cli", *sys.argv[1:]])  # noqa: S606 - no shell is wanted
+    return __main__.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

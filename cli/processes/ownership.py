@@ -1,0 +1,109 @@
+"""Who owns a data directory. Process ids prove nothing here: one may be a zombie's, or another process's by now."""
+
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.errors import CliError
+
+LEFTOVER_SECONDS = 10
+TELL_AFTER_SECONDS = 1
+
+
+class InUseError(CliError):
+    """Another process owns the data directory."""
+
+    def __init__(self, data_dir: Path, owner: int) -> None:
+        super().__init__(f"The data directory {data_dir} is in use by process {owner}.")
+        self.owner = owner
+
+
+class LeftoverError(CliError):
+    """The owner is gone, but not all that it started."""
+
+    def __init__(self, data_dir: Path, seconds: float) -> None:
+        super().__init__(
+            f"Processes of an earlier run still use the data directory {data_dir} and did not end within {seconds:g} "
+            "seconds: end them, and run it again."
+        )
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """The kernel drops `owner` when this process ends, reaped or not; `lock` is held by what inherited it, too."""
+
+    owner: int
+    lock: int
+
+    def release(self) -> None:
+        os.close(self.lock)
+        os.close(self.owner)
+
+
+def take(
+    data_dir: Path,
+    *,
+    prefix: str = "",
+    leftover: Callable[[], int | None] = lambda: None,
+    seconds: float = LEFTOVER_SECONDS,
+    waiting: Callable[[], None] = lambda: None,
+) -> Ownership:
+    """Make this process the owner of `data_dir`, or of what `prefix` names in it.
+
+    Whoever starts a server lets it inherit `lock`: who has got both knows that neither an owner nor a server of the
+    past is alive. One that outlived its owner is waited for, after a call of `waiting`; `leftover` answers its process
+    id. Raises `InUseError` or `LeftoverError`.
+    """
+    owner = _take_owner(data_dir, data_dir / f"{prefix}owner")
+    lock = os.open(data_dir / f"{prefix}lock", os.O_RDWR | os.O_CREAT, 0o600)
+    began = time.monotonic()
+    told = False
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return Ownership(owner, lock)
+        except BlockingIOError:
+            waited = time.monotonic() - began
+            if waited > seconds:
+                Ownership(owner, lock).release()
+                raise LeftoverError(data_dir, seconds) from None
+            if waited > TELL_AFTER_SECONDS and not told:
+                waiting()
+                told = True
+            # The owner, or the server's first process, was killed and the rest follows; outside Linux it is told.
+            if sys.platform != "linux" and (server := leftover()):
+                os.kill(server, signal.SIGINT)
+            time.sleep(0.02)
+
+
+def owner_of(data_dir: Path, *, prefix: str = "") -> int | None:
+    """The process that owns it; not to be asked by that process itself, which would lose it."""
+    try:
+        descriptor = os.open(data_dir / f"{prefix}owner", os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return int(os.pread(descriptor, 20, 0) or 0)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _take_owner(data_dir: Path, path: Path) -> int:
+    """A lock of the process itself: no child inherits it, and a zombie has none."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = int(os.pread(descriptor, 20, 0) or 0)
+        os.close(descriptor)
+        raise InUseError(data_dir, holder) from None
+    os.pwrite(descriptor, f"{os.getpid():<20}".encode(), 0)
+    return descriptor

@@ -1,0 +1,56 @@
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli import terminal
+from cli.data_dir import CHECKOUT
+from cli.errors import CliError
+
+OFFLINE = "offline"
+EXAMPLE = CHECKOUT / ".env.example"
+
+
+def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
+    """This process's environment over the file's, which need not be there; an empty value counts as none."""
+    values: dict[str, str | None] = {}
+    if file.exists():
+        from dotenv import dotenv_values
+
+        try:
+            values.update(dotenv_values(file))
+        except (OSError, UnicodeDecodeError) as error:
+            raise CliError(f"{file} cannot be read as UTF-8 text: write it again.") from error
+        for name in sorted(values.keys() - _settings()):
+            terminal.warn(f".env: {name} is no setting of this program; see .env.example.")
+    return {name: value for name, value in {**values, **os.environ}.items() if value}
+
+
+def port(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise CliError(f"{name} must be a port from 1 to 65535, not {text!r}.")
+    return int(text)
+
+
+def mcp_url(environment: Mapping[str, str], port: int) -> str:
+    """By which clients know what `./todo up` serves there: MCP_URL if it is for others than this machine."""
+    given = environment.get("MCP_URL", "")
+    try:
+        host = urlsplit(given).hostname
+    except ValueError:
+        host = None
+    return f"http://127.0.0.1:{port}/mcp" if host in (None, "localhost", "127.0.0.1", "::1") else given
+
+
+def _settings() -> set[str]:
+    return set(re.findall(r"^([A-Z_]+)=", EXAMPLE.read_text(), re.MULTILINE))
+
+
+def needs_offline_model(environment: Mapping[str, str]) -> bool:
+    """Whether nobody but the offline model could answer: no key and no address of a model."""
+    if "LLM_BASE_URL" in environment:
+        return False
+    has_key = "CEREBRAS_API_KEY" in environment or "LLM_API_KEY" in environment
+    return environment.get("LLM_PROVIDER", "cerebras" if has_key else OFFLINE) == OFFLINE

@@ -1,0 +1,30 @@
+"""What `./todo up` gives its parts of the environment: each what it reads, and nothing else of the person's."""
+
+import re
+from collections.abc import Mapping
+
+_PROCESS = r"PATH|HOME|USER|LOGNAME|TMPDIR|TZ|LANG|LANGUAGE|LC_\w+|PYTHON\w+|LD_\w+|DYLD_\w+|MALLOC_\w+"
+_DATABASE = r"DATABASE_URL|PG\w+|PSYCOPG_\w+|KRB5\w+"
+_LIMITS = r"LIMIT_(CONNECTIONS|HEADERS|HEADER_BYTES|REQUEST_BYTES)|(READ|WRITE|IDLE)_TIMEOUT_SECONDS"
+_REQUESTS = r"(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE|OTEL_\w+"
+_SERVICE = (
+    rf"{_PROCESS}|{_DATABASE}|{_LIMITS}|{_REQUESTS}|LOG_\w+|ALLOWED_(HOSTS|ORIGINS)|TRUSTED_PROXIES|MCP_URL"
+    r"|MCP_TOKEN_SECRET|AUTH_(MODE|NONE_BEYOND_LOOPBACK|JWT_SECRET|JWKS_URL|JWKS_MAX_AGE_SECONDS|ISSUER)"
+)
+_READ = {
+    "backend": rf"{_SERVICE}|BACKEND_\w+|MCP_(INTERNAL_URL|RESEND_SECONDS)|AUTH_AUDIENCE|CHATKIT_\w+"
+    r"|LLM_\w+|CEREBRAS_API_KEY|OPENAI_\w+|ANTHROPIC_API_KEY|OFFLINE_URL"
+    r"|LIMIT_(TURNS_PER_MINUTE|TURNS_PER_DAY|RUNNING_TURNS|CONVERSATIONS|REQUESTS_PER_MINUTE|MESSAGE_CHARS)"
+    r"|(HEARTBEAT|LEASE|TOOL_WAIT|SLOW_NOTICE)_SECONDS",
+    "mcp_server": rf"{_SERVICE}|MCP_(HOST|PORT|WORKERS)"
+    r"|LIMIT_(TOOL_CALLS_PER_MINUTE|TASKS|CHANGES_PER_DAY)|KEEP_CHANGES_DAYS",
+    "migrations": rf"{_PROCESS}|{_DATABASE}|MIGRATION_DATABASE_URL",
+    "offline_model": rf"{_PROCESS}|{_LIMITS}|OFFLINE_(HOST|PORT|TOKEN_DELAY|SCRIPTED)",
+}
+PARTS = (*_READ,)
+_PATTERNS = {part: re.compile(names, re.IGNORECASE) for part, names in _READ.items()}
+
+
+def to(part: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the environment that a part reads, whether by itself or by what it is made of."""
+    return {name: value for name, value in environment.items() if _PATTERNS[part].fullmatch(name)}

@@ -1,0 +1,79 @@
+"""What `up` tells others of itself: a file in the data directory, true as long as its writer owns that directory."""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli import terminal
+from cli.errors import CliError
+from cli.processes import ownership
+from cli.processes.ownership import InUseError, Ownership
+
+if TYPE_CHECKING:  # `status` reads without what a supervisor needs
+    from cli.services.parts import Child
+
+PREFIX = "up."
+LEFTOVER_SECONDS = 45.0  # services end their work in order even when `up` was killed
+
+
+class RunsAlreadyError(CliError):
+    """Another `up` works on this data directory."""
+
+
+@contextlib.contextmanager
+def claimed(data_dir: Path) -> Iterator[Ownership]:
+    """Be the one `up` of this directory; services of one that was killed are waited for."""
+    try:
+        owned = ownership.take(data_dir, prefix=PREFIX, seconds=LEFTOVER_SECONDS, waiting=_say_so)
+    except InUseError as error:
+        page = (read(data_dir) or {}).get("page", "")
+        raise RunsAlreadyError(
+            f"The data directory {data_dir} is in use by process {error.owner}, which is ./todo up"
+            f"{' with the page at ' + page if page else ''}. ./todo status shows it; for a second one choose another "
+            "--data-dir, --port and --mcp-port."
+        ) from None
+    try:
+        yield owned
+    finally:
+        _file(data_dir).unlink(missing_ok=True)
+        owned.release()
+
+
+def write(data_dir: Path, children: "Sequence[Child]", *, page: str) -> None:
+    """Replaces the file as a whole."""
+    fresh = _file(data_dir).with_suffix(".new")
+    fresh.write_text(json.dumps({"page": page, "parts": [_told(child) for child in children]}))
+    fresh.chmod(0o600)
+    fresh.replace(_file(data_dir))
+
+
+def read(data_dir: Path) -> dict[str, Any] | None:
+    """What the `up` that runs here has written; None when none runs."""
+    owner = ownership.owner_of(data_dir, prefix=PREFIX)
+    if owner is None:
+        return None
+    try:
+        state = json.loads(_file(data_dir).read_text())
+    except (OSError, ValueError):  # it has only just begun
+        state = {}
+    return {"parts": [], **state, "pid": owner}
+
+
+def _told(child: "Child") -> dict[str, Any]:
+    return {
+        "name": child.name,
+        "pid": child.process.pid if child.next_start is None else None,
+        "since": child.since,
+        "port": child.service.port if child.service else None,
+        "path": child.service.ready_path if child.service else "",
+    }
+
+
+def _say_so() -> None:
+    terminal.notice("Waiting for services of a run that was killed to end …")
+
+
+def _file(data_dir: Path) -> Path:
+    return data_dir / "up.json"

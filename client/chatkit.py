@@ -1,0 +1,182 @@
+"""ChatKit as a program speaks it: the requests, and the answers with their events as they come.
+
+Threads, items and events are the JSON objects of `chatkit.types`; an `error` event is an event like the others.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import httpx2
+
+from client.sse import Frames
+
+Json = dict[str, Any]
+Events = AbstractAsyncContextManager[AsyncIterator[Json]]
+"""The events of one answer as they come; leaving the block closes the connection, which stops the answer."""
+Order = Literal["asc", "desc"]
+
+
+class Refused(Exception):
+    """The server's sentence about why it does not answer, and HTTP's status."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class ConnectionLost(Exception):
+    """No answer, or one that broke off: nobody knows what the server has done."""
+
+    def __init__(self) -> None:
+        super().__init__("The connection to the server is lost.")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Threads or items; `after` is where the next page begins."""
+
+    data: list[Json]
+    has_more: bool
+    after: str | None
+
+
+def user_input(text: str, **more: Any) -> Json:
+    """A message as ChatKit takes it; `more` are further fields, as `quoted_text`."""
+    return {"content": [{"type": "input_text", "text": text}], "attachments": [], "inference_options": {}, **more}
+
+
+def request(kind: str, /, **params: Any) -> Json:
+    """The body of a POST to `/chatkit`."""
+    return {"type": kind, "params": params}
+
+
+class ChatKit:
+    """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
+
+    `timeout` is in seconds, of each silence. `http` is there for what is not ChatKit's, as `/ready`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 120,
+    ) -> None:
+        self.base_url = base_url
+        sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+        encrypted = base_url.startswith("https:")  # else neither certificates nor proxies are looked for
+        self.http = httpx2.AsyncClient(
+            base_url=base_url,
+            headers=sent,
+            timeout=httpx2.Timeout(timeout, connect=5),
+            trust_env=encrypted,
+            verify=encrypted,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.http.aclose()
+
+    def create_thread(self, text: str) -> Events:
+        return self.open("threads.create", input=user_input(text))
+
+    def add_user_message(self, thread_id: str, text: str) -> Events:
+        return self.open("threads.add_user_message", thread_id=thread_id, input=user_input(text))
+
+    def retry_after_item(self, thread_id: str, item_id: str) -> Events:
+        """Answer a message of the person anew."""
+        return self.open("threads.retry_after_item", thread_id=thread_id, item_id=item_id)
+
+    def custom_action(self, thread_id: str, item_id: str, action: Json) -> Events:
+        """What a widget's element does, with the events that come of it."""
+        return self.open("threads.custom_action", thread_id=thread_id, item_id=item_id, action=action)
+
+    async def sync_custom_action(self, thread_id: str, item_id: str, action: Json) -> Json | None:
+        """The same without a stream: the item as it is afterwards, if it has changed."""
+        done = await self.ask("threads.sync_custom_action", thread_id=thread_id, item_id=item_id, action=action)
+        return done.get("updated_item")
+
+    async def get_thread(self, thread_id: str) -> Json:
+        """With its newest items."""
+        return await self.ask("threads.get_by_id", thread_id=thread_id)
+
+    async def list_threads(self, *, limit: int = 20, order: Order = "desc", after: str | None = None) -> Page:
+        return _page(await self.ask("threads.list", limit=limit, order=order, after=after))
+
+    async def list_items(
+        self, thread_id: str, *, limit: int = 20, order: Order = "desc", after: str | None = None
+    ) -> Page:
+        return _page(await self.ask("items.list", thread_id=thread_id, limit=limit, order=order, after=after))
+
+    async def update_thread(self, thread_id: str, title: str) -> Json:
+        return await self.ask("threads.update", thread_id=thread_id, title=title)
+
+    async def delete_thread(self, thread_id: str) -> None:
+        await self.ask("threads.delete", thread_id=thread_id)
+
+    async def feedback(self, thread_id: str, item_ids: list[str], kind: Literal["positive", "negative"]) -> None:
+        await self.ask("items.feedback", thread_id=thread_id, item_ids=item_ids, kind=kind)
+
+    async def ask(self, kind: str, /, **params: Any) -> Any:
+        """The JSON of an operation that does not stream."""
+        async with self._answer(kind, params, "application/json") as response:
+            with _connected():
+                return json.loads(await response.aread())
+
+    @asynccontextmanager
+    async def open(self, kind: str, /, **params: Any) -> AsyncIterator[AsyncIterator[Json]]:
+        """The events of an operation that streams."""
+        async with self._answer(kind, params, "text/event-stream") as response:
+            yield _events(response)
+
+    @asynccontextmanager
+    async def _answer(self, kind: str, params: Json, media_type: str) -> AsyncIterator[httpx2.Response]:
+        """The response when it has begun, if it is what was asked for."""
+        asked = self.http.build_request("POST", "/chatkit", json=request(kind, **params))
+        with _connected():
+            response = await self.http.send(asked, stream=True)
+        try:
+            if response.status_code != 200 or not response.headers.get("content-type", "").startswith(media_type):
+                with _connected():
+                    await response.aread()
+                raise Refused(response.status_code, _sentence(response))
+            yield response
+        finally:
+            await response.aclose()
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[Json]:
+    frames = Frames()
+    with _connected():
+        async for piece in response.aiter_bytes():
+            for data in frames.feed(piece):
+                yield json.loads(data)
+    if frames.cut_off:
+        raise ConnectionLost
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """What is no answer at all, or cannot be read, is none."""
+    try:
+        yield
+    except (httpx2.TransportError, ValueError) as error:
+        raise ConnectionLost from error
+
+
+def _sentence(response: httpx2.Response) -> str:
+    try:
+        return str(response.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"The server answered with status {response.status_code}, and not as ChatKit does."
+
+
+def _page(answer: Json) -> Page:
+    return Page(answer["data"], answer["has_more"], answer.get("after"))

@@ -1,0 +1,95 @@
+"""Who makes a tool call, and the transaction it runs in: what the tools depend on, and no client ever sees."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastmcp import Context
+from fastmcp.dependencies import CallArgument, CurrentContext, Depends
+from fastmcp.exceptions import ToolError
+from fastmcp.server.dependencies import get_access_token
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.arguments import is_plain
+from mcp_server.calls import reports, running_calls
+from mcp_server.changes import Caller
+from mcp_server.errors import ForeignUserId, MetaInvalid, explained, shown
+from service.database import transaction
+from service.tokens import is_from_backend
+
+LOCAL_USER = "local"
+_OF_THE_BACKEND = ("assistant", "person")  # who acts by its word; a client that calls itself so is none of them
+_USER_ID: str | None = CallArgument("user_id")
+_CONTEXT: Context = CurrentContext()
+
+
+async def _owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
+    owner = _checked(user_id, context)
+    if (call := reports.current.get()) is not None:
+        call.owner = owner
+    return owner
+
+
+def _checked(user_id: str | None, context: Context) -> str:
+    """The person whose tasks a call is about: the token's. Without one, `user_id` is taken at its word."""
+    token = get_access_token()
+    if token is None:
+        assert context.lifespan_context["auth_mode"] == "none", "a call without a token does not come this far"
+        return user_id or LOCAL_USER
+    assert token.subject
+    if user_id and user_id != token.subject:
+        raise ForeignUserId
+    return token.subject
+
+
+OWNER: str = Depends(_owner)
+
+
+async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
+    request = context.request_context
+    meta = (request and request.meta) or {}
+    client = request and request.session.client_params
+    token = get_access_token()
+    actor = _label(meta, "todo/actor", longest=60) if token and is_from_backend(token.claims) else None
+    return Caller(
+        user_id=owner,
+        actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
+        idempotency_key=_label(meta, "todo/idempotency_key", longest=200),
+        quota=context.lifespan_context["quota"],
+    )
+
+
+def _own_name(name: str) -> str:
+    """What a client calls itself, unless it could be read as one of the backend's words; other scripts have twins."""
+    letters = "".join(filter(str.isalpha, name)).casefold()
+    return shown(name).strip() if name.isascii() and letters not in _OF_THE_BACKEND else ""
+
+
+CALLER: Caller = Depends(_caller)
+
+
+@asynccontextmanager
+async def _session(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[AsyncSession]:
+    """A transaction as the caller, committed when the tool has returned."""
+    returned = False
+    try:
+        async with transaction(context.lifespan_context["engine"], caller.user_id) as session:
+            yield session
+            running_calls.committing()
+            returned = True
+    except ToolError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
+        raise explained(error, committing=returned) from None
+
+
+SESSION: AsyncSession = Depends(_session)
+
+
+def _label(meta: Mapping[str, Any], name: str, *, longest: int) -> str | None:
+    label = meta.get(name)
+    if label is None:
+        return None
+    if not isinstance(label, str) or not 1 <= len(label) <= longest or not is_plain(label):
+        raise MetaInvalid(name=name, longest=longest)
+    return label

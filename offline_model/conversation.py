@@ -1,0 +1,87 @@
+"""Chat messages as turns: what was asked, what the tools answered, what was said."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from offline_model.protocol import Message, Tool
+
+_NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the person
+_QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
+
+
+class Task(BaseModel):
+    id: int
+    title: str
+    description: str | None = None
+    status: str = "pending"
+
+
+class Page(BaseModel):
+    tasks: list[Task]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one tool call returned, or the sentence that says why it failed."""
+
+    tool: str
+    arguments: dict[str, Any]
+    page: Page = field(default_factory=lambda: Page(tasks=[]))
+    error: str = ""
+
+
+@dataclass
+class Turn:
+    request: str
+    answer: str = ""
+    made: list[tuple[Sequence[Tool], dict[str | None, str]]] = field(default_factory=list)  # calls, answers by id
+
+    @cached_property
+    def steps(self) -> list[tuple[Result, ...]]:
+        """Read when asked for: of most turns nobody does."""
+        return [tuple(_result(call, texts.get(call.id, "")) for call in calls) for calls, texts in self.made]
+
+
+def turns_of(messages: Sequence[Message]) -> list[Turn]:
+    turns = [Turn("")]
+    outputs: dict[str | None, str] = {}
+    for message in messages:
+        if message.role == "user" and not _NOTE.match(message.content):
+            turns.append(Turn(_QUOTATION.sub("", message.content, count=1)))
+        elif message.role == "tool":
+            outputs[message.tool_call_id] = message.content
+        elif message.role == "assistant":
+            outputs = {}
+            if message.tool_calls:
+                turns[-1].made.append((message.tool_calls, outputs))
+            else:
+                turns[-1].answer = message.content or turns[-1].answer
+    return turns
+
+
+def _result(call: Tool, text: str) -> Result:
+    tool, given, value = call.function.name, _parsed(call.function.arguments), _parsed(text)
+    arguments = given if isinstance(given, dict) else {}
+    if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
+        text = value["text"]
+        value = _parsed(text)
+    try:
+        return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else {"tasks": [value]}))
+    except ValidationError:
+        unreadable = "The tool gave an answer that I cannot read."
+        said = text.strip() or "The tool gave no answer." if value is None else value
+        return Result(tool, arguments, error=said if isinstance(said, str) and said else unreadable)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

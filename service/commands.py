@@ -1,0 +1,36 @@
+"""What `python -m SERVICE` and `./todo` share of commands. Standard library only: `./todo` answers before packages."""
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+NOTHING = 3
+"""The exit status of a command that found nothing of the person it was given."""
+MOST_DAYS = 36_500
+
+
+def main(service: str, arguments: Sequence[str]) -> None:
+    """Serve, or run a command: a module of the service's room `commands`.
+
+    Each is imported only when it runs: most commands need little of what the service does.
+    """
+    names = [found.name for found in pkgutil.iter_modules(importlib.import_module(f"{service}.commands").__path__)]
+    match arguments:
+        case []:
+            importlib.import_module(f"{service}.process").main()
+        case ["check"]:
+            importlib.import_module(f"{service}.commands.check").run()
+        case [name, *rest] if name in names and name != "check":
+            importlib.import_module(f"{service}.commands.{name}").run(rest)
+        case [unknown, *_]:
+            known = f"{', '.join(names[:-1])} or {names[-1]}"
+            sys.exit(f"{unknown} is no command of {service}: give {known}, or nothing to serve.")
+
+
+def days(text: str) -> int:
+    """A number of days that argparse was given."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_DAYS):
+        raise argparse.ArgumentTypeError(f"{text} is no number of days from 1 to {MOST_DAYS}")
+    return int(text)

@@ -1,0 +1,61 @@
+"""What commands on the stored data share: the owner's login, or the process ends with the sentence what is missing."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from service.commands import NOTHING
+from service.database import create_engine, schema
+from service.environment import SettingsInvalid, read
+from service.settings import OwnerSettings
+
+
+class NothingStored(Exception):
+    """Of a person of this name nothing is stored."""
+
+
+class PersonsWork(Protocol):
+    """Raises `NothingStored` for a person of whom there is nothing."""
+
+    def __call__(self, engine: AsyncEngine, *, user: str) -> Awaitable[None]: ...
+
+
+def run_for_person(work: PersonsWork, arguments: Sequence[str], *, name: str, description: str) -> None:
+    """Run the command of this name for the person that `--user`, its one argument, gives."""
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
+    run(partial(work, user=parser.parse_args(arguments).user))
+
+
+def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
+    try:
+        url = read(OwnerSettings).migration_database_url.get_secret_value()
+        if problem := asyncio.run(_problem_or(work, url)):
+            sys.exit(problem)
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+    except NothingStored as nothing:
+        sys.stderr.write(f"Nothing is stored for {nothing}: check the name.\n")
+        sys.exit(NOTHING)
+    except (DBAPIError, PoolTimeout) as error:
+        sys.exit(f"The database failed on the way ({type(error).__name__}): try again.")
+    except OSError as error:  # the driver's are the database's errors above
+        sys.exit(f"What was found cannot be written: {error.strerror}.")
+
+
+async def _problem_or(work: Callable[[AsyncEngine], Awaitable[None]], database_url: str) -> str | None:
+    engine = create_engine(database_url)
+    try:
+        problem = await schema.problem_for_owner(engine)
+        if problem is None:
+            await work(engine)
+        return problem
+    finally:
+        await engine.dispose()

@@ -1,0 +1,23 @@
+"""The floor both services stand on: engine, transactions, ids and time. No tables."""
+
+from service.database.clock import to_utc, utc_now
+from service.database.engine import can_read, create_engine
+from service.database.ids import new_id
+from service.database.listening import listen
+from service.database.pipeline import Pipeline, Statement, pipelined
+from service.database.transactions import login_transaction, system_transaction, transaction
+
+__all__ = [
+    "Pipeline",
+    "Statement",
+    "can_read",
+    "create_engine",
+    "listen",
+    "login_transaction",
+    "new_id",
+    "pipelined",
+    "system_transaction",
+    "to_utc",
+    "transaction",
+    "utc_now",
+]

@@ -1,0 +1,70 @@
+"""Rows as JSON, written while they are read: however many there are, few are in memory."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from sqlalchemy import Select, text
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from service.database.clock import to_utc
+
+_PORTION = 100  # rows
+_FROZEN = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+_PATIENT = text("SET LOCAL statement_timeout = 0")
+
+Row = Mapping[str, Any]
+
+
+async def freeze(session: AsyncSession) -> None:
+    """Let all that a new transaction reads be of one moment, however long it takes."""
+    connection = await session.connection()
+    await connection.execute(_FROZEN)
+    await connection.execute(_PATIENT)
+
+
+async def rows(session: AsyncSession, query: Select[*tuple[Any, ...]]) -> AsyncIterator[Row]:
+    connection = await session.connection()
+    found = await connection.stream(query, execution_options={"yield_per": _PORTION})
+    async for row in found.mappings():
+        yield {str(name): value for name, value in row.items()}
+
+
+class Writer:
+    """Writes JSON to a binary file."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def text(self, text: str) -> None:
+        self._out.write(text.encode())
+
+    async def row(self, row: Row) -> None:
+        self.text(_json(row))
+
+    async def array(self, rows: AsyncIterator[Row], write: Callable[[Row], Awaitable[None]] | None = None) -> int:
+        """Write one element for each row, with `write` where it is more than the row; returns how many."""
+        count = 0
+        self.text("[")
+        async for row in rows:
+            self.text(",\n" if count else "\n")
+            await (write or self.row)(row)
+            count += 1
+        self.text("]")
+        return count
+
+    async def row_with(self, row: Row, name: str, rows: AsyncIterator[Row]) -> None:
+        """Write a row as an object that has further rows as its last member."""
+        self.text(_json(row)[:-1] + f", {json.dumps(name)}: ")
+        await self.array(rows)
+        self.text("}")
+
+
+def _json(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, default=_moment)
+
+
+def _moment(value: Any) -> str:
+    assert isinstance(value, datetime), type(value)
+    return to_utc(value).isoformat()

@@ -1,0 +1,27 @@
+import asyncio
+import logging
+from collections.abc import Callable
+
+import psycopg
+from sqlalchemy import URL
+
+logger = logging.getLogger(__name__)
+
+
+async def listen(url: URL, channel: str, heard: Callable[[str], object], *, again_seconds: float) -> None:
+    """Call `heard` with what is notified on the channel, on a connection of its own, until cancelled.
+
+    What is notified while the database is away is not heard.
+    """
+    address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                address, autocommit=True, connect_timeout=5, application_name="todo-assistant"
+            ) as connection:
+                await connection.execute(f"LISTEN {channel}".encode())
+                async for notification in connection.notifies():
+                    heard(notification.payload)
+        except (psycopg.Error, OSError) as error:
+            logger.warning("not listening to %s: %s", channel, type(error).__name__)
+        await asyncio.sleep(again_seconds)

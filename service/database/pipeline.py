@@ -1,0 +1,72 @@
+"""Transactions in one round trip: BEGIN, who asks, the statements and COMMIT are sent together, then read together."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+from sqlalchemy import Executable
+from sqlalchemy.dialects.postgresql import psycopg as dialect
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from service.database.engine import as_sqlalchemy, transaction_span
+from service.telemetry import traces
+
+Result = psycopg.AsyncCursor[dict[str, Any]]
+
+_DIALECT = dialect.dialect()
+_AS = "SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %(user)s, true)"
+
+
+class Statement:
+    """A statement built of tables, compiled once: that takes longer than PostgreSQL needs to run it.
+
+    Or its text, as the driver takes it.
+    """
+
+    def __init__(self, clause: Executable | str) -> None:
+        if isinstance(clause, str):
+            self.text, self._encoded, self._constants = clause, clause.encode(), dict[str, Any]()
+            return
+        compiled = clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})  # pyright: ignore[reportAttributeAccessIssue]
+        self.text = str(compiled)
+        self._encoded = self.text.encode()
+        self._constants = {name: value for name, value in compiled.params.items() if value is not None}
+
+    def with_parameters(self, given: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        return self._encoded, {**self._constants, **given}
+
+
+class Pipeline:
+    """A transaction of one person that is being put together."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    async def send(self, statement: Statement, **parameters: Any) -> Result:
+        """The statement's result, which costs a round trip when it is read before the transaction has ended."""
+        traces.statement(statement.text)
+        cursor = self._connection.cursor(row_factory=dict_row)
+        await cursor.execute(*statement.with_parameters(parameters))
+        return cursor
+
+
+@asynccontextmanager
+async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline]:
+    """One transaction as `transaction` opens it, for statements that do not wait for each other.
+
+    Results are read after the block, when the transaction is committed. Raises SQLAlchemy's errors, as `transaction`.
+    """
+    async with transaction_span(), engine.connect() as connection:
+        driver: psycopg.AsyncConnection[Any] = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
+        try:
+            async with driver.pipeline():
+                await driver.execute("BEGIN")
+                await driver.execute(_AS, {"user": user_id})
+                yield Pipeline(driver)
+                await driver.execute("COMMIT")
+        except psycopg.Error as error:
+            if driver.closed:
+                await connection.invalidate()
+            raise as_sqlalchemy(error, lost=driver.closed) from error

@@ -1,0 +1,157 @@
+import asyncio
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.exc import DataError, DBAPIError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from service.database.engine import create_engine
+from service.database.transactions import login_transaction
+
+_ANSWER_SECONDS = 1.5
+REVISION = "0007"  # the newest in migrations/versions; a test holds them equal
+
+_AWAY = "The database cannot be reached: check DATABASE_URL and that PostgreSQL is running."
+_NO_ROLE = (
+    "The role todo_app, which keeps people's rows apart, cannot be taken: as an administrator of the database run "
+    "CREATE ROLE todo_app if it is missing, GRANT todo_app TO the user of DATABASE_URL, then ./todo migrate."
+)
+_ROLE_BYPASSES = (
+    "The role todo_app bypasses row-level security: as an administrator of the database run "
+    "ALTER ROLE todo_app NOSUPERUSER NOBYPASSRLS."
+)
+_TABLE_OPEN = (
+    "Row-level security does not keep people's rows apart in the table {table}: give it another owner than todo_app, "
+    "run ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY, and leave todo_app only the policy "
+    "of ./todo migrate."
+)
+_LOGIN_ABOVE = (
+    "The user of DATABASE_URL is a superuser or bypasses row-level security, so nothing would keep people's rows "
+    "apart: run service/database/roles.sql in this database and let the services log in as todo_service, as "
+    "docs/data.md says."
+)
+_LOGIN_OWNS = (
+    "The services log in as the owner of the tables, from whom row-level security protects less: where you can, run "
+    "service/database/roles.sql in this database and let them log in as todo_service, as docs/data.md says."
+)
+_LOGIN_UNSET = (
+    "The services' login lacks its settings: as the user of DATABASE_URL run ALTER ROLE CURRENT_USER SET "
+    "enable_bitmapscan = off, and ALTER ROLE CURRENT_USER SET statement_timeout = '10s'."
+)
+_NOT_OWNER = (
+    "This works on all that is stored and needs the login that owns the tables: "
+    "set MIGRATION_DATABASE_URL to its address."
+)
+
+_SCHEMA = text("SELECT relnamespace FROM pg_class WHERE oid = to_regclass('alembic_version')")
+_BYPASSES = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+# What the login may become counts as what it is.
+_LOGIN = text("""
+    SELECT
+        EXISTS (
+            SELECT FROM pg_roles
+            WHERE (rolsuper OR rolbypassrls) AND rolname <> 'todo_app' AND pg_has_role(session_user, oid, 'MEMBER')
+        ) AS above,
+        EXISTS (
+            SELECT FROM pg_class
+            WHERE oid = to_regclass('alembic_version') AND pg_has_role(session_user, relowner, 'MEMBER')
+        ) AS owns,
+        current_setting('enable_bitmapscan') = 'on' OR current_setting('statement_timeout') = '0' AS unset
+""")
+# Asked as todo_app: PostgreSQL itself says where security is active for it. One policy that does not ask for the
+# transaction's person would open a table again, because it is enough that one policy allows.
+_OPEN_TABLE = text("""
+    SELECT relname FROM pg_class
+    WHERE relnamespace = :schema AND relkind IN ('r', 'p') AND relname <> 'alembic_version'
+    AND has_table_privilege(oid, 'SELECT, INSERT, UPDATE, DELETE')
+    AND NOT (row_security_active(oid) AND relforcerowsecurity AND relowner <> 'todo_app'::regrole AND coalesce((
+        SELECT bool_and(coalesce(qual, with_check, '') LIKE '%todo.user_id%' AND
+                        coalesce(with_check, qual, '') LIKE '%todo.user_id%')
+        FROM pg_policies
+        WHERE schemaname = relnamespace::regnamespace::text AND tablename = relname AND permissive = 'PERMISSIVE'
+        AND roles && '{public, todo_app}'
+    ), false))
+    ORDER BY relname LIMIT 1
+""")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a service is told of its database, each in a sentence that says what to do."""
+
+    problem: str | None = None
+    """Why it cannot work."""
+    exposed: bool = False
+    """Whether that is because one person could reach another's rows."""
+    warning: str | None = None
+    """What it works with, and should not have to."""
+
+
+async def look(engine: AsyncEngine, *, within_seconds: float | None = _ANSWER_SECONDS) -> Finding:
+    """Whether the services can work on this database, and whether it keeps people apart."""
+    try:
+        async with asyncio.timeout(within_seconds), login_transaction(engine) as session:
+            return await _look(await session.connection())
+    except (DBAPIError, PoolTimeout, OSError):
+        return Finding(_AWAY)
+
+
+async def look_at(database_url: str) -> Finding:
+    """The same of a database that nobody has an engine for yet, however long it takes to answer."""
+    engine = create_engine(database_url)
+    try:
+        return await look(engine, within_seconds=None)
+    finally:
+        await engine.dispose()
+
+
+async def problem_for_owner(engine: AsyncEngine) -> str | None:
+    """Why a command cannot work across people on this database, in one sentence, or None when it can."""
+    try:
+        async with login_transaction(engine) as session:
+            connection = await session.connection()
+            if await connection.scalar(_SCHEMA) is None:
+                return _other_revision(None)
+            if not (await connection.execute(_LOGIN)).one().owns:
+                return _NOT_OWNER
+            return await _not_migrated(connection)
+    except (DBAPIError, PoolTimeout, OSError):
+        return _AWAY
+
+
+async def _look(connection: AsyncConnection) -> Finding:
+    login = (await connection.execute(_LOGIN)).one()
+    if login.above:
+        return Finding(_LOGIN_ABOVE, exposed=True)
+    if (schema := await connection.scalar(_SCHEMA)) is None:
+        return Finding(_other_revision(None))
+    try:
+        await connection.execute(text("SET LOCAL ROLE todo_app"))
+    except (ProgrammingError, DataError):
+        return Finding(_NO_ROLE, exposed=True)
+    if sentence := await _not_migrated(connection):
+        return Finding(sentence)
+    if await connection.scalar(_BYPASSES):
+        return Finding(_ROLE_BYPASSES, exposed=True)
+    if table := await connection.scalar(_OPEN_TABLE, {"schema": schema}):
+        return Finding(_TABLE_OPEN.format(table=table), exposed=True)
+    said = {_LOGIN_OWNS: login.owns, _LOGIN_UNSET: login.unset}
+    return Finding(warning=" ".join(sentence for sentence, holds in said.items() if holds) or None)
+
+
+async def _not_migrated(connection: AsyncConnection) -> str | None:
+    try:
+        return _other_revision(await connection.scalar(text("SELECT version_num FROM alembic_version")))
+    except ProgrammingError:  # until revision 0005 the owner alone could ask
+        return _other_revision("older than 0005")
+
+
+def _other_revision(found: str | None) -> str | None:
+    if found is None:
+        return "The database is not migrated yet: run ./todo migrate."
+    if found == REVISION:
+        return None
+    if found.isdecimal() and found > REVISION:
+        return f"The database is at revision {found}, newer than this program's {REVISION}: update the program."
+    return f"The database is at revision {found}, this program needs {REVISION}: run ./todo migrate."

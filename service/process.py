@@ -1,0 +1,59 @@
+"""How a service that stands on the database starts."""
+
+import asyncio
+import importlib
+import logging
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+from service import workers
+from service.database import schema
+from service.environment import stop_misconfigured
+from service.settings import ServiceSettings
+from service.telemetry import worker_metrics
+from service.tokens import unprotected
+
+
+def serve(
+    settings: ServiceSettings,
+    work: workers.Work,
+    *,
+    app: str,
+    grace_seconds: float,
+    announce: Callable[[str], None],
+    name: str,
+    after_death: Callable[[str], None] = lambda _: None,
+) -> NoReturn:
+    """Run `work` in as many processes as are set; what keeps it from starting ends it with a sentence.
+
+    `app` is the module that makes the application. `announce` is called with the address once it is served.
+    """
+    # A database that is away or not migrated yet may come: /ready tells.
+    found = asyncio.run(schema.look_at(settings.database_url.get_secret_value()))
+    if found.problem and found.exposed:
+        stop_misconfigured(found.problem)
+    if found.warning:
+        logging.getLogger(app.partition(".")[0]).warning(found.warning)
+    listener = workers.bind(settings.prefix, settings.own("host"), settings.own("port"))
+    with worker_metrics.added_up(settings.own("workers")):
+        importlib.import_module(app)  # now, so that the workers share its memory
+        status = workers.run(
+            work,
+            listener,
+            count=settings.own("workers"),
+            grace_seconds=grace_seconds,
+            on_ready=partial(announce, workers.address(listener)),
+            name=name,
+            after_death=after_death,
+        )
+    sys.exit(status)
+
+
+def warn_of_callers(settings: ServiceSettings, logger: logging.Logger, unchecked: str) -> None:
+    """Say what nobody checked means, or that the keys which check them can be forged."""
+    if settings.auth_mode == "none":
+        logger.warning("AUTH_MODE=none: %s", unchecked)
+    elif settings.auth_jwks_url and (warning := unprotected(settings.auth_jwks_url)):
+        logger.warning(warning)

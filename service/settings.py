@@ -1,0 +1,134 @@
+"""What the services that stand on the database are told alike: whom they check, what they allow and what they write."""
+
+from abc import abstractmethod
+from ipaddress import ip_address
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings
+
+from service.environment import CONFIG, CommaSeparated, SettingsInvalid, read
+from service.telemetry import logs
+from service.tokens import ISSUER, Keys, KeySet, SharedSecret, is_weak
+from service.workers import THIS_MACHINE, ClientLimits, Proxies
+
+_Read = TypeVar("_Read", bound="ServiceSettings")
+WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and other than {ISSUER}."
+
+
+def _postgres(url: SecretStr) -> SecretStr:
+    from service.database import can_read  # here: who only makes a token does not wait for SQLAlchemy
+
+    if not can_read(url.get_secret_value()):
+        raise PydanticCustomError("setting", "must be the address of a PostgreSQL database, postgresql://…")
+    return url
+
+
+def _strong(secret: SecretStr) -> SecretStr:
+    if is_weak(secret.get_secret_value()):
+        raise PydanticCustomError("setting", "is too easy to guess: make one with openssl rand -hex 32")
+    return secret
+
+
+def _keys(url: str) -> str:
+    if not is_http(url):
+        raise PydanticCustomError("setting", "must be the address of your identity provider's keys, https://…")
+    return url
+
+
+def is_http(url: str) -> bool:
+    try:
+        return bool(AnyHttpUrl(url).host)
+    except ValidationError:
+        return False
+
+
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_postgres)]
+Secret = Annotated[SecretStr, AfterValidator(_strong)]
+
+
+def per_person(default: int, *, least: int = 1) -> Any:
+    """A limit that without a setting holds for people who sign in only; `int | None`, None for no limit."""
+    return Field(default_factory=lambda given: default if given.get("auth_mode") == "jwt" else None, ge=least)
+
+
+class OwnerSettings(BaseSettings):
+    """The login of the tables' owner, for commands that work on what is stored."""
+
+    model_config = CONFIG
+
+    migration_database_url: DatabaseUrl = Field(validation_alias=AliasChoices("MIGRATION_DATABASE_URL", "DATABASE_URL"))
+
+
+class TokenSettings(BaseSettings):
+    """What it takes to make a token for the MCP server."""
+
+    model_config = CONFIG
+
+    mcp_url: str = "http://127.0.0.1:8001/mcp"
+    mcp_token_secret: Secret | None = None
+
+
+class ServiceSettings(TokenSettings, ClientLimits):
+    """Every field is an environment variable of the same name."""
+
+    prefix: ClassVar[str]
+    """How the names of the service's own settings begin."""
+
+    database_url: DatabaseUrl
+    allowed_hosts: CommaSeparated = ()
+    allowed_origins: CommaSeparated = ()
+    trusted_proxies: Proxies = THIS_MACHINE
+    auth_mode: Literal["none", "jwt"] = "none"
+    auth_none_beyond_loopback: bool = False
+    auth_jwt_secret: Secret | None = None
+    auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
+    auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
+    auth_issuer: str | None = None
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: logs.Format = "auto"
+    otel_exporter_otlp_endpoint: str | None = None
+
+    def own(self, name: str) -> Any:
+        """One of the service's own settings: `host`, `port` or `workers`."""
+        return getattr(self, f"{self.prefix}_{name}".lower())
+
+    def provider_keys(self) -> Keys | None:
+        """What the identity provider's tokens are checked with, if there is one."""
+        if self.auth_jwt_secret:
+            return SharedSecret(self.auth_jwt_secret.get_secret_value())
+        if self.auth_jwks_url:
+            return KeySet(self.auth_jwks_url, max_age_seconds=self.auth_jwks_max_age_seconds)
+        return None
+
+    def problem(self) -> str | None:
+        """Why these settings cannot work together, in one sentence."""
+        if self.auth_mode == "jwt":
+            return self.problem_with_tokens()
+        if self.auth_none_beyond_loopback or _is_loopback(self.own("host")):
+            return None
+        name = f"{self.prefix}_HOST"
+        return (
+            f"AUTH_MODE=none checks nobody, so {name} must be a loopback address: set {name}=127.0.0.1, "
+            "or AUTH_NONE_BEYOND_LOOPBACK=true where only this machine can reach the port."
+        )
+
+    @abstractmethod
+    def problem_with_tokens(self) -> str | None:
+        """Why people's tokens could not be checked."""
+
+
+def read_service(kind: type[_Read]) -> _Read:
+    """The settings in the environment; raises `SettingsInvalid` for what cannot work."""
+    settings = read(kind)
+    if problem := settings.problem():
+        raise SettingsInvalid(problem)
+    return settings
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

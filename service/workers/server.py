@@ -1,0 +1,67 @@
+import asyncio
+import gc
+import math
+import socket
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import uvicorn
+
+from service.workers.connection import Connection
+from service.workers.limits import ClientLimits
+from service.workers.proxies import THIS_MACHINE
+from service.workers.watch import Watch
+
+_COLLECT_AFTER = 50_000
+
+
+class Server(uvicorn.Server):
+    """uvicorn with limits on what a client may cost; tells when it serves."""
+
+    def __init__(
+        self,
+        app: Any,
+        limits: ClientLimits,
+        *,
+        grace_seconds: int,
+        trusted_proxies: Sequence[str] = THIS_MACHINE,
+        on_ready: Callable[[], None] = lambda: None,
+        lifespan: Literal["on", "off"] = "on",
+    ) -> None:
+        self._on_ready = on_ready
+        self._watch = Watch(limits)
+        protocol: Any = partial(Connection, self._watch)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=protocol,
+                ws="none",  # nothing here speaks it, and it would take the connection out of our hands
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                forwarded_allow_ips="*" if "*" in trusted_proxies else list(trusted_proxies),
+                lifespan=lifespan,
+                timeout_keep_alive=math.ceil(limits.idle_timeout_seconds),
+                timeout_graceful_shutdown=grace_seconds,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            connections: Any = self.server_state.connections
+            self._looking = asyncio.create_task(self._watch.look(connections))
+            self._on_ready()
+
+    async def main_loop(self) -> None:
+        # What exists now lives as long as the process: collections need not walk it. And a request makes thousands of
+        # objects that die with it: looking for cycles after every 700 finds next to none.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(_COLLECT_AFTER)
+        await super().main_loop()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self._looking.cancel()

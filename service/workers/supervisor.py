@@ -1,0 +1,194 @@
+"""The processes of a service: one is this process; several are started, replaced when they die, and ended together."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from service.workers.restarts import Restarts, ending
+
+logger = logging.getLogger(__name__)
+
+Work = Callable[[str, socket.socket, Callable[[], None]], None]
+"""Under this name serves on the socket until SIGTERM or SIGINT, and calls the function once it does; can be pickled."""
+
+# A fork shares the memory of what was imported, and starts at once; macOS' own libraries do not survive one.
+_PROCESSES = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_LOOK_SECONDS = 0.1
+_ASK_AGAIN_SECONDS = 1.0
+
+
+def run(
+    work: Work,
+    listener: socket.socket,
+    *,
+    count: int,
+    grace_seconds: float,
+    on_ready: Callable[[], None],
+    name: str,
+    after_death: Callable[[str], None] = lambda _: None,
+    restarts: Callable[[], Restarts] = Restarts,
+) -> int:
+    """Serve on the socket in so many processes until SIGTERM or SIGINT; returns the exit status.
+
+    `name` is this service's and no other's. Each worker's name begins with it, and who replaces a worker that died has
+    the same: it calls `after_death` with it before it serves. Can be pickled, too.
+    """
+    if count == 1:
+        _exit_on_signals()
+        after_death(f"{name}/0")
+        work(f"{name}/0", listener, on_ready)
+        return 0
+    start = partial(_work, work, listener, os.getpid(), after_death)
+    return _Supervisor(start, name, count, on_ready, restarts).run(listener, grace_seconds)
+
+
+@dataclass(eq=False)
+class _Worker:
+    slot: int
+    process: BaseProcess
+    news: Connection  # says once that it serves
+    ready_at: float | None = None
+
+
+class _Supervisor:
+    def __init__(
+        self,
+        work: Callable[[str, float, Connection], None],
+        name: str,
+        count: int,
+        on_ready: Callable[[], None],
+        restarts: Callable[[], Restarts],
+    ) -> None:
+        self._work = work
+        self._name = name
+        self._count = count
+        self._on_ready = on_ready
+        self._workers: list[_Worker] = []
+        self._restarts = [restarts() for _ in range(count)]
+        self._pauses = [0.0] * count
+        self._serving = False
+        self._stop_wanted = False
+
+    def run(self, listener: socket.socket, grace_seconds: float) -> int:
+        for number in _STOP_SIGNALS:
+            signal.signal(number, self._want_stop)
+        status = None
+        try:
+            while status is None and not self._stop_wanted:
+                self._start_missing()
+                wait([each for worker in self._workers for each in _watched(worker)], timeout=_LOOK_SECONDS)
+                status = self._look()
+        finally:
+            listener.close()
+            self._stop(grace_seconds)
+        return status or 0
+
+    def _want_stop(self, *_: object) -> None:
+        self._stop_wanted = True
+
+    def _start_missing(self) -> None:
+        """One alone at first: what keeps it from starting keeps all of them, and is said once."""
+        taken = {worker.slot for worker in self._workers}
+        for slot in set(range(self._count if self._serving else 1)) - taken:
+            mine, theirs = _PROCESSES.Pipe(duplex=False)
+            process = _PROCESSES.Process(target=self._work, args=(f"{self._name}/{slot}", self._pauses[slot], theirs))
+            process.start()
+            theirs.close()
+            self._workers.append(_Worker(slot, process, mine))
+
+    def _look(self) -> int | None:
+        """Notice who serves now and who has ended; returns the exit status once it is no use to go on."""
+        for worker in self._workers.copy():
+            if worker.ready_at is None and worker.news.poll() and _says_ready(worker.news):
+                worker.ready_at = time.monotonic()
+                logger.info("worker %s serves as %s/%s", worker.process.pid, self._name, worker.slot)
+                if not self._serving:
+                    self._serving = True
+                    self._on_ready()
+            if (code := worker.process.exitcode) is not None:
+                self._workers.remove(worker)
+                worker.news.close()
+                if (status := self._about_end(worker, code)) is not None:
+                    return status
+        return None
+
+    def _about_end(self, worker: _Worker, code: int) -> int | None:
+        if worker.ready_at is None and code > 0:  # it gave up by itself and has said why: so would the next one
+            return code
+        logger.warning("worker %s %s", worker.process.pid, ending(code))
+        served = 0.0 if worker.ready_at is None else time.monotonic() - worker.ready_at
+        restarts = self._restarts[worker.slot]
+        pause = restarts.after_death(served) if self._serving else None
+        if pause is None:
+            if self._serving:
+                logger.error("it and those before it died %d times in short order: the service ends", restarts.deaths)
+            return 1
+        self._pauses[worker.slot] = pause
+        return None
+
+    def _stop(self, grace_seconds: float) -> None:
+        deadline = time.monotonic() + grace_seconds
+        while living := [worker.process for worker in self._workers if worker.process.is_alive()]:
+            if time.monotonic() > deadline:
+                logger.warning("%d workers did not end in %g seconds and are killed", len(living), grace_seconds)
+                for process in living:
+                    process.kill()
+                    process.join()
+                return
+            # Again and again: one that was just forked may not have heard it.
+            for process in living:
+                process.terminate()
+            asked = time.monotonic()
+            while time.monotonic() < asked + _ASK_AGAIN_SECONDS and any(process.is_alive() for process in living):
+                wait([process.sentinel for process in living if process.is_alive()], timeout=_LOOK_SECONDS)
+
+
+def _watched(worker: _Worker) -> list[Connection | int]:
+    return [worker.process.sentinel, *([worker.news] if worker.ready_at is None else [])]
+
+
+def _says_ready(news: Connection) -> bool:
+    with suppress(EOFError):
+        return news.recv()
+    return False
+
+
+def _work(
+    work: Work,
+    listener: socket.socket,
+    supervisor: int,
+    after_death: Callable[[str], None],
+    name: str,
+    pause: float,
+    news: Connection,
+) -> None:
+    """In a process of its own. What the one before left is not kept waiting for the pause."""
+    _exit_on_signals()
+    threading.Thread(target=_end_with, args=(supervisor,), daemon=True).start()
+    after_death(name)
+    time.sleep(pause)
+    work(name, listener, partial(news.send, True))
+
+
+def _exit_on_signals() -> None:
+    """What uvicorn leads to in the end: it stops gracefully on both signals, then raises them again."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, lambda *_: sys.exit(0))
+
+
+def _end_with(supervisor: int) -> None:
+    while os.getppid() == supervisor:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,158 @@
+"""What somebody may do to a port to stop others: `python -m tests.abuse NAME PORT SECONDS`, over raw sockets.
+
+A process of its own, so that what it costs the attacker is not measured as what it costs the others.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import repeat
+
+CONNECTIONS = 30
+MEGABYTE = 1_000_000
+HOST = b"Host: localhost\r\n"
+POST = (
+    b"POST %b HTTP/1.1\r\n"
+    + HOST
+    + b"Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+)
+GET = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
+PATHS = {"backend": b"/chatkit", "mcp_server": b"/mcp", "offline_model": b"/v1/chat/completions"}
+
+BODY = "a body of "
+BODY_SIZE = 128_000  # bytes: with what is around it, nearly as much as a request may have
+Pieces = Iterator[bytes]
+"""What is sent over one connection, and sent again over the next as soon as that one is closed."""
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+def body_of(path: bytes, value: bytes) -> bytes:
+    """A request that the service reads to its end, with a value of our choice in a place that takes any."""
+    if path == b"/mcp":
+        call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add_task", "arguments": %b}}'
+        value = b'{"x": %b}' % value
+    elif path == b"/chatkit":
+        call = (
+            b'{"type": "threads.create", "params": {"input": {"content": [{"type": "input_tag", "id": "i", "text": "t",'
+            b'"data": {"x": %b}}], "attachments": [], "inference_options": {}}}}'
+        )
+    else:
+        call = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}], "x": %b}'
+    return call % value
+
+
+def whole(path: bytes, value: bytes) -> bytes:
+    body = body_of(path, value)
+    return POST % path + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def values(size: int) -> dict[str, bytes]:
+    """JSON of nearly so many bytes: what is slow to read differs."""
+    return {
+        "one text": b'"' + b"x" * size + b'"',
+        "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"',
+        "escaped NULs": b'"' + b"\\\\u0000" * (size // 8) + b'"',
+        "numbers": b"[" + b"1," * (size // 2) + b"1]",
+        "empty lists": b"[" + b"[]," * (size // 3) + b"[]]",
+        "empty objects": b"[" + b"{}," * (size // 3) + b"{}]",
+        "short names": b"{" + b",".join(b'"%x":1' % n for n in range(size // 9)) + b"}",
+        "digits": b"1" * 4000 + b"." + b"1" * (size - 4001),
+        "a whole number": b"1" * size,
+        "depth": nested(size // 2),
+        "some depth": b"[" + b",".join(repeat(nested(100), size // 201)) + b"]",
+    }
+
+
+def bodies(path: bytes, name: str) -> Pieces:
+    request = whole(path, values(BODY_SIZE)[name])
+    while True:
+        yield request
+
+
+ABUSES: dict[str, Callable[[bytes], Pieces]] = {
+    "a header line without end": lambda path: iter([POST % path + b"X: ", *repeat(b"a" * MEGABYTE, 150)]),
+    "an address without end": lambda path: iter([b"GET /", *repeat(b"a" * MEGABYTE, 150)]),
+    "headers without end": lambda path: iter([POST % path, *repeat(b"X: y\r\n" * 100_000, 100)]),
+    "cookies": lambda path: iter([GET[:-2] + b"Cookie: " + b"a=b; " * 6_000 + b"\r\n\r\n"] * 1000),
+    "a query of many parts": lambda path: iter([GET.replace(b"health", b"health?" + b"a=b&" * 9_000)] * 1000),
+    "a body without end": lambda path: iter(
+        [POST % path + b"Transfer-Encoding: chunked\r\n\r\n", *repeat(b"f4240\r\n" + b" " * MEGABYTE + b"\r\n", 150)]
+    ),
+    "chunks of one byte": lambda path: iter(
+        [POST % path + b"Transfer-Encoding: chunked\r\n\r\n", *repeat(b"1\r\n \r\n" * 100_000, 100)]
+    ),
+    "trailers": lambda path: iter(
+        [POST % path + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", *repeat(b"X: y\r\n" * 100_000, 100)]
+    ),
+    "requests that wait for no answer": lambda path: repeat(GET * 10_000),
+    "nonsense": lambda path: repeat(b"\x00" * MEGABYTE),
+    "silence": lambda path: iter([]),
+    "half a head": lambda path: iter([POST % path]),
+    "half a body": lambda path: iter([POST % path + b"Content-Length: 130000\r\n\r\n" + b" " * 120_000]),
+    "a body that is announced": lambda path: iter([POST % path + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"]),
+    "answers that nobody reads": lambda path: repeat(GET.replace(b"/health", b"/metrics") * 2),
+    "invented paths": lambda path: (GET.replace(b"health", b"invented/%d" % n) for n in range(10**9)),
+    **{
+        f"{BODY}{name}": lambda path, name=name: bodies(path, name)
+        for name in (
+            "one text", "escapes", "escaped NULs", "numbers", "empty lists", "empty objects", "short names", "digits",
+            "a whole number", "depth", "some depth",
+        )
+    },
+}  # fmt: skip
+
+
+def attack(service: str, name: str, port: int, seconds: float) -> dict[str, int]:
+    """Over many connections at once, each opened again when it was closed; returns how much was done."""
+    end = time.monotonic() + seconds
+    opened = sent = served = 0
+    waiting: dict[socket.socket, tuple[Pieces, memoryview]] = {}
+    asked: set[socket.socket] = set()  # who sends whole bodies waits for each answer, or would soon be read no further
+    reads = "nobody reads" not in name
+    while time.monotonic() < end:
+        while len(waiting) < CONNECTIONS:
+            connection = socket.create_connection(("127.0.0.1", port))
+            connection.setblocking(False)
+            waiting[connection] = (ABUSES[name](PATHS[service]), memoryview(b""))
+            opened += 1
+        idle = True
+        for connection, (pieces, rest) in tuple(waiting.items()):
+            try:
+                with suppress(BlockingIOError):
+                    while reads:
+                        if not (answer := connection.recv(65536)):
+                            raise ConnectionResetError
+                        served += answer.count(b"HTTP/1.1 200")
+                        asked.discard(connection)
+                        idle = False
+                if not rest and connection not in asked:
+                    rest = memoryview(next(pieces, b""))
+                    if name.startswith(BODY):
+                        asked.add(connection)
+                if rest:
+                    done = connection.send(rest)
+                    waiting[connection] = (pieces, rest[done:])
+                    sent += done
+                    idle = False
+            except BlockingIOError:
+                waiting[connection] = (pieces, rest)
+            except OSError:
+                connection.close()
+                asked.discard(connection)
+                del waiting[connection]
+                idle = False
+        if idle:
+            time.sleep(0.005)
+    return {"opened": opened, "megabytes": sent // MEGABYTE, "served": served}
+
+
+if __name__ == "__main__":
+    os.nice(19)  # on another machine it would take nothing of ours
+    print(json.dumps(attack(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))  # noqa: T201

@@ -1,0 +1,47 @@
+import pytest
+
+from cli.commands.development import test as command
+
+TOOL = """#!/bin/sh
+echo "${0##*/} $*"
+[ "${0##*/}" != "$FAILING" ]
+"""
+CHECKS = ["== ruff check", "ruff check", "== ruff format", "ruff format --check", "== lint-imports", "lint-imports "]
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """Stand-ins that say how they were called."""
+    for name in ("ruff", "lint-imports", "pyright", "pytest"):
+        (tmp_path / name).write_text(TOOL)
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+QUICK = "pytest -m not long --numprocesses auto --maxprocesses 4 --dist loadfile"
+
+
+@pytest.mark.parametrize("failing", ["ruff", "lint-imports", "pyright", "pytest"])
+def test_any_part_that_fails_fails_the_whole_and_pytest_still_has_the_last_word(tools, monkeypatch, capfd, failing):
+    monkeypatch.setenv("FAILING", failing)
+    assert command.run(everything=True, pytest_arguments=[], tools=tools) == 1
+    output, errors = capfd.readouterr()
+    assert output.endswith("== pytest\npytest -m long\n")
+    assert ("failed before the tests: " + failing in errors) == (failing != "pytest")
+
+
+def test_without_all_the_long_ones_are_left_out(tools, capfd):
+    assert command.run(everything=False, pytest_arguments=["-k", "name", "tests/cli"], tools=tools) == 0
+    assert capfd.readouterr().out.splitlines() == [*CHECKS, "== pytest", f"{QUICK} -k name tests/cli"]
+
+
+def test_all_leaves_nothing_out(tools, capfd):
+    assert command.run(everything=True, pytest_arguments=["-x"], tools=tools) == 0
+    said = [*CHECKS, "== pyright", "pyright ", "== pytest", f"{QUICK} -x", "== pytest", "pytest -m long -x"]
+    assert capfd.readouterr().out.splitlines() == said
+
+
+@pytest.mark.parametrize(("quick", "long", "result"), [(5, 0, 0), (0, 5, 0), (5, 5, 1), (0, 1, 1), (1, 5, 1)])
+def test_what_was_asked_for_may_be_in_one_part_only(tools, quick, long, result):
+    (tools / "pytest").write_text(f'#!/bin/sh\n[ "$2" = long ] && exit {long}\nexit {quick}\n')
+    assert command.run(everything=True, pytest_arguments=["tests/cli"], tools=tools) == result

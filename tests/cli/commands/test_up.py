@@ -1,0 +1,357 @@
+"""The real thing: what a person sees who types `./todo up`."""
+
+import asyncio
+import contextlib
+import datetime
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cli.database import postgres
+from cli.database.postgres import Cluster
+from client.chatkit import request, user_input
+from tests.chatkit_client import Answer, ChatKit
+from tests.soon import is_soon
+
+KEYS = ("DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
+
+
+@pytest.fixture
+def up(start, shared_dir, free_port):
+    """Starts `up` in its own data directory, on free ports; the ports are attributes of what it answers."""
+
+    def run(*options: str, **variables: str):
+        port, mcp_port = free_port(), free_port()
+        kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+        arguments = ["--port", str(port), "--mcp-port", str(mcp_port), "--data-dir", str(shared_dir / "data"), *options]
+        process = start("-m", "cli", "up", *arguments, env=kept | {"NO_COLOR": "1"} | variables)
+        process.port, process.mcp_port = port, mcp_port
+        return process
+
+    return run
+
+
+def wait_until_up(process: subprocess.Popen[str]) -> str:
+    return read_until(process, "  page ")
+
+
+def read_until(process: subprocess.Popen[str], text: str) -> str:
+    lines = []
+    assert process.stdout
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(text):
+            return "".join(lines)
+    raise AssertionError("".join(lines))
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, body
+
+
+def say(port: int, text: str) -> str:
+    """What is answered, in a conversation of its own."""
+
+    async def ask() -> Answer:
+        async with ChatKit(f"http://127.0.0.1:{port}") as chat:
+            return await chat.say(text)
+
+    answer = asyncio.run(ask())
+    assert answer.error is None
+    return str(answer.items[1:])
+
+
+@contextlib.contextmanager
+def being_answered(port: int, database: psycopg.Connection) -> Iterator[None]:
+    """A turn that is in the middle of its answer."""
+    body = json.dumps(request("threads.create", input=user_input("what can you do?")))
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("POST", "/chatkit", body, {"Content-Type": "application/json"})
+        assert any(b"text_delta" in line for line in connection.getresponse()), "no answer began"
+        assert running(database) == 1
+        yield
+
+
+def running(database: psycopg.Connection) -> int:
+    return database.execute("SELECT count(*)::int FROM runs WHERE status = 'running'").fetchall()[0][0]
+
+
+def wait_until_free(database: psycopg.Connection) -> None:
+    deadline = time.monotonic() + 60
+    while running(database):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def as_admin(data: Path) -> psycopg.Connection:
+    return psycopg.connect(postgres.url(data, postgres.ADMIN), autocommit=True)
+
+
+def child_of(process: subprocess.Popen[str], name: str) -> int:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return next(int(pid) for pid in children if name in Path(f"/proc/{pid}/cmdline").read_text())
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(line.split("=", 1) for line in lines if line)
+
+
+def tools_answer(port: int, *, token: str | None) -> int:
+    """The status of a request for the tools."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("POST", "/mcp", body, headers | ({"authorization": f"Bearer {token}"} if token else {}))
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def running_in(data_dir: Path) -> list[str]:
+    """The command lines of living processes that know this directory's socket or port."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                text = (entry / "environ").read_text(errors="replace") + (entry / "cmdline").read_text(errors="replace")
+            except OSError:
+                continue
+            if str(data_dir) in text:
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("option", ["--port", "--mcp-port"])
+def test_a_port_in_use_is_one_sentence(up, option):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process = up(option, str(port))
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert output == (
+        f"error: Port {port} of 127.0.0.1 cannot be used (Address already in use): choose another one with {option}.\n"
+    )
+
+
+def test_one_port_for_both_is_refused(up, free_port):
+    port = str(free_port())
+    process = up("--port", port, "--mcp-port", port)
+    output, _ = process.communicate(timeout=20)
+    assert (process.returncode, output.count("\n")) == (1, 1)
+    assert "cannot share port" in output
+
+
+def test_a_directory_that_cannot_be_written_is_one_sentence(up, tmp_path):
+    (tmp_path / "file").touch()
+    process = up("--data-dir", str(tmp_path / "file"))
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert re.fullmatch(r"error: The data directory \S+/file cannot be written: [\w ]+\.\n", output)
+
+
+def test_an_unknown_argument_is_refused(up):
+    process = up("--workers", "2")
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "unrecognized arguments: --workers 2" in output
+
+
+@pytest.mark.long
+class TestRunning:
+    def test_from_nothing_to_ready_and_to_nothing_again(self, up, shared_dir):
+        process = up()
+        output = wait_until_up(process)
+        for name in ("PostgreSQL", "Migrations", "Offline model", "MCP server", "Backend"):
+            assert re.search(rf"^  starting  {name}$", output, re.MULTILINE)
+            assert re.search(rf"^  ready     {name}\b", output, re.MULTILINE)
+        assert f"  logs      {shared_dir}/data/logs, or ./todo logs\n" in output
+        assert f"  page      http://localhost:{process.port}/\n" in output, "for it OpenAI's widget needs no key"
+        assert f"http://127.0.0.1:{process.port}/chatkit" in output
+        assert f"http://127.0.0.1:{process.mcp_port}/mcp" in output
+        assert "offline: rules instead of a language model" in output
+        status, body = get(process.port, "/ready")
+        assert (status, json.loads(body)["status"]) == (200, "ready")
+        assert get(process.mcp_port, "/ready")[0] == 200
+        assert tools_answer(process.mcp_port, token="made up") == 401, "its calls are signed, so a wrong token is told"
+        assert tools_answer(process.mcp_port, token=None) == 200, "and none is needed"
+        assert (shared_dir / "data/mcp_token_secret").stat().st_mode & 0o777 == 0o600
+
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        assert (process.returncode, output) == (0, "\nStopping …\nStopped.\n")
+        assert running_in(shared_dir) == []
+        logs = {path.name for path in (shared_dir / "data/logs").iterdir()}
+        assert {"backend.log", "mcp-server.log", "offline-model.log", "migrations.log", "postgres.log"} <= logs
+
+    def test_each_part_knows_what_it_reads_and_nothing_else(self, up):
+        variables = {
+            "CEREBRAS_API_KEY": "of-the-model",
+            "AWS_SECRET_ACCESS_KEY": "of-nobody-here",
+            "LLM_PROVIDER": "offline",
+            "LOG_LEVEL": "WARNING",
+            "OTEL_SERVICE_NAME": "todo",
+            "IDLE_TIMEOUT_SECONDS": "70",
+        }
+        process = up(**variables)
+        wait_until_up(process)
+        parts = ("backend", "mcp_server", "offline_model")
+        backend, tools, model = (environment_of(child_of(process, part)) for part in parts)
+        assert {name for name in variables if name in backend} == variables.keys() - {"AWS_SECRET_ACCESS_KEY"}
+        services = {"LOG_LEVEL", "OTEL_SERVICE_NAME", "IDLE_TIMEOUT_SECONDS"}
+        assert {name for name in variables if name in tools} == services
+        assert {name for name in variables if name in model} == {"IDLE_TIMEOUT_SECONDS"}
+        assert all(part["PATH"] == os.environ["PATH"] for part in (backend, tools, model))
+        assert all({"DATABASE_URL", "MCP_TOKEN_SECRET"} <= part.keys() for part in (backend, tools))
+        assert not {"DATABASE_URL", "MCP_TOKEN_SECRET"} & model.keys()
+        assert not any("MIGRATION_DATABASE_URL" in part for part in (backend, tools, model))
+
+    def test_killed_it_leaves_nothing_running_and_starts_again(self, up, shared_dir, eventually):
+        process = up()
+        wait_until_up(process)
+        process.kill()
+        process.wait()
+        eventually(lambda: running_in(shared_dir) == [], seconds=20)
+        process = up()
+        wait_until_up(process)
+
+    def test_each_part_that_is_killed_is_started_again_and_nothing_is_lost(self, up, shared_dir):
+        process = up()
+        wait_until_up(process)
+        say(process.port, "add buy milk")
+        for name, shown in (("mcp_server", "MCP server"), ("backend", "Backend"), ("bin/postgres", "PostgreSQL")):
+            os.kill(child_of(process, name), signal.SIGKILL)
+            assert f"  died      {shown}" in read_until(process, f"  ready     {shown}")
+            while get(process.port, "/ready")[0] != 200:
+                time.sleep(0.05)
+            assert "buy milk" in say(process.port, "show my tasks")
+        process.terminate()
+        assert process.wait(60) == 0
+        with Cluster.start(shared_dir / "data") as cluster, psycopg.connect(cluster.admin_url) as connection:
+            assert connection.execute("SELECT title FROM tasks").fetchall() == [("buy milk",)]
+
+    def test_each_death_of_the_backend_frees_the_conversations_it_answered_in(self, up, shared_dir):
+        process = up(OFFLINE_TOKEN_DELAY="0.2")
+        wait_until_up(process)
+        with as_admin(shared_dir / "data") as database:
+            for _ in range(3):
+                with being_answered(process.port, database):
+                    killed = time.monotonic()
+                    os.kill(child_of(process, "backend"), signal.SIGKILL)
+                    wait_until_free(database)
+                    assert is_soon(time.monotonic() - killed)
+                read_until(process, "  ready     Backend")
+            told = database.execute("SELECT item->'task'->>'title' FROM messages WHERE kind = 'task'").fetchall()
+        assert told == [("The server had to end this answer. What was done so far is kept.",)] * 3
+        log = (shared_dir / "data/logs/backend.log").read_text()
+        assert len(re.findall(r'"message": "turn ended".*"outcome": "interrupted"', log)) == 3
+
+    def test_a_database_that_cannot_start_again_is_given_up_with_its_log(self, up, shared_dir):
+        process = up()
+        wait_until_up(process)
+        with (shared_dir / "data/postgres/postgresql.conf").open("a") as settings:
+            settings.write("no_such_setting = 1\n")
+        os.kill(child_of(process, "bin/postgres"), signal.SIGKILL)
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert re.search(r"error: PostgreSQL did not start; the end of [\s\S]*no_such_setting", output)
+        assert running_in(shared_dir) == []
+
+    def test_it_starts_again_each_time_where_nobody_waits_for_what_was_killed(self, never_waits, shared_dir, free_port):
+        output, data = shared_dir / "output", str(shared_dir / "data")
+        port = free_port()
+        arguments = ["-m", "cli", "up", "--port", str(port), "--mcp-port", str(free_port()), "--data-dir", data]
+        environment = {"NO_COLOR": "1", "OFFLINE_TOKEN_DELAY": "0.02", "LEASE_SECONDS": "600"} | dict.fromkeys(KEYS, "")
+        for number in range(1, 4):
+            never_waits.start(*arguments, output=output, **environment)
+            while output.read_text().count("  page ") < number if output.exists() else True:
+                assert "error:" not in output.read_text() if output.exists() else True
+                time.sleep(0.05)
+            assert "buy milk" in say(port, "add buy milk")
+            with as_admin(shared_dir / "data") as database:
+                assert running(database) == 0, "what was killed is free before its lease runs out"
+                with being_answered(port, database):
+                    never_waits.kill_everything()
+            assert never_waits.zombies()
+
+    def test_a_second_one_on_the_same_data_is_told_who_has_it(self, up, shared_dir):
+        first = up()
+        wait_until_up(first)
+        second = up("--port", str(first.port))
+        output, _ = second.communicate(timeout=20)
+        assert second.returncode == 1
+        assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {first.pid}, ")
+        assert f"with the page at http://localhost:{first.port}/. ./todo status shows it" in output
+        assert output.count("\n") == 1
+
+    def test_one_that_was_killed_is_followed_by_another_at_once(self, up):
+        first = up()
+        wait_until_up(first)
+        first.kill()
+        first.wait()
+        second = up(
+            "--port", str(first.port), "--mcp-port", str(first.mcp_port)
+        )  # while services of the first still end
+        assert "ready     Backend" in wait_until_up(second)
+
+    def test_what_runs_and_what_was_logged_is_shown_beside_it(self, up, start, shared_dir):
+        def ask(*arguments: str) -> tuple[str, int]:
+            process = start("-m", "cli", *arguments, "--data-dir", str(shared_dir / "data"))
+            output, _ = process.communicate(timeout=20)
+            return output, process.returncode
+
+        assert ask("status") == (f"Nothing runs with the data in {shared_dir}/data: ./todo up starts it.\n", 1)
+        first = up()
+        wait_until_up(first)
+        output, status = ask("status")
+        assert status == 0
+        today = datetime.datetime.now().astimezone().strftime("%Y-%m-%d")
+        for name, where in (("Backend", first.port), ("MCP server", first.mcp_port)):
+            assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since {today} [\d:]+ +ready$", output, re.MULTILINE)
+        assert re.search(r"^  PostgreSQL +a local socket +since .* runs$", output, re.MULTILINE)
+        assert f"  page  http://localhost:{first.port}/\n  data  {shared_dir}/data\n" in output
+        assert f"./todo up is process {first.pid}.\n" in output
+
+        os.kill(child_of(first, "mcp_server"), signal.SIGSTOP)
+        output, status = ask("status")
+        assert status == 2
+        assert re.search(r"^  MCP server .* does not answer$", output, re.MULTILINE)
+        os.kill(child_of(first, "mcp_server"), signal.SIGCONT)
+
+        first.terminate()
+        first.communicate(timeout=60)
+        assert ask("status")[1] == 1
+        output, status = ask("logs", "backend")
+        assert status == 0
+        assert "backend listens on http://127.0.0.1" in output
+        assert " mcp-server | " in ask("logs")[0]
+
+    def test_with_a_database_of_ones_own_none_is_started(self, up, empty_database_url):
+        process = up(DATABASE_URL=empty_database_url)
+        assert "PostgreSQL" not in wait_until_up(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+    def test_a_database_that_cannot_be_reached_is_said_at_once(self, up, free_port):
+        process = up(DATABASE_URL=f"postgresql://nobody@127.0.0.1:{free_port()}/none")
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "The database cannot be reached" in output

@@ -1,0 +1,34 @@
+import pytest
+
+from cli.services import environment
+
+
+def test_the_environment_wins_over_the_file_and_what_is_empty_counts_as_none(tmp_path, monkeypatch):
+    (tmp_path / ".env").write_text(
+        "# a comment\nLLM_MODEL=from-file\nLLM_PROVIDER='ollama'\nLLM_API_KEY=\nLLM_BASE_URL=x\n"
+    )
+    monkeypatch.setenv("LLM_MODEL", "from-environment")
+    monkeypatch.setenv("LLM_BASE_URL", "")
+    monkeypatch.delenv("LLM_PROVIDER", raising=False)
+    monkeypatch.delenv("LLM_API_KEY", raising=False)
+    values = environment.load(tmp_path / ".env")
+    assert values["LLM_MODEL"] == "from-environment"
+    assert values["LLM_PROVIDER"] == "ollama"
+    assert not {"LLM_API_KEY", "LLM_BASE_URL"} & values.keys()
+
+
+@pytest.mark.parametrize(
+    ("variables", "needed"),
+    [
+        ({}, True),
+        ({"LLM_PROVIDER": "offline"}, True),
+        ({"LLM_PROVIDER": "offline", "CEREBRAS_API_KEY": "k"}, True),
+        ({"LLM_PROVIDER": "offline", "LLM_BASE_URL": "http://elsewhere/v1"}, False),
+        ({"LLM_PROVIDER": "ollama"}, False),
+        ({"CEREBRAS_API_KEY": "k"}, False),
+        ({"LLM_API_KEY": "k"}, False),
+        ({"OPENAI_API_KEY": "k"}, True),
+    ],
+)
+def test_the_offline_model_runs_only_when_nobody_else_could_answer(variables, needed):
+    assert environment.needs_offline_model(variables) is needed

@@ -1,0 +1,100 @@
+"""The Agents SDK's model and OpenAI's client, as `model` uses them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from agents import Agent, ModelSettings, ModelTracing, OpenAIChatCompletionsModel, RunConfig, Runner
+from agents.models.fake_id import FAKE_RESPONSES_ID
+from openai import AsyncOpenAI
+
+from backend.model.chat_model import ChatModel, ProviderClient, _PlainClient
+from backend.model.providers import PROFILES, Endpoint
+from backend.model.repairs import Chunk
+from tests.scripted_model import serve_scripted_model
+
+PLAIN = RunConfig(tracing_disabled=True)
+
+
+@asynccontextmanager
+async def answered(*steps: dict[str, Any]) -> AsyncIterator[Endpoint]:
+    async with serve_scripted_model() as model:
+        await model.script(*steps)
+        yield Endpoint(PROFILES["custom"], model.openai_base_url, "key", "m")
+
+
+async def events_of(model: OpenAIChatCompletionsModel) -> list[Any]:
+    settings = ModelSettings(include_usage=True)
+    stream = model.stream_response(
+        "system",
+        "go",
+        settings,
+        [],
+        None,
+        [],
+        ModelTracing.DISABLED,
+        previous_response_id=None,
+        conversation_id=None,
+        prompt=None,
+    )
+    return [event async for event in stream]
+
+
+async def test_the_sdk_gives_streamed_items_one_placeholder_and_does_not_tell_how_an_answer_ended() -> None:
+    """Hence `_ItemIds` and `End`."""
+    async with answered({"text": "words", "finish_reason": "length"}) as endpoint:
+        client = AsyncOpenAI(base_url=endpoint.base_url, api_key="key", max_retries=0)
+        events = await events_of(OpenAIChatCompletionsModel("m", client))
+        await client.close()
+    assert {event.item_id for event in events if hasattr(event, "item_id")} == {FAKE_RESPONSES_ID}
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.incomplete_details is None
+
+
+async def test_the_sdk_asks_nothing_of_its_client_that_ours_does_not_have() -> None:
+    missing: list[str] = []
+
+    class Asked(ProviderClient):
+        def __getattr__(self, name: str) -> Any:
+            missing.append(name)
+            raise AttributeError(name)
+
+    async with answered({"text": "streamed"}, {"text": "whole"}) as endpoint:
+        model = ChatModel(endpoint)
+        await model.client.close()
+        model._client = model.client = Asked(endpoint)  # pyright: ignore[reportAttributeAccessIssue]
+        assert (await events_of(model))[-1].response.output[0].content[0].text == "streamed"
+        run = await Runner.run(Agent("a", model=model), "go", run_config=PLAIN)
+        assert run.final_output == "whole"
+        await model.client.close()
+    assert missing == []
+
+
+async def test_openais_client_builds_chunks_by_the_hook_of_their_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `build`, of the class that `stream_cls` names; and `security` in the options sends the key."""
+    built: list[Chunk] = []
+    build = Chunk.build
+
+    def counted(**given: Any) -> Chunk:
+        built.append(build(**given))
+        return built[-1]
+
+    monkeypatch.setattr(Chunk, "build", counted)
+    async with serve_scripted_model() as model:
+        await model.script({"text": "two words"})
+        chat_model = ChatModel(Endpoint(PROFILES["custom"], model.openai_base_url, "key", "m"))
+        await events_of(chat_model)
+        await chat_model.client.close()
+        [request] = await model.finished_requests()
+    assert len(built) > 2
+    assert request["headers"]["authorization"] == "Bearer"  # of which the endpoint notes the scheme only
+
+
+def test_openais_client_reads_the_environment_into_its_default_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hence `_PlainClient`, which overrides just those."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "mine")
+    added = {"OpenAI-Organization", "OpenAI-Project"}
+    assert added <= AsyncOpenAI(api_key="key").default_headers.keys()
+    assert added.isdisjoint(_PlainClient(api_key="key").default_headers)

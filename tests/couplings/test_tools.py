@@ -1,0 +1,77 @@
+"""The Agents SDK and the MCP client, as `agents` and `tools` use them."""
+
+from typing import Any
+
+import pytest
+from agents import Agent, ModelSettings, RunConfig, Runner, Tool
+from agents.testing import ScriptedModel, assistant_message, function_call
+from mcp.client import Client
+from mcp.types import CallToolResult
+
+from backend.agents.assistant import create_assistant
+from backend.tools.connection import PROTOCOL, Connection, ToolsUnavailable
+from backend.turn.endings import explain
+from tests.conftest import find_free_port
+from tests.couplings.kettle import attached, kettle
+from tests.serving import serve
+
+PLAIN = RunConfig(tracing_disabled=True)
+
+
+def boiling() -> ScriptedModel:
+    return ScriptedModel([[function_call("boil", {"cups": 1}, call_id="call_7")], [assistant_message("tea")]])
+
+
+async def tool_of_each_request(agent: Agent[Any]) -> list[Tool]:
+    model = boiling()
+    await Runner.run(agent, "tea", run_config=RunConfig(model=model, tracing_disabled=True))
+    return [tool for call in model.calls for tool in call.tools]
+
+
+async def test_an_agent_is_asked_for_its_mcp_tools_before_each_request() -> None:
+    """By `get_mcp_tools`, which the SDK itself makes anew each time and `_Assistant` once for each list."""
+    async with attached(kettle()) as connection:
+        first, second = await tool_of_each_request(Agent("plain", mcp_servers=[connection]))
+        assert first is not second, "the SDK keeps them itself: `_Assistant` need not"
+        assistant = create_assistant(boiling(), ModelSettings(), [connection])
+        first, second = await tool_of_each_request(assistant)
+        assert first is second
+        await connection.refresh()
+        assert (await tool_of_each_request(assistant))[0] is not first
+
+
+async def test_what_goes_with_a_call_is_made_from_the_context_of_that_call() -> None:
+    """`context.run_context` is the call's ToolContext, whose type only says RunContextWrapper."""
+    numbers = {"call_7": 77}
+    async with attached(kettle(), meta=lambda call: {"number": numbers[call.run_context.tool_call_id]}) as connection:  # pyright: ignore[reportAttributeAccessIssue]
+        result = await Runner.run(Agent("a", model=boiling(), mcp_servers=[connection]), "tea", run_config=PLAIN)
+    assert '"seen":77' in str(result.to_input_list())
+
+
+async def test_what_the_function_for_failures_raises_ends_the_run() -> None:
+    port = find_free_port()
+    connection = Connection("kettle", f"http://127.0.0.1:{port}/mcp", resend_seconds=0.1, answer_seconds=5)
+    await connection.connect()
+    async with serve(kettle().http_app(stateless_http=True), port=port):
+        await connection.list_tools()
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - the SDK wraps it as it likes
+        await Runner.run(Agent("a", model=boiling(), mcp_servers=[connection]), "tea", run_config=PLAIN)
+    await connection.cleanup()
+    assert explain(raised.value).message.startswith(str(ToolsUnavailable()))
+
+
+async def test_one_error_of_http_ends_an_mcp_session() -> None:
+    """Hence `ResendingClient`, which answers instead of raising, and through whose `send` every request goes."""
+    with pytest.raises(ExceptionGroup):
+        async with Client(f"http://127.0.0.1:{find_free_port()}/mcp", mode=PROTOCOL) as client:
+            await client.list_tools()
+
+
+async def test_a_result_is_checked_against_its_schema_by_the_session() -> None:
+    async with (
+        serve(kettle().http_app(stateless_http=True)) as url,
+        Client(f"{url}/mcp", mode=PROTOCOL) as client,
+    ):
+        await client.session.validate_tool_result("boil", CallToolResult(content=[], structured_content={"degrees": 1}))
+        with pytest.raises(RuntimeError):
+            await client.session.validate_tool_result("boil", CallToolResult(content=[], structured_content={"a": "b"}))

@@ -1,0 +1,59 @@
+"""Rows of every kind, written as a service of any revision has written them."""
+
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from tests.logins import as_admin
+
+ROWS = """
+INSERT INTO conversations (id, user_id, title, status) VALUES ('thr_{0}', 'alice', 'Größe {0}', '{{"type": "active"}}');
+INSERT INTO runs (id, conversation_id, user_id, status, outcome, usage)
+    VALUES ('run_{0}', 'thr_{0}', 'alice', 'ended', 'completed', '{{"requests": 2, "input_tokens": 10}}'),
+           ('run_{0}_now', 'thr_{0}', 'alice', 'running', NULL, NULL);
+INSERT INTO messages (conversation_id, id, user_id, run_id, role, kind, item, superseded_by)
+    VALUES ('thr_{0}', 'msg_{0}', 'alice', 'run_{0}', 'user', 'user_message', '{{"content": ["hi"]}}', NULL),
+           ('thr_{0}', 'wid_{0}', 'alice', 'run_{0}', 'app', 'widget', '{{"widget": {{}}}}', 'run_{0}_now');
+INSERT INTO task_changes (user_id, task_id, operation, arguments, after, actor, idempotency_key)
+    VALUES ('alice', 1, 'add', '{{"title": "milk"}}', '{{"id": 1}}', 'mcp', 'key {0}');
+"""
+TASKS_OF_ALL = """
+INSERT INTO tasks (user_id, title, description, status, completed_at)
+    VALUES ('alice', 'milk {0}', 'two', 'pending', NULL), ('bob', 'bread {0}', '', 'completed', now());
+"""
+TASKS = """
+INSERT INTO people (user_id, last_task_id) VALUES ('alice', 1), ('bob', 1)
+    ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id + ascii(people.user_id);
+INSERT INTO tasks (user_id, id, title, description, status, completed_at)
+    SELECT user_id, last_task_id, 'milk {0}', 'two', 'pending', NULL FROM people;
+"""
+SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session {0}', now());"
+OWN_NUMBERS, ENDED_SESSIONS = "0005", "0006"  # the revisions that brought them
+
+
+def add_rows(url: str, name: str) -> None:
+    """Some of every kind, as a service of any revision has written them."""
+    with psycopg.connect(as_admin(url)) as connection:
+        [revision] = connection.execute("SELECT coalesce(max(version_num), '') FROM alembic_version").fetchone() or [""]
+        rows = ROWS + (TASKS if revision >= OWN_NUMBERS else TASKS_OF_ALL)
+        rows += SESSIONS if revision >= ENDED_SESSIONS else ""
+        connection.execute(rows.format(name).encode())
+
+
+def contents(url: str) -> dict[str, list[dict[str, Any]]]:
+    with psycopg.Connection[dict[str, Any]].connect(as_admin(url), row_factory=dict_row) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+        names = [row["tablename"] for row in tables if row["tablename"] != "alembic_version"]
+        # Rows have an order of their own for people whose numbers are the same.
+        key = "coalesce(to_jsonb(t)->>'title', ''), to_jsonb(t)->>'id', user_id"
+        return {
+            name: connection.execute(f"SELECT * FROM {name} t ORDER BY {key}".encode()).fetchall() for name in names
+        }
+
+
+def functions(url: str) -> dict[str, str]:
+    """By signature, what each function does."""
+    made = "SELECT oid::regprocedure::text, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+    with psycopg.connect(as_admin(url)) as connection:
+        return dict(connection.execute(made).fetchall())

@@ -1,0 +1,68 @@
+"""A managed database: its administrator is no superuser, but may create roles and owns the database."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from cli.database.postgres import Cluster
+from service.database import create_engine, schema
+from tests.chaos import reachable_directory
+from tests.conftest import ROOT
+from tests.migrations.process import run
+
+ROLES = ("todo_app", "todo_owner", "todo_service")
+
+
+@pytest.fixture
+def administrator() -> Iterator[str]:
+    """The address of one, on a server that has none of the roles."""
+    with reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
+        with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
+            connection.execute("CREATE ROLE rds LOGIN CREATEROLE CREATEDB")
+            for role in ROLES:
+                connection.execute(f"ALTER ROLE {role} RENAME TO {role}_of_another_database".encode())
+            connection.execute("CREATE DATABASE managed OWNER rds")
+        yield cluster.admin_url.replace("//app@/todo?", "//rds@/managed?")
+
+
+async def look(url: str) -> schema.Finding:
+    engine = create_engine(url)
+    try:
+        return await schema.look(engine)
+    finally:
+        await engine.dispose()
+
+
+def migrate(url: str) -> str:
+    process = run(url)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return said
+
+
+async def test_one_login_is_enough_and_is_told_what_is_left(administrator: str) -> None:
+    assert "What is left: the user of DATABASE_URL owns the tables" in migrate(administrator)
+    finding = await look(administrator)
+    assert finding.problem is None
+    assert "as the owner of the tables" in (finding.warning or "")
+
+
+@pytest.mark.parametrize("migrated", [False, True])
+async def test_the_script_makes_the_logins_before_the_migrations_or_after_them(
+    administrator: str, migrated: bool
+) -> None:
+    if migrated:
+        migrate(administrator)
+    with psycopg.connect(administrator, autocommit=True) as connection:
+        for _ in range(2):
+            connection.execute((ROOT / "service" / "database" / "roles.sql").read_bytes())
+    owner, service = (administrator.replace("//rds@", f"//{role}@") for role in ("todo_owner", "todo_service"))
+    migrate(owner)
+    assert await look(service) == schema.Finding()
+    with psycopg.connect(owner) as connection:
+        connection.execute("SET todo.all_people = 'on'")
+        connection.execute("INSERT INTO people (user_id, last_task_id) VALUES ('alice', 1)")
+        assert connection.execute("SELECT user_id FROM people").fetchall() == [("alice",)]
+        connection.execute("SET todo.all_people = 'off'")
+        assert connection.execute("SELECT user_id FROM people").fetchall() == []

@@ -1,0 +1,87 @@
+"""The offline model's application, with the script in front of its rules."""
+
+import json
+from collections.abc import Iterable
+from itertools import islice
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from offline_model import app as offline
+from offline_model.protocol import ChatRequest, Refused, read, sentence_of
+from offline_model.settings import Settings
+from tests.scripted_endpoint.delivery import Delivery
+from tests.scripted_endpoint.received import ReceivedRequest, RequestLog
+from tests.scripted_endpoint.script import Addition, Script, Step
+
+_JSON = {"content-type": "application/json"}
+
+
+def create_app(*, token_delay: float = 0) -> Starlette:
+    app = offline.create_app(Settings())
+    endpoint = Endpoint(token_delay)
+    app.router.routes[:0] = [
+        Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
+        Route("/script", endpoint.add_to_script, methods=["POST"]),
+        Route("/script", endpoint.clear_script, methods=["DELETE"]),
+        Route("/requests", endpoint.received_requests),
+    ]
+    return app
+
+
+class Endpoint:
+    def __init__(self, token_delay: float) -> None:
+        self._token_delay = token_delay
+        self._script = Script()
+        self._log = RequestLog()
+
+    async def chat_completions(self, request: Request) -> Delivery:
+        raw = await request.body()
+        received = self._log.receive(raw, request.headers)
+        try:
+            chat = read(raw)
+        except Refused:
+            received.finish("completed")
+            raise
+        said = next((message.content for message in reversed(chat.messages) if message.role == "user"), "")
+        return self._delivery(chat, self._script.take(said), received)
+
+    def _delivery(self, chat: ChatRequest, step: Step | None, received: ReceivedRequest) -> Delivery:
+        frames = _frames(chat, step)
+        step = step or Step()
+        return Delivery(
+            frames=islice(frames, step.eof_after if step.cut_after is None else step.cut_after),
+            status=step.status or 200,
+            headers=(offline.EVENTS if chat.stream and step.status is None else _JSON) | step.headers,
+            delay=step.delay,
+            token_delay=self._token_delay if step.token_delay is None else step.token_delay,
+            ending="abort" if step.cut_after is not None else "hang" if step.hang else "complete",
+            request=received,
+        )
+
+    async def add_to_script(self, request: Request) -> Response:
+        try:
+            self._script.add(Addition.model_validate(await request.json()).steps)
+        except ValidationError as error:
+            raise Refused(400, sentence_of(error)) from error
+        return Response(status_code=204)
+
+    async def clear_script(self, request: Request) -> Response:
+        self._script.clear()
+        self._log.clear()
+        return Response(status_code=204)
+
+    async def received_requests(self, request: Request) -> Response:
+        return JSONResponse(self._log.as_list())
+
+
+def _frames(chat: ChatRequest, step: Step | None) -> Iterable[str]:
+    if step is not None and step.status is not None:
+        return [step.body if isinstance(step.body, str) else json.dumps(step.body)]
+    if step is not None and step.raw is not None:
+        return step.raw
+    completion = offline.by_rules(chat) if step is None else step.completion(chat)
+    return completion.as_events() if chat.stream else [json.dumps(completion.as_object())]

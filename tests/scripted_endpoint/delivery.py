@@ -1,0 +1,59 @@
+"""How an answer travels: paced, cut short or left hanging, while we watch whether the client is still there."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from starlette.types import Receive, Scope, Send
+
+from tests.scripted_endpoint.received import Outcome, ReceivedRequest
+
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """An ASGI response."""
+
+    frames: Iterable[str]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0
+    token_delay: float = 0
+    ending: Literal["complete", "abort", "hang"] = "complete"
+    request: ReceivedRequest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        outcome: Outcome = "aborted"
+        sending = asyncio.create_task(self._send(send))
+        leaving = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+            outcome = sending.result() if sending.done() else "client_closed"
+        except OSError:
+            outcome = "client_closed"
+        finally:
+            sending.cancel()
+            leaving.cancel()
+            self.request.finish(outcome)
+
+    async def _send(self, send: Send) -> Outcome:
+        await asyncio.sleep(self.delay)
+        headers = [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        for index, frame in enumerate(self.frames):
+            if index and (self.token_delay or index % _AT_ONCE == 0):
+                await asyncio.sleep(self.token_delay)  # of 0 too: others have their turn
+            await send({"type": "http.response.body", "body": frame.encode(), "more_body": True})
+        if self.ending == "hang":
+            await asyncio.Event().wait()
+        if self.ending == "abort":
+            return "aborted"  # the server closes the connection of a response that was not completed
+        await send({"type": "http.response.body", "body": b""})
+        return "completed"
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,125 @@
+"""The answers that a test has asked for, used up one by one."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from offline_model.completion import Call, Completion, tokens_of, usage_of
+from offline_model.protocol import ChatRequest
+
+Seconds = Annotated[float, Field(ge=0)]
+Frames = Annotated[int, Field(ge=0)]
+
+
+class ScriptedCall(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    arguments: dict[str, Any] | str = Field(default_factory=dict, description="A string is sent as it is, JSON or not.")
+    id: str | None = Field(default=None, description="A unique one if left out; null sends none.")
+
+    def as_call(self) -> Call:
+        arguments = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+        if "id" not in self.model_fields_set:
+            return Call(self.name, arguments)
+        return CallWithoutId(self.name, arguments) if self.id is None else Call(self.name, arguments, self.id)
+
+
+class CallWithoutId(Call):
+    def shown(self, arguments: str) -> dict[str, Any]:
+        return {name: value for name, value in super().shown(arguments).items() if name != "id"}
+
+
+class Step(BaseModel):
+    """One answer; a field that is left out behaves as with a real model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    when: str | None = Field(default=None, description="Use it only if the last user message contains this.")
+    text: str = ""
+    reasoning: str = ""
+    reasoning_field: Literal["reasoning", "reasoning_content"] = "reasoning"
+    tool_calls: list[ScriptedCall] = Field(default_factory=list)
+    finish_reason: str | None = Field(default=None, description="Null: none is ever sent.")
+    usage: dict[str, Any] | None = Field(default=None, description="Sent even if not asked for; null: never sent.")
+
+    delay: Seconds = Field(default=0, description="Before the first byte.")
+    token_delay: Seconds | None = Field(default=None, description="Between two frames; the setting's if left out.")
+    chunk_chars: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Text and arguments are cut so.")
+
+    status: Annotated[int, Field(ge=200, le=599)] | None = Field(default=None, description="Answer with an HTTP error.")
+    body: Any = Field(default={"error": {"message": "Scripted.", "type": "server_error"}}, description="JSON, or text.")
+    headers: dict[str, str] = Field(default_factory=dict)
+
+    raw: list[str] | None = Field(default=None, description="The frames of the body, verbatim.")
+    cut_after: Frames | None = Field(default=None, description="Break the connection after so many frames.")
+    eof_after: Frames | None = Field(default=None, description="End the body after so many frames, without [DONE].")
+    hang: bool = Field(default=False, description="After the frames stay silent until the client leaves.")
+
+    def completion(self, chat: ChatRequest) -> Completion:
+        calls = [call.as_call() for call in self.tool_calls]
+        by_itself = "tool_calls" if calls else "stop"
+        estimated = usage_of(chat.characters, self.reasoning + self.text, calls) if chat.include_usage else None
+        return ScriptedCompletion(
+            step=self,
+            pieces=self._pieces,
+            model=chat.model,
+            text=self.text,
+            calls=calls,
+            finish_reason=self.finish_reason if "finish_reason" in self.model_fields_set else by_itself,
+            usage=self.usage if "usage" in self.model_fields_set else estimated,
+        )
+
+    def _pieces(self, text: str) -> Iterable[str]:
+        size = self.chunk_chars
+        return [text[start : start + size] for start in range(0, len(text), size)] if size else tokens_of(text)
+
+    def fits(self, user_text: str) -> bool:
+        return self.when is None or self.when in user_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedCompletion(Completion):
+    step: Step
+
+    def as_object(self) -> dict[str, Any]:
+        whole = super().as_object()
+        if self.step.reasoning:
+            whole["choices"][0]["message"][self.step.reasoning_field] = self.step.reasoning
+        return whole
+
+    def chunks(self) -> Iterator[dict[str, Any]]:
+        first, *others = super().chunks()
+        yield first
+        for piece in self.pieces(self.step.reasoning):
+            yield self.chunk({self.step.reasoning_field: piece})
+        yield from others
+
+
+class Addition(BaseModel):
+    """The body of POST /script."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    steps: list[Step]
+
+
+class Script:
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+
+    def add(self, steps: Iterable[Step]) -> None:
+        self._steps.extend(steps)
+
+    def clear(self) -> None:
+        self._steps.clear()
+
+    def take(self, user_text: str) -> Step | None:
+        """Remove and return the first step that fits."""
+        for index, step in enumerate(self._steps):
+            if step.fits(user_text):
+                return self._steps.pop(index)
+        return None

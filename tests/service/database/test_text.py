@@ -1,0 +1,63 @@
+"""Which text can be seen: what is taken out, and what emoji and other scripts need."""
+
+import time
+
+import pytest
+
+from service.database.text import can_be_seen, is_line, without_unseen
+
+KEPT = [
+    "milk & bread, 3 < 4",
+    "two\nlines\tand a tab",
+    "1️⃣ ❤️ 👨‍👩‍👧‍👦 👩🏽‍💻 🏳️‍🌈",
+    "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    "می‌خواهم",
+    "क्‍ष",
+    "שלום\u200f!",
+    "葛\U000e0100飾区",
+    "café",
+]
+TAKEN_OUT = {
+    "milk\U000e0041\U000e0042": "milk",
+    "\U0001f3f4" + "\U000e0061" * 20: "\U0001f3f4",
+    "a\u202eb\u202c": "ab",
+    "\u2066x\u2069": "x",
+    "a\u200bb\u2060c\ufeffd\u00ade": "abcde",
+    "a\u200cb\u200dc": "abc",
+    "é\u200c\u200c\u200dé": "éé",
+    "a\u200fb": "ab",
+    "m\U000e0112i\U000e0113": "mi",
+    "x\x1b[2Jy\x00\x85": "x[2Jy",
+}
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_scripts_and_emoji_need_stays(text: str) -> None:
+    assert without_unseen(text) == text
+    assert can_be_seen(text)
+
+
+@pytest.mark.parametrize("text", TAKEN_OUT, ids=ascii)
+def test_what_nobody_sees_is_taken_out(text: str) -> None:
+    assert without_unseen(text) == TAKEN_OUT[text]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u3164", "\u2800 \u115f", "\u200b", "\u0301", "\u00a0\u3000"], ids=ascii)
+def test_blank_text_cannot_be_seen(text: str) -> None:
+    assert not can_be_seen(text)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "a\x1b", "\ud800", "x" * 201, "\u3164"], ids=ascii)
+def test_what_is_no_line(text: str) -> None:
+    assert not is_line(text, longest=200)
+    assert is_line("milk", longest=200)
+
+
+@pytest.mark.parametrize("part", ["é\u200d", "\U0001f3f4\U000e0067", "<\u200b", "\u202e", "\u200f"], ids=ascii)
+def test_time_grows_with_the_length(part: str) -> None:
+    def seconds(count: int) -> float:
+        began = time.process_time()
+        without_unseen(part * count)
+        return time.process_time() - began
+
+    assert min(seconds(40_000) for _ in range(5)) < 10 * max(min(seconds(10_000) for _ in range(5)), 0.001)

@@ -1,0 +1,59 @@
+"""A service of three workers that says who it is; `python tests/service/workers/small_service.py [trouble]`."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from service import workers
+from service.workers.restarts import Restarts
+
+
+async def who_am_i(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
+
+
+def serve(trouble: str, _: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    if trouble == "gives up":
+        sys.exit("The moon is not full: wait.")
+    if trouble == "is killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if trouble == "dies soon":
+        on_ready()
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if trouble == "is deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        on_ready()
+        while True:
+            signal.pause()
+    server = workers.Server(who_am_i, workers.ClientLimits(), grace_seconds=5, on_ready=on_ready, lifespan="off")
+    server.run(sockets=[listener])
+
+
+def after_death(name: str) -> None:
+    if not sys.argv[1:]:
+        logging.getLogger("service.workers").info("%s begins", name)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level="WARNING", format="%(message)s")
+    logging.getLogger("service.workers").setLevel("INFO")
+    listener = workers.bind("SMALL", "127.0.0.1", 0)
+    status = workers.run(
+        partial(serve, "".join(sys.argv[1:])),
+        listener,
+        count=3,
+        grace_seconds=1,
+        name="small",
+        after_death=after_death,
+        restarts=partial(Restarts, pause_seconds=0.1),
+        on_ready=lambda: print(workers.address(listener), flush=True),  # noqa: T201
+    )
+    sys.exit(status)

@@ -1,0 +1,130 @@
+"""The page in a real browser, on real services."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright
+
+from tests.node_packages import installed
+from tests.processes import ServiceProcess
+from tests.scripted_model import ScriptedModel
+from tests.web import screen
+
+BUILT_IN = "/?ui=built-in"
+
+
+def _chromium() -> str | None:
+    """The system's Chromium; None lets Playwright use the one it installed itself."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    return installed(Path(__file__).resolve().parent)
+
+
+@pytest.fixture(scope="session")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("page")
+
+
+@pytest.fixture(scope="session")
+def offline_model(logs: Path) -> Iterator[ServiceProcess]:
+    service = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", logs / "offline.log")
+    yield from _running(service, "/health")
+
+
+@pytest.fixture(scope="session")
+def tool_server(logs: Path, session_database_url: str) -> Iterator[ServiceProcess]:
+    service = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp.log", DATABASE_URL=session_database_url)
+    yield from _running(service, "/ready")
+
+
+@pytest.fixture(scope="session")
+def new_backend(
+    logs: Path, session_database_url: str, tool_server: ServiceProcess, offline_model: ServiceProcess
+) -> Callable[..., ServiceProcess]:
+    """Makes a backend with more settings, not started yet."""
+
+    def make(**settings: str) -> ServiceProcess:
+        return ServiceProcess(
+            "backend",
+            "BACKEND_PORT",
+            logs / "backend.log",
+            DATABASE_URL=session_database_url,
+            MCP_URL=f"{tool_server.url}/mcp",
+            LLM_PROVIDER="offline",
+            LLM_BASE_URL=f"{offline_model.url}/v1",
+            HEARTBEAT_SECONDS="0.2",
+            LEASE_SECONDS="2",
+            **settings,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def site(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
+    """The backend whose page is tested; a test that stops it starts it again."""
+    yield from _running(new_backend(), "/ready")
+
+
+def _running(service: ServiceProcess, path: str) -> Iterator[ServiceProcess]:
+    service.start()
+    try:
+        service.wait_until_ready(path=path)
+        yield service
+    finally:
+        service.end()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def model(offline_model: ServiceProcess) -> AsyncIterator[ScriptedModel]:
+    client = ScriptedModel(offline_model.url)
+    await client.reset()
+    yield client
+    await client.reset()
+    await client.aclose()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+OpenPage = Callable[..., Awaitable[Page]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(browser: Browser, site: ServiceProcess, database_url: str) -> AsyncIterator[OpenPage]:
+    """Opens the page as a new person's browser would; no script may fail in it, and no policy be violated."""
+    problems: list[str] = []
+    tolerated: list[str] = []
+    contexts = []
+
+    async def open_it(
+        path: str = BUILT_IN, *, base: str = site.url, prepare: Any = None, tolerate: str = "", **options: Any
+    ) -> Page:
+        tolerated.append(tolerate)
+        context = await browser.new_context(base_url=base, **options)
+        contexts.append(context)
+        context.set_default_timeout(30_000)
+        page = await context.new_page()
+        screen.watch(page, problems)
+        if prepare is not None:
+            await prepare(page)
+        await page.goto(path)
+        return page
+
+    yield open_it
+    for context in contexts:
+        await context.close()
+    assert [problem for problem in problems if problem not in tolerated] == []

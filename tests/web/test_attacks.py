@@ -1,0 +1,158 @@
+"""Text from the model or from a task's title never becomes markup or script."""
+
+import json
+
+import psycopg
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.logins import as_admin
+from tests.scripted_model import ScriptedModel
+from tests.stored_tasks import ADD_TASK
+from tests.web import screen
+from tests.web.conftest import OpenPage
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+# `pwn()` is what none of them may reach.
+MARKUP = [
+    "<script>pwn()</script>",
+    "<script src=//x.example/p.js></script>",
+    "<ScRiPt>pwn()</sCrIpT>",
+    "<scr<script>ipt>pwn()</script>",
+    "<img src=x onerror=pwn()>",
+    '<img src="x" onerror="pwn()" />',
+    "<img/src=x/onerror=pwn()>",
+    "<svg onload=pwn()>",
+    "<svg><script>pwn()</script></svg>",
+    "<svg><animate onbegin=pwn() attributeName=x dur=1s>",
+    "<svg><a xlink:href=javascript:pwn()><text>x</text></a></svg>",
+    "<math><mi//xlink:href='data:x,<script>pwn()</script>'>",
+    "<iframe src=javascript:pwn()></iframe>",
+    "<iframe srcdoc='<script>parent.pwn()</script>'></iframe>",
+    "<object data=javascript:pwn()></object>",
+    "<embed src=javascript:pwn()>",
+    "<body onload=pwn()>",
+    "<details open ontoggle=pwn()>x</details>",
+    "<video><source onerror=pwn()></video>",
+    "<input autofocus onfocus=pwn()>",
+    "<form action=javascript:pwn()><button>x</button></form>",
+    "<a href=javascript:pwn()>x</a>",
+    "<base href=//x.example/>",
+    "<link rel=stylesheet href=//x.example/x.css>",
+    "<meta http-equiv=refresh content='0;url=//x.example'>",
+    "<style>*{display:none}</style>",
+    "<div style=position:fixed;inset:0>x</div>",
+    "<template><script>pwn()</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=pwn()>'>",
+    "<!--<img src=x onerror=pwn()>-->",
+    "--><script>pwn()</script>",
+    "]]><script>pwn()</script>",
+    '"><script>pwn()</script>',
+    "' onmouseover='pwn()",
+    "&lt;script&gt;pwn()&lt;/script&gt;",
+    "&#60;img src=x onerror=pwn()&#62;",
+    "\\u003cscript\\u003epwn()\\u003c/script\\u003e",
+    "${pwn()} {{pwn()}} #{pwn()}",
+    "\u202e<script>pwn()</script>",
+]
+MARKDOWN = [
+    "[x](javascript:pwn())",
+    "[x](JaVaScRiPt:pwn())",
+    "[x](java\tscript:pwn())",
+    "[x](&#106;avascript:pwn())",
+    "[x](data:text/html,<script>pwn()</script>)",
+    "[x](vbscript:pwn())",
+    "[x](//x.example 'a\" onmouseover=\"pwn()')",
+    "![x](javascript:pwn())",
+    "![x](https://x.example/track.png)",
+    "<javascript:pwn()>",
+    "[x]: javascript:pwn()\n\n[x]",
+    "```html\n<script>pwn()</script>\n```",
+    "`<img src=x onerror=pwn()>`",
+    "| <img src=x onerror=pwn()> |\n|---|\n| <script>pwn()</script> |",
+]
+CORPUS = MARKUP + MARKDOWN
+ELEMENTS = "script, iframe, object, embed, style, base, form, img, video, math, link, meta, template"
+ATTRIBUTES = "[style], [srcdoc], [onerror], [onload], [onclick], [onmouseover], [onfocus], [ontoggle], [onbegin]"
+
+
+async def arm(page: Page) -> None:
+    await page.add_init_script("window.reached = []; window.pwn = () => { window.reached.push(1); };")
+
+
+async def check(page: Page) -> None:
+    assert await page.evaluate("window.reached") == []
+    assert await screen.log(page).locator(f"{ELEMENTS}, {ATTRIBUTES}").count() == 0
+    links = await screen.log(page).get_by_role("link").evaluate_all("links => links.map(link => link.href)")
+    assert [link for link in links if not link.startswith(("http://", "https://", "mailto:"))] == []
+
+
+assert len(set(CORPUS)) >= 50
+
+
+async def test_what_the_model_says_stays_text(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(prepare=arm)
+    for start in range(0, len(CORPUS), 9):
+        parts = CORPUS[start : start + 9]
+        await model.reset()
+        await model.script(*({"text": text, "chunk_chars": 3} for text in parts))
+        for text in parts:
+            await screen.send(page, f"say {CORPUS.index(text)}")
+            await expect(page.get_by_role("article", name="You").last).to_contain_text(f"say {CORPUS.index(text)}")
+            await screen.answered(page)
+            await check(page)
+    said = await screen.log(page).inner_text()
+    assert "<img src=x onerror=pwn()>" in said
+    await page.reload()
+    await screen.answered(page)
+    await check(page)
+
+
+async def test_what_a_person_says_stays_text(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(prepare=arm)
+    await model.script({"text": "Well."})
+    text = "\n".join(CORPUS)
+    await screen.send(page, text)
+    await screen.answered(page)
+    await check(page)
+    assert await page.get_by_role("article", name="You").inner_text() == text
+
+
+async def test_what_a_task_is_called_stays_text(open_page: OpenPage, model: ScriptedModel, database_url: str) -> None:
+    with psycopg.connect(as_admin(database_url), autocommit=True) as database:
+        for text in CORPUS:
+            database.execute(ADD_TASK.encode(), ("local", text, text))
+    page = await open_page(prepare=arm)
+    await model.script(
+        {"tool_calls": [{"name": "list_tasks", "arguments": {"limit": 100}}]},
+        {"text": "There."},
+        {"tool_calls": [{"name": "add_task", "arguments": json.dumps({"title": CORPUS[4]})}]},
+        {"text": "Added."},
+    )
+    await screen.send(page, "list")
+    await screen.answered(page)
+    await screen.task_list(page).get_by_role("button", name="Show more").click()
+    labels = await screen.task_list(page).get_by_role("checkbox").count()
+    assert labels == len(CORPUS)
+    await check(page)
+    await screen.send(page, "add")
+    await expect(page.get_by_role("group", name="Card")).to_contain_text(CORPUS[4])
+    await screen.answered(page)
+    await screen.task_list(page).get_by_role("checkbox").first.check()
+    await expect(screen.task_list(page)).to_contain_text("1 done")
+    await check(page)
+    await page.reload()
+    await screen.answered(page)
+    await check(page)
+
+
+async def test_a_title_of_a_conversation_stays_text(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(prepare=arm)
+    await model.script({"text": "Well."})
+    await screen.send(page, "<img src=x onerror=pwn()> <b>bold</b>")
+    await screen.answered(page)
+    await page.get_by_role("button", name="Conversations", exact=True).click()
+    await expect(page.get_by_role("navigation", name="Conversations")).to_contain_text("<img src=x onerror=pwn()>")
+    assert await page.evaluate("window.reached") == []
+    assert await page.locator("img, b").count() == 0

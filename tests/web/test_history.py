@@ -1,0 +1,190 @@
+"""Earlier conversations: opened, renamed, deleted, read back page by page."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from playwright.async_api import expect
+from psycopg.types.json import Jsonb
+
+from tests.logins import as_admin
+from tests.scripted_model import ScriptedModel
+from tests.web import screen
+from tests.web.conftest import BUILT_IN, OpenPage
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+Rows = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def rows(database_url: str) -> Rows:
+    def query(statement: str, *values: Any) -> list[Any]:
+        with psycopg.connect(as_admin(database_url), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    return query
+
+
+async def test_conversations_are_opened_renamed_and_deleted(open_page: OpenPage, rows: Rows) -> None:
+    page = await open_page()
+    await screen.say(page, "add milk")
+    await screen.button(page, "New conversation").click()
+    await expect(screen.questions(page)).to_have_count(0)
+    await screen.say(page, "add bread")
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "add milk").click()
+    await expect(screen.questions(page)).to_have_text(["add milk"], use_inner_text=True)
+
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "Rename add milk").click()
+    title = screen.history(page).get_by_role("textbox", name="Title")
+    await title.fill("   ")
+    await title.press("Enter")
+    await screen.button(screen.history(page), "Rename add milk").click()
+    await title.fill("Dairy")
+    await title.press("Enter")
+    await expect(screen.button(screen.history(page), "Dairy")).to_be_visible()
+    assert sorted(rows("SELECT title FROM conversations")) == [("Dairy",), ("add bread",)]
+
+    await screen.button(screen.history(page), "Delete Dairy").click()
+    await expect(page.get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(screen.button(screen.history(page), "Dairy")).to_be_visible()
+    await screen.button(screen.history(page), "Delete Dairy").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(screen.button(screen.history(page), "Dairy")).to_have_count(0)
+    await expect(screen.questions(page)).to_have_count(0)
+    assert rows("SELECT title FROM conversations") == [("add bread",)]
+
+
+async def test_a_click_elsewhere_ends_renaming_and_keeps_what_was_written(open_page: OpenPage, rows: Rows) -> None:
+    page = await open_page()
+    await screen.say(page, "add milk")
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "Rename add milk").click()
+    title = screen.history(page).get_by_role("textbox", name="Title")
+    await title.fill("Dairy")
+    await screen.log(page).click()
+    await expect(title).to_have_count(0)
+    await expect(screen.button(screen.history(page), "Dairy")).to_be_visible()
+    assert rows("SELECT title FROM conversations") == [("Dairy",)]
+    await screen.button(screen.history(page), "Rename Dairy").click()
+    await title.fill("Something else")
+    await title.press("Escape")
+    await expect(screen.button(screen.history(page), "Dairy")).to_be_focused()
+    await screen.button(screen.history(page), "Rename Dairy").click()
+    await screen.message_box(page).click()
+    await expect(title).to_have_count(0)
+    await expect(screen.message_box(page)).to_be_focused()
+
+
+async def test_escape_closes_the_list_after_it_stopped_what_runs(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(viewport={"width": 1280, "height": 800})
+    await screen.open_history(page)
+    await model.script({"text": "word " * 500, "token_delay": 0.05})
+    await screen.send(page, "go on")
+    await expect(screen.answers(page)).to_contain_text("word")
+    await page.keyboard.press("Escape")
+    await expect(screen.button(page, "Send")).to_be_visible()
+    await expect(screen.history(page)).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(screen.history(page)).to_have_count(0)
+    await expect(screen.message_box(page)).to_be_focused()
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "Close").focus()
+    await page.keyboard.press("Escape")
+    await expect(screen.button(page, "Conversations")).to_be_focused()
+
+
+async def test_many_conversations_come_in_pages(open_page: OpenPage, rows: Rows) -> None:
+    rows(
+        "INSERT INTO conversations (id, user_id, title, status) "
+        "SELECT 'thr_' || lpad(n::text, 3, '0'), 'local', 'Talk ' || n, '{\"type\": \"active\"}' "
+        "FROM generate_series(1, 45) n"
+    )
+    page = await open_page()
+    await screen.open_history(page)
+    await expect(screen.button(screen.history(page), "Talk 45")).to_be_visible()
+    for _ in range(2):
+        await screen.button(screen.history(page), "Show more").click()
+    await expect(screen.button(screen.history(page), "Talk 1")).to_be_visible()
+    await expect(screen.button(screen.history(page), "Show more")).to_have_count(0)
+
+
+async def test_a_long_conversation_is_read_back_page_by_page(open_page: OpenPage, rows: Rows) -> None:
+    page = await open_page()
+    await screen.say(page, "hello")
+    ((thread,),) = rows("SELECT id FROM conversations")
+    for number in range(40):
+        _add_message(rows, thread, number)
+    await page.reload()
+    await expect(screen.questions(page).last).to_contain_text("message 39")
+    await expect(screen.log(page).get_by_text("message 39")).to_be_in_viewport()
+    assert await screen.questions(page).count() == 20
+    await screen.questions(page).first.scroll_into_view_if_needed()
+    await expect(screen.questions(page).filter(has_text="message 0")).to_have_count(1)
+    await expect(screen.log(page).get_by_text("message 20", exact=True)).to_be_in_viewport()  # the place is kept
+    await screen.button(page, "Show older").or_(screen.questions(page).first).first.scroll_into_view_if_needed()
+    await expect(screen.answers(page)).to_have_count(1)
+    await expect(screen.button(page, "Show older")).to_have_count(0)
+    texts = [text.strip() for text in await screen.questions(page).all_inner_texts()]
+    assert texts == ["hello", *(f"message {number}" for number in range(40))]
+
+
+def _add_message(rows: Rows, thread: str, number: int) -> None:
+    item = {
+        "type": "user_message",
+        "id": f"msg_{number:03}",
+        "thread_id": thread,
+        "created_at": "2026-01-01T00:00:00Z",
+        "content": [{"type": "input_text", "text": f"message {number}"}],
+        "attachments": [],
+        "inference_options": {},
+    }
+    rows(
+        "INSERT INTO messages (conversation_id, id, user_id, role, kind, item) "
+        "VALUES (%s, %s, 'local', 'user', 'user_message', %s)",
+        thread,
+        item["id"],
+        Jsonb(item),
+    )
+
+
+async def test_an_answer_goes_on_while_another_conversation_is_open(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await screen.say(page, "add milk")
+    await model.script({"text": "slow " * 40 + "end", "token_delay": 0.05})
+    await screen.button(page, "New conversation").click()
+    await screen.send(page, "slowly please")
+    await expect(screen.answers(page)).to_contain_text("slow")
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "add milk").click()
+    await expect(screen.questions(page)).to_have_text(["add milk"], use_inner_text=True)
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "slowly please").click()
+    await screen.answered(page)
+    await expect(screen.answers(page)).to_contain_text("end")
+
+
+async def test_each_conversation_has_its_own_draft(open_page: OpenPage) -> None:
+    page = await open_page()
+    await screen.say(page, "add milk")
+    await screen.message_box(page).fill("about milk")
+    await screen.button(page, "New conversation").click()
+    await expect(screen.message_box(page)).to_have_value("")
+    await screen.open_history(page)
+    await screen.button(screen.history(page), "add milk").click()
+    await expect(screen.message_box(page)).to_have_value("about milk")
+
+
+async def test_a_conversation_that_is_gone_is_told_and_a_new_one_begun(open_page: OpenPage, rows: Rows) -> None:
+    page = await open_page()
+    await screen.say(page, "add milk")
+    rows("DELETE FROM conversations")
+    await page.goto(BUILT_IN)
+    await expect(page.get_by_role("status").filter(has_text="not there any more")).to_be_visible()
+    await expect(screen.questions(page)).to_have_count(0)
+    await screen.say(page, "add bread")

@@ -1,0 +1,44 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { iconButton } from "./icons.js";
+import { textOf } from "./outgoing.js";
+/** @import {Item} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+/** What one can do with a whole answer; stands below its last item. @param {readonly Item[]} answer @param {Ui} ui */
+export function controls(answer, ui) {
+  const { conversation, options } = ui;
+  const last = answer.at(-1);
+  const isLast = last === conversation.items.at(-1);
+  if (!last || (isLast && conversation.streaming)) return nothing;
+  const rated = answer.findLast(({ type }) => type === "assistant_message");
+  return html`
+    <div class="controls">
+      ${copyButton(last, copyOf(answer), ui)}
+      ${rated && options.threadItemActions?.feedback ? thumbs(rated, ui) : nothing}
+      ${isLast && conversation.lastQuestion && options.threadItemActions?.retry
+        ? iconButton("retry", "Answer again", () => ui.again("answer"))
+        : nothing}
+    </div>
+  `;
+}
+
+/** @param {Item} item @param {string} text @param {Ui} ui */
+function copyButton(item, text, ui) {
+  if (!navigator.clipboard || !text) return nothing; // the browser gives it to https and localhost only
+  return iconButton(ui.copied === item.id ? "check" : "copy", "Copy", () => ui.copy(item, text));
+}
+
+/** @param {Item} item @param {Ui} ui */
+function thumbs(item, ui) {
+  return [
+    iconButton("good", "Good answer", () => ui.chat.rate(item, "positive"), item.feedback === "positive"),
+    iconButton("poor", "Poor answer", () => ui.chat.rate(item, "negative"), item.feedback === "negative"),
+  ];
+}
+
+/** An answer's texts and lists, as Markdown; its cards only where there is nothing else. @param {readonly Item[]} answer */
+function copyOf(answer) {
+  const said = answer.map((item) => (item.widget?.type === "ListView" ? item.copy_text : textOf(item))).filter(Boolean);
+  return said.join("\n\n") || answer.map(({ copy_text }) => copy_text).filter(Boolean).join("\n");
+}

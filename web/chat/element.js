@@ -1,0 +1,163 @@
+// @ts-check
+import { render } from "../vendor/lit-html/lit-html.js";
+import { Chat } from "./chat.js";
+import { grow } from "./composer.js";
+import { load } from "./markdown.js";
+import { Scroll } from "./scroll.js";
+import { Ui } from "./ui.js";
+import { chatView } from "./view.js";
+/** @import {ChatKitOptions} from "@openai/chatkit" */
+/** @import {Action} from "./types" */
+
+/** The built-in chat: a custom element with the surface of `<openai-chatkit>`. */
+export class TodoChat extends HTMLElement {
+  /** The longest message, in characters. */
+  messageChars = 8000;
+  /** Something of the page's that stands in the bar. @type {HTMLElement | null} */
+  corner = null;
+  /** @type {ChatKitOptions | null} */
+  #options = null;
+  /** @type {Ui | null} */
+  #ui = null;
+  #root = document.createElement("div");
+  #news = document.createElement("p");
+  #frame = 0;
+  /** What the composer's height was measured for. @type {string | undefined} */
+  #grown;
+
+  connectedCallback() {
+    this.addEventListener("keydown", this.#keydown);
+    addEventListener("resize", this.#resized);
+    if (this.#options) this.#begin(this.#options);
+  }
+
+  disconnectedCallback() {
+    this.removeEventListener("keydown", this.#keydown);
+    removeEventListener("resize", this.#resized);
+    this.#ui?.scroll?.close();
+    this.#ui?.chat.close();
+    this.#ui = null;
+    this.replaceChildren();
+  }
+
+  /** @param {ChatKitOptions} options */
+  setOptions(options) {
+    this.#options = options;
+    const { theme } = options;
+    const scheme = typeof theme === "string" ? theme : theme?.colorScheme;
+    if (scheme) this.dataset.theme = scheme;
+    else delete this.dataset.theme;
+    if (this.#ui) this.changed();
+    else if (this.isConnected) this.#begin(options);
+  }
+
+  async focusComposer() {
+    this.#live.focusComposer();
+  }
+
+  /** @param {string | null} threadId */
+  async setThreadId(threadId) {
+    await this.#live.open(threadId);
+  }
+
+  /** @param {Action} action @param {string} [itemId] */
+  async sendCustomAction(action, itemId) {
+    await this.#live.chat.act(action, itemId);
+  }
+
+  /** @param {{text?: string, newThread?: boolean}} message */
+  async sendUserMessage({ text = "", newThread = false }) {
+    if (newThread) await this.#live.open(null);
+    if (!this.#live.ready) throw new Error("The conversation is loading or being answered.");
+    await this.#live.deliver(text);
+  }
+
+  /** @param {{text?: string}} value */
+  async setComposerValue({ text = "" }) {
+    this.#live.write(text);
+  }
+
+  async fetchUpdates() {
+    await this.#live.chat.load();
+  }
+
+  async showHistory() {
+    this.#live.showHistory(true);
+  }
+
+  async hideHistory() {
+    this.#live.showHistory(false);
+  }
+
+  get options() {
+    if (!this.#options) throw new Error("Call setOptions() first.");
+    return this.#options;
+  }
+
+  /** @param {string} name @param {unknown} [detail] */
+  emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  /** Let a screen reader say it. @param {string} text */
+  announce(text) {
+    this.#news.textContent = text;
+  }
+
+  get #live() {
+    if (!this.#ui) throw new Error("Call setOptions() on a connected element first.");
+    return this.#ui;
+  }
+
+  /** @param {ChatKitOptions} options */
+  #begin(options) {
+    if (!("url" in options.api)) throw new Error("The built-in chat needs api.url.");
+    this.#root = Object.assign(document.createElement("div"), { className: "chat" });
+    this.#news = Object.assign(document.createElement("p"), { className: "visually-hidden", ariaLive: "polite" });
+    this.append(this.#root, this.#news);
+    const chat = new Chat(options.api, this);
+    const ui = (this.#ui = new Ui(this, chat));
+    this.draw();
+    const log = /** @type {HTMLElement} */ (this.querySelector(".log"));
+    ui.scroll = new Scroll(log, { older: () => void chat.loadOlder(), changed: this.changed });
+    if (options.initialThread) void load();
+    void ui.open(options.initialThread ?? null);
+    void chat.loadHistory();
+    this.emit("chatkit.ready");
+  }
+
+  #resized = () => {
+    this.#grown = undefined;
+    this.changed();
+  };
+
+  /** Draw once, in the next frame. */
+  changed = () => {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => this.draw());
+  };
+
+  draw() {
+    const ui = this.#ui;
+    cancelAnimationFrame(this.#frame);
+    if (!ui) return;
+    const focused = this.contains(document.activeElement) ? document.activeElement : null;
+    const inHistory = focused?.closest("nav") != null;
+    ui.scroll?.beforeDrawing();
+    render(chatView(ui), this.#root);
+    if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory);
+    const field = this.querySelector("textarea");
+    if (field && field.value !== ui.draft) field.value = ui.draft; // not what was written there just now
+    const grown = field ? `${ui.historyOpen} ${field.value}` : undefined;
+    if (field && grown !== this.#grown) grow(field);
+    this.#grown = grown;
+    ui.scroll?.drawn(ui.conversation.items[0]?.id);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #keydown = (event) => {
+    if (event.key === "Escape" && !event.isComposing) this.#ui?.escape();
+  };
+}
+
+customElements.define("todo-chat", TodoChat);

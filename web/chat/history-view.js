@@ -1,0 +1,104 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { icon, iconButton } from "./icons.js";
+/** @import {Thread} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+const LONGEST_TITLE = 200;
+
+/** @param {{title?: string | null}} thread */
+export const titleOf = ({ title }) => title || "Untitled";
+
+/** @param {Ui} ui */
+export function historyView(ui) {
+  const { history } = ui.chat;
+  return html`
+    <nav id="conversations" aria-label="Conversations">
+      <div class="panel-head">
+        <h2>Conversations</h2>
+        ${iconButton("close", "Close", () => ui.showHistory(false))}
+      </div>
+      ${history.loaded && history.threads.length === 0 ? html`<p class="quiet">There are no conversations yet.</p>` : nothing}
+      <ul>
+        ${repeat(
+          history.threads,
+          ({ id }) => id,
+          (thread) => html`<li>${thread.id === ui.renaming ? renameForm(thread, ui) : entry(thread, ui)}</li>`,
+        )}
+      </ul>
+      ${history.hasMore ? html`<button type="button" class="text-button" @click=${() => ui.chat.moreHistory()}>Show more</button>` : nothing}
+    </nav>
+  `;
+}
+
+/** @param {Thread} thread @param {Ui} ui */
+function entry(thread, ui) {
+  const title = titleOf(thread);
+  const open = thread.id === ui.conversation.id;
+  const { showRename = true, showDelete = true } = ui.options.history ?? {};
+  return html`
+    <div class="entry" data-id=${thread.id} ?data-open=${open}>
+      <button
+        type="button"
+        class="title"
+        dir="auto"
+        title=${title}
+        aria-current=${open ? "true" : nothing}
+        @click=${() => ui.open(thread.id)}
+      >
+        ${title}
+      </button>
+      <span class="entry-actions">
+        ${showRename ? iconButton("rename", `Rename ${title}`, () => ui.startRename(thread)) : nothing}
+        ${showDelete ? iconButton("remove", `Delete ${title}`, () => ui.askToDelete(thread)) : nothing}
+      </span>
+    </div>
+  `;
+}
+
+/** @param {Thread} thread @param {Ui} ui */
+function renameForm(thread, ui) {
+  return html`
+    <form
+      class="entry"
+      @focusout=${(/** @type {FocusEvent} */ { currentTarget, relatedTarget }) => {
+        const form = /** @type {HTMLFormElement} */ (currentTarget);
+        if (document.hasFocus() && !form.contains(/** @type {Node | null} */ (relatedTarget))) form.requestSubmit();
+      }}
+      @submit=${(/** @type {SubmitEvent} */ event) => {
+        event.preventDefault();
+        const { title_field: field } = /** @type {HTMLFormElement} */ (event.target);
+        ui.rename(thread, field.value.trim());
+      }}
+    >
+      <input
+        name="title_field"
+        dir="auto"
+        aria-label="Title"
+        autocomplete="off"
+        maxlength=${LONGEST_TITLE}
+        .defaultValue=${thread.title ?? ""}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => {
+          if (event.key !== "Escape" || event.isComposing) return;
+          event.stopPropagation();
+          ui.rename(thread, "");
+        }}
+      />
+      <button type="submit" class="icon-button" aria-label="Save" title="Save">${icon("check")}</button>
+    </form>
+  `;
+}
+
+/** @param {Ui} ui */
+export const confirmDialog = (ui) => html`
+  <dialog aria-labelledby="confirm-text">
+    <p id="confirm-text">
+      Delete “<bdi>${ui.deleting ? titleOf(ui.deleting) : ""}</bdi>”? Its messages are gone then; your tasks stay.
+    </p>
+    <form method="dialog">
+      <button type="submit" class="button">Cancel</button>
+      <button type="submit" class="button danger" @click=${() => ui.deleting && ui.chat.remove(ui.deleting)}>Delete</button>
+    </form>
+  </dialog>
+`;

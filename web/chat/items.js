@@ -1,0 +1,125 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { icon } from "./icons.js";
+import { growing, link, load, markdown, readable } from "./markdown.js";
+import { textOf } from "./outgoing.js";
+import { widgetView } from "./widgets.js";
+/** @import {Annotation, Content, Item, Source, Task, Workflow} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+const CONTINUE = "Continue where you stopped.";
+
+/** What was drawn of a text, as long as the text lives. @type {WeakMap<Content, unknown>} */
+const drawn = new WeakMap();
+
+/** @param {Item} item @param {Ui} ui @returns {unknown} */
+export function itemView(item, ui) {
+  switch (item.type) {
+    case "user_message":
+      return question(item);
+    case "assistant_message":
+      return answer(item, ui);
+    case "widget":
+      return widgetView(item, ui);
+    case "workflow":
+      return item.workflow ? workflow(item.workflow, ui) : nothing;
+    case "task":
+      return item.task ? taskView(item, item.task, ui) : nothing;
+    case "structured_input":
+      return (item.inputs ?? []).map(({ question, answer }) => note(question, answer?.values.join(", ")));
+    case "client_tool_call":
+      return note(`A step in the browser: ${item.name ?? "unnamed"}`, item.status);
+    case "generated_image":
+      return html`<p class="note">${item.image ? link(item.image.url, "Generated image") : "An image is being made."}</p>`;
+    case "end_of_turn":
+      return nothing;
+    default:
+      return note(`This kind of item cannot be shown here: ${item.type}`);
+  }
+}
+
+/** @param {Item} item */
+const question = (item) => html`
+  <article class="question" aria-label="You">
+    ${item.quoted_text ? html`<blockquote dir="auto">${item.quoted_text}</blockquote>` : nothing}
+    ${(item.content ?? []).map(({ type, text }) =>
+      type === "input_tag" ? html`<span class="tag" dir="auto">${text}</span>` : html`<span class="text" dir="auto">${text}</span>`,
+    )}
+  </article>
+`;
+
+/** @param {Item} item @param {Ui} ui */
+function answer(item, ui) {
+  const parts = item.content ?? [];
+  const sources = parts.flatMap(({ annotations }) => annotations ?? []);
+  const open = ui.conversation.isOpen(item);
+  if (!textOf(item)) return nothing;
+  if (!readable()) void load().then(ui.redraw);
+  return html`
+    <article class="answer" aria-label="Assistant" aria-busy=${open}>
+      <div class="markdown ${open ? "open" : ""}">${parts.map((part) => (open ? growing(part.text) : whole(part)))}</div>
+      ${sources.length ? sourceList(sources) : nothing}
+    </article>
+  `;
+}
+
+/** @param {Content} part */
+function whole(part) {
+  if (!readable()) return markdown(part.text);
+  if (!drawn.has(part)) drawn.set(part, markdown(part.text));
+  return drawn.get(part);
+}
+
+/** A step, or how an answer ended that did not come to its end. @param {Item} item @param {Task} task @param {Ui} ui */
+function taskView(item, task, ui) {
+  const { items, error } = ui.conversation;
+  if (!["play", "reload", "info"].includes(task.icon ?? "")) return html`<ul class="steps">${step(task)}</ul>`;
+  const isLast = item === items.at(-1);
+  if (isLast && error) return nothing; // it says the same
+  const again = {
+    play: html`<button type="button" class="text-button" @click=${() => ui.deliver(CONTINUE)}>Continue</button>`,
+    reload: html`<button type="button" class="text-button" @click=${() => ui.again("answer")}>Try again</button>`,
+  }[task.icon ?? ""];
+  return html`
+    <p class="note ending"><span dir="auto">${task.title}</span> ${isLast && ui.ready ? again : nothing}</p>
+  `;
+}
+
+/** @param {Annotation[]} annotations */
+const sourceList = (annotations) => html`
+  <ul class="sources" aria-label="Sources">
+    ${annotations.map(({ source }) => html`<li dir="auto">${sourceView(source)}</li>`)}
+  </ul>
+`;
+
+/** @param {Source} source */
+const sourceView = (source) => (source.url ? link(source.url, source.title) : source.title || source.filename);
+
+/** @param {Workflow} workflow @param {Ui} ui */
+function workflow({ tasks, summary, expanded, type }, ui) {
+  const running = type === "reasoning" ? "Thinking…" : "Working…";
+  const title = summary?.title ?? (summary?.duration === undefined ? running : `Thought for ${summary.duration} s`);
+  if (tasks.length === 0) return html`<p class="workflow">${title}</p>`;
+  return html`
+    <details class="workflow" ?open=${expanded ?? false}>
+      <summary @click=${() => ui.unfold()}>${title}</summary>
+      <ul class="steps">
+        ${tasks.map(step)}
+      </ul>
+    </details>
+  `;
+}
+
+/** @param {Task} task */
+const step = ({ title, content, status_indicator, queries = [], sources = [] }) => html`
+  <li>
+    ${status_indicator === "complete" ? icon("check") : nothing}
+    ${status_indicator === "loading" ? html`<span class="spinner"></span>` : nothing}
+    ${title ? html`<p dir="auto">${title}</p>` : nothing} ${content ? html`<div class="markdown">${markdown(content)}</div>` : nothing}
+    ${queries.length ? html`<p dir="auto">${queries.join(", ")}</p>` : nothing}
+    ${sources.map((source) => html`<p dir="auto">${sourceView(source)}</p>`)}
+  </li>
+`;
+
+/** @param {string} text @param {string} [more] */
+const note = (text, more) => html`<p class="note" dir="auto">${text}${more ? html` <span class="quiet">${more}</span>` : nothing}</p>`;

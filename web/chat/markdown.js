@@ -1,0 +1,184 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { codeBlock } from "./code.js";
+/** @import {Token, Tokens} from "../vendor/marked/marked.esm.js" */
+
+const SCHEMES = new Set(["http:", "https:", "mailto:"]);
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
+
+const DEEPEST = 20; // what is nested deeper is shown as it was written
+
+/** Of marked, which is fetched when the first text is to be shown. @type {typeof import("../vendor/marked/marked.esm.js").lexer | null} */
+let lexer = null;
+/** @type {Promise<void> | null} */
+let loading = null;
+
+/** Until then, texts are shown as they were written. */
+export const readable = () => lexer !== null;
+
+export const load = () =>
+  (loading ??= import("../vendor/marked/marked.esm.js").then(
+    (marked) => void ({ lexer } = marked),
+    () => void (loading = null), // the next text tries again
+  ));
+
+/**
+ * Markdown as templates. There is no HTML string anywhere: markup in the text is shown as the text it is.
+ * @param {string} text
+ */
+export const markdown = (text) => read(text).map(({ drawn }) => drawn);
+
+/** The text that grew last, in blocks. @type {{text: string, blocks: Block[]}} */
+let grown = { text: "", blocks: [] };
+
+/** Like `markdown`, quickly for a text that is the last one and more: only its last blocks are read again. @param {string} text */
+export function growing(text) {
+  const kept = text.startsWith(grown.text) ? grown.blocks.slice(0, -3) : [];
+  const length = kept.reduce((sum, { length }) => sum + length, 0);
+  grown = { text, blocks: [...kept, ...read(text.slice(length))] };
+  return grown.blocks.map(({ drawn }) => drawn);
+}
+
+/** A piece of the text. @typedef {{length: number, drawn: unknown}} Block */
+
+/** @param {string} text @returns {Block[]} */
+function read(text) {
+  const asWritten = [{ length: text.length, drawn: html`<p class="written" dir="auto">${text}</p>` }];
+  if (!lexer) return asWritten;
+  try {
+    return lexer(text, { gfm: true, breaks: true }).map((token) => ({
+      length: token.raw.length,
+      drawn: block(/** @type {Tokens.Generic} */ (token)),
+    }));
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return asWritten; // nested so deeply that the stack ended
+  }
+}
+
+let depth = 0;
+
+/** A block outside of others takes the direction of its own text. */
+const direction = () => (depth === 0 ? "auto" : nothing);
+
+/** @param {Token[]} tokens @param {(token: Tokens.Generic) => unknown} draw */
+function nested(tokens, draw) {
+  if (depth === DEEPEST) return tokens.map(({ raw }) => raw).join("");
+  depth += 1;
+  const drawn = tokens.map((token) => draw(/** @type {Tokens.Generic} */ (token)));
+  depth -= 1;
+  return drawn;
+}
+
+/** @param {Token[]} tokens */
+const blocks = (tokens) => nested(tokens, block);
+
+/** @param {Tokens.Generic} token @returns {unknown} */
+function block(token) {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return nothing;
+    case "heading":
+      return html`<div class="heading" dir=${direction()} role="heading" aria-level=${Math.min(token.depth + 2, 6)}>${inlines(token)}</div>`;
+    case "code":
+      return codeBlock(token.text, token.lang);
+    case "blockquote":
+      return html`<blockquote dir=${direction()}>${blocks(token.tokens ?? [])}</blockquote>`;
+    case "hr":
+      return html`<hr />`;
+    case "list":
+      return list(/** @type {Tokens.List} */ (token));
+    case "table":
+      return table(/** @type {Tokens.Table} */ (token));
+    case "text": // the content of a tight list item
+      return inlines(token);
+    case "paragraph":
+      return html`<p dir=${direction()}>${inlines(token)}</p>`;
+    default:
+      return token.type === "html" ? html`<p dir=${direction()}>${token.text.trim()}</p>` : inline(token);
+  }
+}
+
+/** @param {Tokens.List} token */
+function list({ ordered, start, items }) {
+  const entries = items.map((item) => html`<li dir="auto">${entry(item.tokens, block)}</li>`);
+  return ordered ? html`<ol start=${start || 1}>${entries}</ol>` : html`<ul>${entries}</ul>`;
+}
+
+/** @param {Tokens.Table} token */
+const table = ({ header, rows }) => html`
+  <div class="table" tabindex="0" dir=${direction()}>
+    <table>
+      <thead>
+        <tr>${header.map((cell) => html`<th scope="col">${inlines(cell)}</th>`)}</tr>
+      </thead>
+      <tbody>
+        ${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inlines(cell)}</td>`)}</tr>`)}
+      </tbody>
+    </table>
+  </div>
+`;
+
+/** @param {{tokens?: Token[], text?: string}} token @returns {unknown} */
+const inlines = ({ tokens, text }) => (tokens ? entry(tokens, inline) : decoded(text ?? ""));
+
+/**
+ * What may be an entry of a checklist: behind a ticked box the text is struck through, but no list inside of it.
+ * @param {Token[]} tokens
+ * @param {(token: Tokens.Generic) => unknown} draw
+ */
+function entry(tokens, draw) {
+  const [box, ...rest] = tokens;
+  if (box?.type !== "checkbox" || !("checked" in box && box.checked)) return nested(tokens, draw);
+  const inner = rest.findIndex(({ type }) => type === "list");
+  const end = inner < 0 ? rest.length : inner;
+  return [inline(box), html`<s class="through">${nested(rest.slice(0, end), draw)}</s>`, nested(rest.slice(end), draw)];
+}
+
+/** @param {Tokens.Generic} token @returns {unknown} */
+function inline(token) {
+  switch (token.type) {
+    case "strong":
+      return html`<strong>${inlines(token)}</strong>`;
+    case "em":
+      return html`<em>${inlines(token)}</em>`;
+    case "del":
+      return html`<del>${inlines(token)}</del>`;
+    case "codespan":
+      return html`<code dir="ltr">${token.text}</code>`;
+    case "br":
+      return html`<br />`;
+    case "link":
+      return link(token.href, inlines(token), token.text);
+    case "image":
+      return link(token.href, token.text || "image", token.text);
+    case "checkbox":
+      return html`<span class="checkbox" role="img" aria-label=${token.checked ? "Done" : "Not done"}></span> `;
+    case "text":
+      return token.tokens ? inlines(token) : decoded(token.text);
+    default:
+      return token.type === "html" || token.type === "escape" ? token.text : token.raw;
+  }
+}
+
+/**
+ * A link that opens elsewhere; only its content where the address is not one of the web or of mail.
+ * @param {string} href
+ * @param {unknown} content
+ * @param {string} [text]
+ */
+export function link(href, content, text) {
+  let url;
+  try {
+    url = new URL(href);
+  } catch {
+    return content || text;
+  }
+  if (!SCHEMES.has(url.protocol)) return content;
+  return html`<a href=${url.href} rel="noopener noreferrer nofollow" target="_blank">${content}</a>`;
+}
+
+/** Character references of plain text, as a browser would show them. @param {string} text */
+const decoded = (text) =>
+  text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name) => ENTITIES[/** @type {keyof typeof ENTITIES} */ (name)]);

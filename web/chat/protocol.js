@@ -1,0 +1,133 @@
+// @ts-check
+import { Patience } from "./patience.js";
+/** @import {ThreadEvent} from "./types" */
+
+/** The server refused a request; the message is the server's sentence. */
+export class HttpError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.name = "HttpError";
+    this.status = status;
+  }
+}
+
+/** No answer, or one that broke off: nobody knows what the server has done. */
+export class ConnectionLost extends Error {
+  constructor() {
+    super("The connection to the server is lost.");
+    this.name = "ConnectionLost";
+  }
+}
+
+/** ChatKit's requests, all of them POSTs to one address. */
+export class Api {
+  #clockDifference = 0;
+
+  /**
+   * @param {{url: string, fetch?: typeof fetch}} options
+   * @param {(waiting: boolean) => void} [slow] what is asked for takes longer than usual, or does not any more
+   */
+  constructor({ url, fetch: send = (input, init) => fetch(input, init) }, slow = () => {}) {
+    this.patience = new Patience(slow);
+    this.url = new URL(url, location.href);
+    this.fetch = send;
+  }
+
+  /** The server's time in ms, as far as its answers tell. */
+  now() {
+    return Date.now() + this.#clockDifference;
+  }
+
+  /**
+   * The JSON reply to a request that does not stream.
+   * @param {string} type
+   * @param {Record<string, unknown>} params
+   */
+  async ask(type, params) {
+    const response = await this.#post(type, params);
+    return response.json().catch(() => {
+      throw new ConnectionLost();
+    });
+  }
+
+  /**
+   * The events of a streaming request, in order.
+   * @param {string} type
+   * @param {Record<string, unknown>} params
+   * @param {AbortSignal} [signal]
+   * @returns {AsyncGenerator<ThreadEvent, void>}
+   */
+  async *stream(type, params, signal) {
+    const { body } = await this.#post(type, params, signal);
+    if (!body) throw new ConnectionLost();
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    const came = this.patience.begin();
+    let buffer = "";
+    try {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        const frames = (buffer + value).split(/\r?\n\r?\n/);
+        buffer = frames.pop() ?? "";
+        for (const frame of frames) {
+          const data = dataOf(frame);
+          if (!data) continue;
+          came(true);
+          yield JSON.parse(data);
+        }
+      }
+    } catch (error) {
+      throw signal?.aborted ? error : new ConnectionLost();
+    } finally {
+      came();
+      await reader.cancel().catch(() => {}); // it may have failed before
+    }
+    if (buffer.trim()) throw new ConnectionLost();
+  }
+
+  /** Returns when the server is alive, throws `ConnectionLost` when it is not. */
+  async alive() {
+    const response = await this.fetch(new URL("/health", this.url), { cache: "no-store" }).catch(() => null);
+    if (!response?.ok) throw new ConnectionLost();
+  }
+
+  /** @param {string} type @param {Record<string, unknown>} params @param {AbortSignal} [signal] */
+  async #post(type, params, signal) {
+    const came = this.patience.begin();
+    /** @type {Response} */
+    let response;
+    try {
+      response = await this.fetch(this.url, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ type, params, metadata: {} }),
+        ...(signal && { signal }),
+      });
+    } catch (error) {
+      throw signal?.aborted ? error : new ConnectionLost();
+    } finally {
+      came();
+    }
+    const date = Date.parse(response.headers.get("date") ?? "");
+    if (date) this.#clockDifference = date - Date.now();
+    if (response.ok) return response;
+    if (response.status >= 502 && response.status <= 504) throw new ConnectionLost();
+    throw new HttpError(response.status, await sentence(response));
+  }
+}
+
+/** @param {string} frame one frame of a server-sent event stream */
+function dataOf(frame) {
+  return frame
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice(5).trimStart())
+    .join("\n");
+}
+
+/** @param {Response} response */
+export async function sentence(response) {
+  const body = await response.json().catch(() => null);
+  return typeof body?.error === "string" ? body.error : `The server answered with status ${response.status}.`;
+}

@@ -1,0 +1,61 @@
+// @ts-check
+const NEAR = 80; // px: closer to an edge than this counts as being there
+
+/** Keeps the newest item in sight for someone who is there, and everybody else where they are. */
+export class Scroll {
+  atEnd = true;
+  /** @type {string | undefined} */
+  #first;
+  #distance = 0;
+  #held = false;
+  #top = 0;
+  #log;
+  #owner;
+  #sizes;
+
+  /** @param {HTMLElement} log @param {{older: () => void, changed: () => void}} owner */
+  constructor(log, owner) {
+    this.#log = log;
+    this.#owner = owner;
+    this.#sizes = new ResizeObserver(() => this.atEnd && this.toEnd());
+    this.#sizes.observe(log);
+  }
+
+  close() {
+    this.#sizes.disconnect();
+  }
+
+  /** The person has scrolled, or we did. */
+  scrolled() {
+    const { scrollTop, scrollHeight, clientHeight } = this.#log;
+    this.#top = scrollTop;
+    const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
+    if (scrollTop < NEAR && scrollHeight > clientHeight) this.#owner.older();
+    if (atEnd !== this.atEnd) this.#owner.changed();
+    this.atEnd = atEnd;
+  }
+
+  /** What the person does next makes something longer: they stay where they are. */
+  hold() {
+    this.#held = true;
+  }
+
+  toEnd() {
+    this.#log.scrollTop = this.#log.scrollHeight;
+  }
+
+  beforeDrawing() {
+    if (this.#log.scrollTop !== this.#top) this.scrolled(); // the event of it is still to come
+    this.#distance = this.#log.scrollHeight - this.#log.scrollTop;
+  }
+
+  /** @param {string | undefined} first the oldest item that is shown */
+  drawn(first) {
+    if (this.#held) this.scrolled();
+    else if (this.atEnd) this.toEnd();
+    else if (first !== this.#first) this.#log.scrollTop = this.#log.scrollHeight - this.#distance; // older ones came
+    this.#held = false;
+    this.#first = first;
+    this.#top = this.#log.scrollTop;
+  }
+}

@@ -1,0 +1,66 @@
+// @ts-check
+
+/** What this page remembers: in the browser's storage where that can be used, else until the page is closed. */
+class Storage {
+  /** Is right where the two differ: storage may be full, and another tab may write there. @type {Map<string, string | null>} */
+  #memory = new Map();
+  #place;
+
+  /** @param {() => globalThis.Storage} place */
+  constructor(place = () => localStorage) {
+    this.#place = place;
+  }
+
+  /** @param {string} key */
+  get(key) {
+    const known = this.#memory.get(key);
+    if (known !== undefined) return known;
+    const stored = this.#attempt((all) => all.getItem(key)) ?? null;
+    this.#memory.set(key, stored);
+    return stored;
+  }
+
+  /** @param {string} key @param {string | null} value null or empty: forget it */
+  set(key, value) {
+    this.#memory.set(key, value || null);
+    this.#attempt((all) => (value ? all.setItem(key, value) : all.removeItem(key)));
+  }
+
+  /** Forget everything whose key begins so. @param {string} prefix */
+  clear(prefix) {
+    this.#memory.clear();
+    this.#attempt((all) => Object.keys(all).forEach((key) => key.startsWith(prefix) && all.removeItem(key)));
+  }
+
+  /** @template T @param {(all: globalThis.Storage) => T} work */
+  #attempt(work) {
+    try {
+      return work(this.#place());
+    } catch {
+      return undefined; // blocked or full
+    }
+  }
+}
+
+export const storage = new Storage();
+
+/** What this page remembers of a visit: as long as its tab is open. */
+export const visit = new Storage(() => sessionStorage);
+
+/** @param {string | null} threadId */
+const key = (threadId) => `todo.draft.${threadId ?? "new"}`;
+
+/** The unsent text of each conversation; null: of the one that is not begun yet. */
+export const drafts = {
+  /** @param {string | null} threadId */
+  get: (threadId) => storage.get(key(threadId)) ?? "",
+
+  /** @param {string | null} threadId @param {string} text */
+  set: (threadId, text) => storage.set(key(threadId), text),
+
+  /** Put a text before what was written since. @param {string | null} threadId @param {string} text */
+  giveBack(threadId, text) {
+    const written = drafts.get(threadId);
+    drafts.set(threadId, written ? `${text}\n\n${written}` : text);
+  },
+};

@@ -1,0 +1,100 @@
+/** The part of ChatKit's protocol that this element reads. The server's definition: `chatkit.types` of openai-chatkit. */
+
+export type Source = { type: string; title: string; url?: string; filename?: string };
+export type Annotation = { type: string; source: Source };
+export type Content = { type: string; text: string; annotations?: Annotation[] };
+
+export type Task = {
+  type: string;
+  title?: string;
+  content?: string;
+  status_indicator?: "none" | "loading" | "complete";
+  queries?: string[];
+  sources?: Source[];
+  /** Of an item after an answer that did not come to its end: go on (play), answer again (reload), or neither (info). */
+  icon?: string;
+};
+export type Workflow = {
+  type: string;
+  tasks: Task[];
+  summary?: { title?: string; duration?: number };
+  expanded?: boolean;
+};
+
+export type Action = { type: string; payload?: Record<string, unknown>; handler?: string; streaming?: boolean };
+export type Widget = { type: string; id?: string; key?: string; children?: Widget | Widget[]; [property: string]: unknown };
+
+export type Feedback = "positive" | "negative";
+
+/** One item of a conversation: which of the optional parts it has depends on its type. */
+export type Item = {
+  id: string;
+  type: string;
+  thread_id?: string;
+  created_at?: string;
+  content?: Content[];
+  quoted_text?: string;
+  widget?: Widget;
+  copy_text?: string;
+  /** The thumb that this person gave it. */
+  feedback?: Feedback | undefined;
+  workflow?: Workflow;
+  task?: Task;
+  image?: { id: string; url: string };
+  inputs?: { question: string; answer?: { values: string[]; skipped: boolean } }[];
+  name?: string;
+  status?: string;
+};
+
+export type Status = { type: "active" | "locked" | "closed"; reason?: string };
+export type Thread = { id: string; title?: string | null; created_at: string; status?: Status };
+export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };
+
+export type Update =
+  | { type: "assistant_message.content_part.added"; content_index: number; content: Content }
+  | { type: "assistant_message.content_part.done"; content_index: number; content: Content }
+  | { type: "assistant_message.content_part.text_delta"; content_index: number; delta: string }
+  | {
+      type: "assistant_message.content_part.annotation_added";
+      content_index: number;
+      annotation_index: number;
+      annotation: Annotation;
+    }
+  | { type: "widget.streaming_text.value_delta"; component_id: string; delta: string; done: boolean }
+  | { type: "widget.component.updated"; component_id: string; component: Widget }
+  | { type: "widget.root.updated"; widget: Widget }
+  | { type: "workflow.task.added"; task_index: number; task: Task }
+  | { type: "workflow.task.updated"; task_index: number; task: Task }
+  | { type: "generated_image.updated"; image: { id: string; url: string } };
+
+export type ThreadEvent =
+  | { type: "thread.created" | "thread.updated"; thread: Thread }
+  | { type: "thread.item.added" | "thread.item.done" | "thread.item.replaced"; item: Item }
+  | { type: "thread.item.updated"; item_id: string; update: Update }
+  | { type: "thread.item.removed"; item_id: string }
+  | { type: "stream_options"; stream_options: { allow_cancel: boolean } }
+  | { type: "progress_update"; icon?: string; text: string }
+  | { type: "client_effect"; name: string; data?: Record<string, unknown> }
+  | { type: "notice"; level: "info" | "warning" | "danger"; message: string; title?: string }
+  | { type: "error"; code?: string; message?: string; allow_retry?: boolean };
+
+/** What "Try again" does. */
+export type Retry = "answer" | "send" | "load" | null;
+
+/** What a conversation tells its owner. */
+export type ConversationOwner = {
+  /** Something is to be drawn again. */
+  changed: () => void;
+  /** It has an id now. */
+  created: (thread: Thread) => void;
+  /** Its title or status may be new. */
+  described: (thread: Thread) => void;
+  /** A turn begins or has ended. */
+  answering: (answering: boolean) => void;
+  /** A message is in the conversation. */
+  stored: () => void;
+  /** A message was not stored: its text back to the person. */
+  returned: (text: string) => void;
+  /** An event of the element. */
+  emit: (name: string, detail: Record<string, unknown>) => void;
+};

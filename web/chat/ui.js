@@ -1,0 +1,224 @@
+// @ts-check
+import { codeToCopy } from "./code.js";
+import { drafts, storage } from "./storage.js";
+/** @import {Chat} from "./chat.js" */
+/** @import {TodoChat} from "./element.js" */
+/** @import {Scroll} from "./scroll.js" */
+/** @import {Action, Item, Retry, Thread} from "./types" */
+
+const COVERS = matchMedia("(max-width: 719px)"); // where the list of conversations covers the rest, as in style.css
+const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
+const COPIED = 1500;
+
+/** What a person sees besides the conversations themselves, and all that they can do. */
+export class Ui {
+  historyOpen = storage.get("todo.history") === "open" && !COVERS.matches;
+  /** The conversation whose title is being written. @type {string | null} */
+  renaming = null;
+  /** The conversation that the dialog asks about. @type {Thread | null} */
+  deleting = null;
+  /** The item that was copied just now. @type {string | null} */
+  copied = null;
+  /** Lists that show everything. @type {Set<string>} */
+  expanded = new Set();
+  /** @type {Scroll | null} */
+  scroll = null;
+  #element;
+  redraw = () => this.#element.changed();
+
+  /** @param {TodoChat} element @param {Chat} chat */
+  constructor(element, chat) {
+    this.#element = element;
+    this.chat = chat;
+    this.messageChars = element.messageChars;
+  }
+
+  /** What the page wants to have in the bar. */
+  get corner() {
+    return this.#element.corner;
+  }
+
+  get options() {
+    return this.#element.options;
+  }
+
+  get conversation() {
+    return this.chat.conversation;
+  }
+
+  get draft() {
+    return drafts.get(this.conversation.id);
+  }
+
+  /** Whether the list of conversations covers everything else. */
+  get covered() {
+    return this.historyOpen && COVERS.matches;
+  }
+
+  /** Whether a message could be sent now. */
+  get ready() {
+    const { id, streaming, waiting, loading, items } = this.conversation;
+    if (streaming || waiting || (loading && items.length === 0)) return false;
+    return this.chat.connection.state !== "lost" && !(id && this.chat.tabs.answering.has(id));
+  }
+
+  /** Whether what is written could be sent now. */
+  get sendable() {
+    return this.ready && this.draft.trim() !== "" && this.draft.length <= this.messageChars;
+  }
+
+  /** @param {string} text */
+  write(text) {
+    drafts.set(this.conversation.id, text);
+    this.#element.draw();
+  }
+
+  async send() {
+    const text = this.draft.trim();
+    if (!this.sendable) return;
+    drafts.set(this.conversation.id, "");
+    this.focusComposer();
+    await this.deliver(text);
+  }
+
+  /** @param {string} text */
+  async deliver(text) {
+    if (!this.ready) return;
+    this.#followEnd();
+    await this.chat.send(text);
+  }
+
+  /** @param {Retry} retry */
+  async again(retry) {
+    if (retry === "send") await this.send();
+    else if (retry === "load") await this.chat.load();
+    else if (this.ready) await this.chat.retry();
+  }
+
+  /** @param {Action} action @param {Item} item */
+  act(action, { id, widget }) {
+    if (action.handler === "client") return this.options.widgets?.onAction?.(action, { id, widget: /** @type {any} */ (widget) });
+    const done = this.chat.act(action, id);
+    this.#element.draw(); // the box as it is now, lest its going back would be no change
+    return done;
+  }
+
+  /** @param {Item} item */
+  expand({ id }) {
+    this.expanded.add(id);
+    this.scroll?.hold();
+    this.#element.draw();
+  }
+
+  /** Something in the log is being opened or closed. */
+  unfold() {
+    this.scroll?.hold();
+    this.redraw();
+  }
+
+  /** @param {Item} item @param {string} text */
+  async copy({ id }, text) {
+    if (!(await this.#toClipboard(text))) return;
+    this.#copied(id);
+    setTimeout(() => this.copied === id && this.#copied(null), COPIED);
+  }
+
+  /** @param {Event} event a click anywhere in the log */
+  async copyCode(event) {
+    const asked = codeToCopy(event);
+    if (!asked || !(await this.#toClipboard(asked.code))) return;
+    asked.button.toggleAttribute("data-copied", true);
+    setTimeout(() => asked.button.toggleAttribute("data-copied", false), COPIED);
+  }
+
+  /** @param {string} text */
+  async #toClipboard(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      this.chat.fail("The browser did not let this page copy.");
+      return false;
+    }
+    this.#element.announce("Copied.");
+    return true;
+  }
+
+  /** @param {string | null} id */
+  async open(id) {
+    this.#followEnd();
+    if (this.covered) this.showHistory(false);
+    const opened = this.chat.open(id);
+    this.#element.draw();
+    if (PRECISE.matches) this.focusComposer();
+    await opened;
+  }
+
+  /** @param {string | null} id */
+  #copied(id) {
+    this.copied = id;
+    this.#element.draw();
+  }
+
+  /** @param {boolean} open */
+  showHistory(open) {
+    this.historyOpen = open;
+    storage.set("todo.history", open ? "open" : null);
+    if (open) void this.chat.loadHistory();
+    const left = !open && this.#element.querySelector("nav")?.contains(document.activeElement);
+    this.#element.draw();
+    if (this.covered) this.#focus("nav button");
+    else if (left) this.#focus(".bar [aria-expanded]");
+  }
+
+  /** @param {Thread} thread */
+  startRename(thread) {
+    this.renaming = thread.id;
+    this.#element.draw();
+    /** @type {HTMLInputElement | null} */ (this.#element.querySelector("nav input"))?.select();
+  }
+
+  /** @param {Thread} thread @param {string} title empty or the old one: leave it as it is */
+  rename(thread, title) {
+    if (this.renaming !== thread.id) return;
+    if (title && title !== thread.title) void this.chat.rename(thread, title);
+    const left = this.#element.querySelector("nav form")?.contains(document.activeElement);
+    this.renaming = null;
+    this.#element.draw();
+    if (left) this.#focus(`nav [data-id="${thread.id}"] .title`);
+  }
+
+  /** @param {Thread} thread */
+  askToDelete(thread) {
+    this.deleting = thread;
+    this.#element.draw();
+    this.#element.querySelector("dialog")?.showModal();
+  }
+
+  focusComposer() {
+    this.#focus("textarea");
+  }
+
+  /** Where the focus goes when what had it has gone. @param {boolean} inHistory */
+  takeFocus(inHistory) {
+    if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
+    else (PRECISE.matches && this.#focus("textarea")) || this.#focus(".log");
+  }
+
+  /** Leave what is open, one thing at a time. */
+  escape() {
+    if (this.#element.querySelector("dialog[open]")) return;
+    if (this.conversation.streaming && !this.covered) this.conversation.stop();
+    else if (this.historyOpen) this.showHistory(false);
+  }
+
+  #followEnd() {
+    if (this.scroll) this.scroll.atEnd = true;
+  }
+
+  /** @param {string} selector */
+  #focus(selector) {
+    const element = /** @type {HTMLElement | null} */ (this.#element.querySelector(selector));
+    element?.focus();
+    return element !== null;
+  }
+}

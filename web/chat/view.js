@@ -1,0 +1,187 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { composerView } from "./composer.js";
+import { controls } from "./controls.js";
+import { confirmDialog, historyView } from "./history-view.js";
+import { icon, iconButton } from "./icons.js";
+import { itemView } from "./items.js";
+import { markdown } from "./markdown.js";
+import { SLOW } from "./patience.js";
+/** @import {Conversation} from "./conversation.js" */
+/** @import {Item} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+/** Everything. @param {Ui} ui */
+export function chatView(ui) {
+  const { chat, options, historyOpen, covered, scroll } = ui;
+  return html`
+    ${options.header?.enabled === false ? nothing : bar(ui)}
+    ${historyOpen ? historyView(ui) : nothing}
+    <section class="talk" ?inert=${covered}>
+      <div
+        class="log"
+        role="log"
+        aria-label="Conversation"
+        aria-live="off"
+        tabindex="0"
+        @scroll=${() => scroll?.scrolled()}
+        @click=${(/** @type {Event} */ event) => void ui.copyCode(event)}
+      >
+        ${log(ui)}
+      </div>
+      <div class="foot">
+        ${(scroll?.atEnd ?? true)
+          ? nothing
+          : html`<button type="button" class="newest" @click=${() => scroll?.toEnd()}>${icon("down")}Newest</button>`}
+        ${connectionView(ui)} ${composerView(ui)}
+        ${options.disclaimer ? html`<div class="disclaimer">${markdown(options.disclaimer.text)}</div>` : nothing}
+      </div>
+    </section>
+    ${confirmDialog(ui)}
+  `;
+}
+
+/** @param {Ui} ui */
+function bar(ui) {
+  const { conversation, options, historyOpen, covered } = ui;
+  const text = options.header?.title?.text ?? conversation.title;
+  return html`
+    <div class="bar" ?inert=${covered}>
+      ${options.history?.enabled === false
+        ? nothing
+        : html`<button
+            type="button"
+            class="icon-button"
+            aria-label="Conversations"
+            title="Conversations"
+            aria-expanded=${historyOpen}
+            aria-controls=${historyOpen ? "conversations" : nothing}
+            @click=${() => ui.showHistory(!historyOpen)}
+          >
+            ${icon("list")}
+          </button>`}
+      ${text ? html`<h2 dir="auto">${text}</h2>` : html`<span class="spacer"></span>`}
+      ${ui.corner ?? nothing} ${iconButton("plus", "New conversation", () => ui.open(null))}
+    </div>
+  `;
+}
+
+/** @param {Ui} ui */
+function log(ui) {
+  const { conversation } = ui;
+  const { notice } = ui.chat;
+  const { items, pages, loading } = conversation;
+  const answers = answersOf(items);
+  const isNew = conversation.id === null && items.length === 0;
+  return html`
+    ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
+    ${pages.hasMore
+      ? html`<button type="button" class="text-button older" @click=${() => ui.chat.loadOlder()}>Show older</button>`
+      : nothing}
+    ${isNew ? startScreen(ui) : nothing}
+    ${loading && items.length === 0 ? html`<p class="quiet loading">Loading…</p>` : nothing}
+    ${repeat(
+      items,
+      ({ id }) => id,
+      (item, index) => [
+        itemView(item, ui),
+        item === answers[index]?.at(-1) ? controls(answers[index], ui) : nothing,
+        noticesAfter(item, conversation),
+      ],
+    )}
+    ${activity(ui)} ${errorView(ui)}
+  `;
+}
+
+/** For each item, the answer that it belongs to. @param {readonly Item[]} items */
+function answersOf(items) {
+  /** @type {Item[]} */
+  let answer = [];
+  return items.map((item) => {
+    if (item.type === "user_message") answer = [];
+    else answer.push(item);
+    return answer;
+  });
+}
+
+/** @param {Ui} ui */
+const startScreen = (ui) => html`
+  <div class="start">
+    <p class="greeting">${ui.options.startScreen?.greeting ?? "What can I help with today?"}</p>
+    <ul>
+      ${(ui.options.startScreen?.prompts ?? []).map(({ label, prompt }) => {
+        const text = typeof prompt === "string" ? prompt : label;
+        return html`<li><button type="button" class="prompt" @click=${() => ui.deliver(text)}>${label}</button></li>`;
+      })}
+    </ul>
+  </div>
+`;
+
+/** @param {Item} item @param {Conversation} conversation */
+const noticesAfter = (item, { notices }) =>
+  notices
+    .filter(({ after }) => after === item.id)
+    .map(
+      ({ level, title, message }) => html`
+        <div class="notice ${level}" role="status">
+          ${icon(level === "info" ? "info" : "warning")}
+          <div class="markdown">${title ? html`<strong dir="auto">${title}</strong>` : nothing} ${markdown(message)}</div>
+        </div>
+      `,
+    );
+
+/** What goes on, below the last item. @param {Ui} ui */
+function activity(ui) {
+  const { chat, conversation } = ui;
+  const { progress, streaming, items, error, unanswered, waiting, id } = conversation;
+  const slow = chat.api.patience.waiting > 0 && streaming;
+  if (progress && (!slow || progress.text.includes(SLOW))) {
+    return html`<p class="progress">${progress.done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto">${progress.text}</span></p>`;
+  }
+  if (slow) return html`<p class="progress"><span class="spinner"></span>${SLOW}</p>`;
+  const last = items.at(-1);
+  if (streaming && !(last && last.type === "assistant_message" && last.content?.some(({ text }) => text))) {
+    return html`<p class="progress waiting" aria-label="Thinking"><span></span><span></span><span></span></p>`;
+  }
+  if (waiting && !streaming) return html`<p class="progress">Looking whether the message arrived…</p>`;
+  if (!unanswered || error) return nothing;
+  if (id && chat.tabs.answering.has(id)) return html`<p class="progress">Being answered in another tab…</p>`;
+  return html`
+    <p class="note">
+      This message has no answer.
+      <button type="button" class="text-button" @click=${() => ui.again("answer")}>Try again</button>
+    </p>
+  `;
+}
+
+/** @param {Ui} ui */
+function errorView(ui) {
+  const { error } = ui.conversation;
+  if (!error) return nothing;
+  const { message, retry } = error;
+  return html`
+    <div class="error" role="alert">
+      ${icon("warning")}
+      <p dir="auto">${message}</p>
+      ${retry
+        ? html`<button type="button" class="button" @click=${() => ui.again(retry)}>Try again</button>`
+        : nothing}
+      <button type="button" class="button" @click=${() => ui.chat.dismiss()}>Dismiss</button>
+    </div>
+  `;
+}
+
+/** @param {Ui} ui */
+function connectionView({ chat, conversation }) {
+  const { state } = chat.connection;
+  if (state !== "lost" && chat.api.patience.waiting && !conversation.streaming) {
+    return html`<p class="connection"><span class="spinner"></span>${SLOW}</p>`;
+  }
+  if (state === "ok") return nothing;
+  return html`
+    <p class="connection ${state}" role="status">
+      ${state === "lost" ? html`<span class="spinner"></span>Connection lost. Trying again…` : html`${icon("check")}Connected again.`}
+    </p>
+  `;
+}
