@@ -72,15 +72,18 @@ def _result(call: Tool, text: str) -> Result:
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
         text = value["text"]
         value = _parsed(text)
+    if value is None:
+        return Result(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
         return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else {"tasks": [value]}))
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
-        said = text.strip() or "The tool gave no answer." if value is None else value
-        return Result(tool, arguments, error=said if isinstance(said, str) and said else unreadable)
+        return Result(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
 
 
 def _parsed(text: str) -> Any:
+    if not text:  # of a call without an answer, and there may be thousands
+        return None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
