@@ -12,10 +12,9 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from mcp_server import quota
 from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.models import TaskChange
-from mcp_server.quota import UNLIMITED, Quota
+from mcp_server.quota import HINTS, OWNER, UNLIMITED, Quota
 
 CHANGES = TaskChange.metadata.tables["task_changes"]
-OWNER = bindparam("owner")
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ _CLAIM = (
     .on_conflict_do_nothing(
         index_elements=["user_id", "idempotency_key"], index_where=CHANGES.c.idempotency_key.is_not(None)
     )
-    .returning(CHANGES.c.id)
+    .returning(CHANGES.c.id, *HINTS)
 )
 _RECORDED = select(CHANGES.c.operation, CHANGES.c.arguments, CHANGES.c.before, CHANGES.c.after).where(
     CHANGES.c.user_id == OWNER, CHANGES.c.idempotency_key == bindparam("key")
@@ -80,13 +79,14 @@ async def make(
         "arguments": arguments,
         "actor": caller.actor,
         "idempotency_key": caller.idempotency_key,
+        "owner": caller.user_id,
     }
     connection = await session.connection()
-    claimed = (await connection.execute(_CLAIM, claim)).scalar_one_or_none()
+    claimed = (await connection.execute(_CLAIM, claim)).one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
-    await quota.check(connection, caller.quota, user_id=caller.user_id, adds=operation == "add")
-    params = {**values, "owner": caller.user_id, "claimed": claimed}
+    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=operation == "add")
+    params = {**values, "owner": caller.user_id, "claimed": claimed.id}
     row = (await connection.execute(statement, params)).one_or_none()
     return Change(before=row.before, after=row.after) if row else None
 

@@ -3,35 +3,45 @@
 import asyncio
 import logging
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import bindparam, func, literal, select, text
+from sqlalchemy import Row, Select, bindparam, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mcp_server.errors import TooManyChanges, TooManyTasks
-from mcp_server.models import TaskChange, TaskRow
+from mcp_server.models import Person, TaskChange, TaskRow
 from service.database import system_transaction
 
 log = logging.getLogger(__name__)
 
 TASKS, CHANGES = TaskRow.metadata.tables["tasks"], TaskChange.metadata.tables["task_changes"]
-_OWNER, _MOST = bindparam("owner"), bindparam("most")
+PEOPLE = Person.metadata.tables["people"]
+OWNER, _MOST = bindparam("owner"), bindparam("most")
+_BUSY = 1_000  # changes
+_AT_ONCE = 1_000  # calls of one person: more than all processes together have connections for
 # One at a time per person, or calls at the same time would all see the last free place; not the lock of the turns.
-_ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(_OWNER, 1)))
+_ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 1)))
 # Counted no further than the limit.
-_TASKS = select(func.count()).select_from(select(literal(1)).where(TASKS.c.user_id == _OWNER).limit(_MOST).subquery())
-# Whether the change that is `most` changes back was made within a day.
-_CHANGES = select(CHANGES.c.created_at > func.now() - func.make_interval(0, 0, 0, 1)).where(
-    CHANGES.c.id
-    == select(CHANGES.c.id)
-    .where(CHANGES.c.user_id == _OWNER)
-    .order_by(CHANGES.c.id.desc())
-    .offset(_MOST)
-    .limit(1)
-    .scalar_subquery(),
-    CHANGES.c.user_id == _OWNER,
+_TASKS = select(func.count()).select_from(select(literal(1)).where(TASKS.c.user_id == OWNER).limit(_MOST).subquery())
+
+
+def _within_a_day(back: Any) -> Select[Any]:
+    """Whether the change that is so many changes back was made within a day; no row or NULL without such a change."""
+    newest_first = select(CHANGES.c.id).where(CHANGES.c.user_id == OWNER).order_by(CHANGES.c.id.desc())
+    day = func.make_interval(0, 0, 0, 1)
+    return select(CHANGES.c.created_at > func.now() - day).where(
+        CHANGES.c.id == newest_first.offset(back).limit(1).scalar_subquery(), CHANGES.c.user_id == OWNER
+    )
+
+
+_CHANGES = _within_a_day(_MOST)
+HINTS = (
+    select(func.max(PEOPLE.c.last_task_id)).where(PEOPLE.c.user_id == OWNER).scalar_subquery().label("tasks_ever"),
+    _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day"),
 )
+"""What the statement that claims a change reads beside it: for most people it tells that no limit is near."""
 _SWEEP = text("SELECT count(*) FROM sweep_task_changes(:days, :most)")
 _SWEEP_SECONDS = 3600.0
 
@@ -47,19 +57,19 @@ class Quota:
 UNLIMITED = Quota()
 
 
-async def check(connection: AsyncConnection, quota: Quota, *, user_id: str, adds: bool) -> None:
+async def check(connection: AsyncConnection, quota: Quota, hints: Row[Any], *, user_id: str, adds: bool) -> None:
     """Raise `TooManyTasks` or `TooManyChanges` for a change that is logged already, but not made yet."""
-    if quota == UNLIMITED:
+    most = quota.tasks if adds else None
+    tasks_are_near = most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
+    most_changes = quota.changes_per_day
+    changes_are_near = most_changes is not None and (hints.busy_day or _BUSY + _AT_ONCE >= most_changes)
+    if not tasks_are_near and not changes_are_near:
         return
     await connection.execute(_ONE_BY_ONE, {"owner": user_id})
-    if adds and quota.tasks is not None:
-        found = await connection.scalar(_TASKS, {"owner": user_id, "most": quota.tasks})
-        if found == quota.tasks:
-            raise TooManyTasks(most=f"{quota.tasks:,}")
-    if quota.changes_per_day is not None and await connection.scalar(
-        _CHANGES, {"owner": user_id, "most": quota.changes_per_day}
-    ):
-        raise TooManyChanges(most=f"{quota.changes_per_day:,}")
+    if tasks_are_near and await connection.scalar(_TASKS, {"owner": user_id, "most": most}) == most:
+        raise TooManyTasks(most=f"{most:,}")
+    if changes_are_near and await connection.scalar(_CHANGES, {"owner": user_id, "most": most_changes}):
+        raise TooManyChanges(most=f"{most_changes:,}")
 
 
 async def keep_sweeping(engine: AsyncEngine, days: int | None) -> None:

@@ -111,6 +111,25 @@ async def test_so_many_tasks_and_no_more(limited: Limited, rows: Rows) -> None:
         await tools.call("add_task", title="eggs")
 
 
+async def test_somebody_with_a_long_history_has_no_more_in_a_day_either(limited: Limited, rows: Rows) -> None:
+    rows(
+        "INSERT INTO task_changes (user_id, task_id, operation, arguments, actor, created_at) "
+        "SELECT 'local', 1, 'add', '{}', 'mcp', now() - n * interval '30 seconds' FROM generate_series(2998, 1, -1) n "
+        "RETURNING id"
+    )  # 2,879 of them within a day
+    async with limited(limit_changes_per_day=2881) as tools:
+        for title in ("milk", "bread"):
+            await tools.call("add_task", title=title)
+        assert "2,881 times in a day" in await tools.refusal("add_task", title="eggs")
+
+
+async def test_a_person_far_from_the_limits_waits_for_nobody(limited: Limited, database_url: str) -> None:
+    async with limited(limit_tasks=10_000, limit_changes_per_day=5_000) as tools:
+        with psycopg.connect(database_url) as other:
+            other.execute("SELECT pg_advisory_xact_lock(hashtextextended('local', 1))")
+            await tools.call("add_task", title="milk")
+
+
 async def test_calls_at_the_same_time_have_no_more_together(limited: Limited, rows: Rows) -> None:
     async with limited(limit_tasks=2, limit_changes_per_day=5) as tools:
         added = [tools.call("add_task", title=f"{number}") for number in range(12)]
