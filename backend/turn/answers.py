@@ -24,10 +24,11 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.retries import telling
 from backend.tools.table import READING
-from backend.turn import outcomes, summaries
+from backend.turn import outcomes
 from backend.turn.log import Progress
 from backend.turn.recorder import Recorder
 from backend.turn.speech import Overheard, Speech
+from backend.turn.summaries import Summaries
 from backend.turn.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -82,6 +83,7 @@ class Answers:
         self._engine = engine
         self._store = store
         self._model = model
+        self._summaries = Summaries(store, model)
         self._agent = agent
         self._tool_wait_seconds = tool_wait_seconds
 
@@ -111,8 +113,7 @@ class Answers:
         window = budget.window(recent, tokens=self._model.endpoint.profile.history_tokens)
         if window.left_out is not None:
             count = partial(outcomes.count, self._engine, run)
-            make = partial(summaries.make, run, window.left_out, store=self._store, model=self._model, count=count)
-            turn.afterwards.append(make)
+            turn.afterwards.append(partial(self._summaries.make, run, window.left_out, count=count))
         asked = next((row.id for row in reversed(window.rows) if row.kind in ASKING), run.id)
         recorder = Recorder(self._store, run, turn.calls, speech, turn.say, message_id=asked)
         telling.set(lambda line: turn.say(Progress(line)))

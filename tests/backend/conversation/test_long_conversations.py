@@ -83,6 +83,13 @@ async def test_without_a_summary_a_plain_note_stands_in(chat: ChatKit, model: Sc
     assert outcomes == {"completed"}, "a failing summary is nobody's turn"
 
 
+async def test_turns_that_follow_each_other_quickly_make_one_summary(chat: ChatKit, model: ScriptedModel) -> None:
+    await model.script(*[{"when": "Summarise", "hang": True}] * 50)
+    await grow(chat, 12)
+    asked = [request for request in await model.requests() if "tools" not in request["body"]]
+    assert len(asked) == 1, "the first one is still being made"
+
+
 async def test_the_newest_turn_is_kept_however_long_it_is(chat: ChatKit, model: ScriptedModel) -> None:
     thread = (await chat.say("hello")).thread_id
     await chat.say("add 'x' " + "very " * 1000, thread)
