@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from backend.conversation.items import Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
-from backend.tools.task_tools import TaskTools
+from backend.tools.task_tools import MOST, TaskTools
 from backend.tools.widgets import Task, TaskPage
 
 _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was
@@ -36,7 +36,8 @@ async def _tasks_up_to(last: int, tools: TaskTools, *, user_id: str) -> tuple[di
     now: dict[int, Task] = {}
     cursor = None
     for _ in range(_PAGES):
-        page = TaskPage.model_validate(await tools.list_tasks(user_id=user_id, cursor=cursor))
+        # Numbers begin at 1: so many tasks at most come before the last one that is shown.
+        page = TaskPage.model_validate(await tools.list_tasks(user_id=user_id, cursor=cursor, limit=min(last, MOST)))
         now |= {task.id: task for task in page.tasks}
         cursor = page.next_cursor
         if cursor is None:

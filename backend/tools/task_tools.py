@@ -23,6 +23,7 @@ USER = "todo/user_id"
 KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
 
+MOST = 100  # tasks of one page
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
 
 
@@ -90,9 +91,9 @@ class TaskTools(Connection):
             raise NotCompleted
         return result.structured_content
 
-    async def list_tasks(self, *, user_id: str, cursor: str | None = None) -> dict[str, Any]:
-        """A page of a hundred tasks, whatever their state, for no turn; raises `TasksUnavailable`."""
-        arguments = {"limit": 100, **({"cursor": cursor} if cursor else {})}
+    async def list_tasks(self, *, user_id: str, cursor: str | None = None, limit: int = MOST) -> dict[str, Any]:
+        """A page of so many tasks, whatever their state, for no turn; raises `TasksUnavailable`."""
+        arguments = {"limit": limit, **({"cursor": cursor} if cursor else {})}
         try:
             result = await self.call_tool("list_tasks", arguments, {USER: user_id, ACTOR: "person"})
         except MCPError as error:
