@@ -39,6 +39,13 @@ def add_tasks(url: str, person: str, count: int) -> None:
         connection.execute(_TASKS, {"person": person, "count": count})
 
 
+def summaries(url: str, conversation: str) -> int:
+    """How many there are of a conversation."""
+    with psycopg.connect(url) as connection:
+        counted = "SELECT count(*) FROM messages WHERE conversation_id = %s AND kind = 'summary'"
+        return connection.execute(counted, [conversation]).fetchall()[0][0]
+
+
 def settle(url: str) -> None:
     """What autovacuum would do in the middle of the measuring."""
     with psycopg.connect(url, autocommit=True) as connection:

@@ -1,8 +1,10 @@
 """What must not depend on how much there is: a long conversation, many tasks."""
 
+import asyncio
 from functools import partial
 from itertools import repeat
 
+from bench import seed
 from bench.compared import in_turns, p50_ms
 from bench.drivers import load
 from bench.drivers.load import Call
@@ -24,8 +26,10 @@ async def open_threads(stage: Stage) -> Row:
 
 async def turns_in_threads(stage: Stage) -> Row:
     long = stage.chat.turns(repeat(stage.long_thread), "add milk")
-    for _ in range(5):  # what is old is summarised once, after a turn
-        await long()
+    made = -1
+    while made < (made := seed.summaries(stage.place.admin_url, stage.long_thread)):
+        await long()  # after which what is old is summarised, a part at a time
+        await asyncio.sleep(stage.scale.seconds)
     short = stage.chat.turns(stage.short_threads, "add milk")
     return await _compare(stage, "turn in a long thread", "20 items", short, f"{stage.scale.long_thread:,} items", long)
 
