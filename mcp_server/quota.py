@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 TASKS, CHANGES = TaskRow.metadata.tables["tasks"], TaskChange.metadata.tables["task_changes"]
 PEOPLE = Person.metadata.tables["people"]
 OWNER, _MOST = bindparam("owner"), bindparam("most")
+Hints = Row[*tuple[Any, ...]]
 _BUSY = 1_000  # changes
 _AT_ONCE = 1_000  # calls of one person: more than all processes together have connections for
 # One at a time per person, or calls at the same time would all see the last free place; not the lock of the turns.
@@ -57,12 +58,12 @@ class Quota:
 UNLIMITED = Quota()
 
 
-async def check(connection: AsyncConnection, quota: Quota, hints: Row[Any], *, user_id: str, adds: bool) -> None:
+async def check(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str, adds: bool) -> None:
     """Raise `TooManyTasks` or `TooManyChanges` for a change that is logged already, but not made yet."""
     most = quota.tasks if adds else None
     tasks_are_near = most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
     most_changes = quota.changes_per_day
-    changes_are_near = most_changes is not None and (hints.busy_day or _BUSY + _AT_ONCE >= most_changes)
+    changes_are_near = most_changes is not None and (hints.busy_day or most_changes <= _BUSY + _AT_ONCE)
     if not tasks_are_near and not changes_are_near:
         return
     await connection.execute(_ONE_BY_ONE, {"owner": user_id})
