@@ -4,11 +4,11 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from dataclasses import replace
+from copy import copy
 from functools import partial
 from typing import Any
 
-from agents import Agent, RunConfig, Runner, RunResultStreaming, ToolExecutionConfig
+from agents import Agent, Model, RunConfig, Runner, RunResultStreaming, ToolExecutionConfig
 from agents.exceptions import ModelRefusalError
 from agents.run import CallModelData, ModelInputData
 from sqlalchemy.exc import SQLAlchemyError
@@ -60,6 +60,12 @@ _RUN_CONFIG = RunConfig(
     tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
     call_model_input_filter=_tamed,
 )
+
+
+def _run_config(model: Model) -> RunConfig:
+    config = copy(_RUN_CONFIG)  # a new one looks at all its types first, for a millisecond
+    config.model = model
+    return config
 
 
 class EmptyAnswer(BackendError):
@@ -123,7 +129,7 @@ class Answers:
             context=turn.calls,
             hooks=recorder,
             max_turns=MAX_STEPS,
-            run_config=replace(_RUN_CONFIG, model=Overheard(self._model, speech.hear)),
+            run_config=_run_config(Overheard(self._model, speech.hear)),
         )
         running = asyncio.create_task(_to_its_end(stream))
         turn.on_end.push_async_callback(self._settle, turn, stream, running, recorder)

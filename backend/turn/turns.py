@@ -30,6 +30,9 @@ from service.telemetry import traces
 
 logger = logging.getLogger(__name__)
 
+_STEPS_OF_A_READER = 5
+"""Of the event loop, until who waits for the beginning has been sent it; then work may take the processor."""
+
 
 class Busy(BackendError):
     """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
@@ -235,6 +238,8 @@ class Turns:
         try:
             async with turn.on_end:
                 try:
+                    for _ in range(_STEPS_OF_A_READER):
+                        await asyncio.sleep(0)
                     await work(turn)
                 finally:
                     turn.finishing = True
