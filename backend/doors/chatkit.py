@@ -85,11 +85,9 @@ class TodoChatServer(ChatKitServer[Acting]):
 
     async def _opened(self, page: ck.Page[ck.ThreadItem], context: Acting) -> ck.Page[ck.ThreadItem]:
         shown = [rows.widget(item) for item in page.data if isinstance(item, ck.WidgetItem)]
-        now = {widget.id: widget for widget in await with_tasks_now(shown, self._tools, user_id=context.user_id)}
-        items = [
-            rows.as_shown(item.thread_id, now[item.id]) if isinstance(item, ck.WidgetItem) else item
-            for item in page.data
-        ]
+        now = await with_tasks_now(shown, self._tools, user_id=context.user_id)
+        redrawn = {widget.id: widget for old, widget in zip(shown, now, strict=True) if widget is not old}
+        items = [rows.as_shown(item.thread_id, redrawn[item.id]) if item.id in redrawn else item for item in page.data]
         return page.model_copy(update={"data": items})
 
     async def add_feedback(
