@@ -1,20 +1,20 @@
-"""The log of changes: audit, and what makes a call that is sent again harmless."""
+"""The log of calls and of what they changed: audit, and what makes a call that is sent again harmless."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import CTE, Update, bindparam, update
+from sqlalchemy import CTE, Insert, and_, bindparam
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server import quota
 from mcp_server.errors import KeyUsedOtherwise
-from mcp_server.models import TaskChange
+from mcp_server.models import TaskCall, TaskChange
 from mcp_server.quota import HINTS, OWNER, UNLIMITED, Quota
 
-CHANGES = TaskChange.metadata.tables["task_changes"]
+CALLS, CHANGES = TaskCall.metadata.tables["task_calls"], TaskChange.metadata.tables["task_changes"]
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,27 @@ class Change:
 
 # Statements are built once: building them costs more than PostgreSQL takes to run them.
 _CLAIM = (
-    insert(CHANGES)
+    insert(CALLS)
     .on_conflict_do_nothing(
-        index_elements=["user_id", "idempotency_key"], index_where=CHANGES.c.idempotency_key.is_not(None)
+        index_elements=["user_id", "idempotency_key"], index_where=CALLS.c.idempotency_key.is_not(None)
     )
-    .returning(CHANGES.c.id, *HINTS)
+    .returning(CALLS.c.id, *HINTS)
 )
-_RECORDED = select(CHANGES.c.operation, CHANGES.c.arguments, CHANGES.c.before, CHANGES.c.after).where(
-    CHANGES.c.user_id == OWNER, CHANGES.c.idempotency_key == bindparam("key")
+_RECORDED = (
+    select(CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after)
+    .join(CHANGES, and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == OWNER))
+    .where(CALLS.c.user_id == OWNER, CALLS.c.idempotency_key == bindparam("key"))
 )
 
 
-def logged(change: CTE) -> Update:
+def logged(change: CTE) -> Insert:
     """The statement of a change, which returns task_id, before and after, together with the writing of its log."""
-    made = select(bindparam("claimed").label("claimed"), change.c.task_id, change.c.before, change.c.after).subquery()
+    call = bindparam("claimed", type_=CALLS.c.id.type)
+    row: list[Any] = [OWNER, call, change.c.task_id, change.c.before, change.c.after]
+    made = select(*row)
     return (
-        update(CHANGES)
-        .where(CHANGES.c.id == made.c.claimed, CHANGES.c.user_id == OWNER)
-        .values(task_id=made.c.task_id, before=made.c.before, after=made.c.after)
+        insert(CHANGES)
+        .from_select(["user_id", "call_id", "task_id", "before", "after"], made)
         .returning(CHANGES.c.before, CHANGES.c.after)
     )
 
@@ -65,13 +68,13 @@ async def make(
     *,
     operation: Literal["add", "complete", "update", "delete"],
     arguments: dict[str, Any],
-    statement: Update,
+    statement: Insert,
     values: Mapping[str, Any],
 ) -> Change | None:
     """Run a `logged` statement with its values; None if it found no task.
 
-    The log's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
-    its row and is answered from it. Who gets None must raise, so that the claim is rolled back.
+    The call's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
+    its row and is answered from the log. Who gets None must raise, so that the claim is rolled back.
     """
     claim = {
         "user_id": caller.user_id,
@@ -85,7 +88,7 @@ async def make(
     claimed = (await connection.execute(_CLAIM, claim)).one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
-    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=operation == "add")
+    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=int(operation == "add"))
     params = {**values, "owner": caller.user_id, "claimed": claimed.id}
     row = (await connection.execute(statement, params)).one_or_none()
     return Change(before=row.before, after=row.after) if row else None

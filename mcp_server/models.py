@@ -1,7 +1,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Identity, Index, Text, func, text
+from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKeyConstraint, Identity, Index, Text, func, text
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
@@ -42,32 +42,54 @@ class TaskRow(SQLModel, table=True):
     completed_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
 
 
-class TaskChange(SQLModel, table=True):
-    """One change of one task: the audit log, and what makes a resent call harmless."""
+class TaskCall(SQLModel, table=True):
+    """One call that changed something: who acted, how, and what makes it harmless when it is sent again."""
 
-    __tablename__ = "task_changes"  # pyright: ignore[reportAssignmentType]
+    __tablename__ = "task_calls"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        CheckConstraint("operation IN ('add', 'complete', 'update', 'delete')", name="task_changes_operation"),
+        CheckConstraint("operation IN ('add', 'complete', 'update', 'delete')", name="task_calls_operation"),
         Index(
-            "task_changes_one_per_key",
+            "task_calls_one_per_key",
             "user_id",
             "idempotency_key",
             unique=True,
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
-        Index("task_changes_by_task", "user_id", "task_id", "id"),
-        Index("task_changes_by_age", "created_at", postgresql_using="brin"),
+        Index("task_calls_by_age", "created_at", postgresql_using="brin"),
     )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
     id: int | None = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
-    task_id: int | None = Field(default=None, sa_column=Column(BigInteger))
     operation: str = Field(sa_column=Column(Text, nullable=False))
     arguments: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
-    before: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
-    after: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     actor: str = Field(sa_column=Column(Text, nullable=False))
     idempotency_key: str | None = Field(default=None, sa_column=Column(Text))
+    created_at: datetime = Field(
+        default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+    )
+
+
+class TaskChange(SQLModel, table=True):
+    """What a call made of one task."""
+
+    __tablename__ = "task_changes"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["user_id", "call_id"],
+            ["task_calls.user_id", "task_calls.id"],
+            name="task_changes_call_fkey",
+            ondelete="CASCADE",
+        ),
+        Index("task_changes_by_task", "user_id", "task_id", "id"),
+        Index("task_changes_by_call", "user_id", "call_id", "id"),
+    )
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    id: int | None = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
+    call_id: int = Field(sa_column=Column(BigInteger, nullable=False))
+    task_id: int | None = Field(default=None, sa_column=Column(BigInteger))
+    before: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
+    after: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     created_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )

@@ -21,7 +21,7 @@ PEOPLE = Person.metadata.tables["people"]
 OWNER, _MOST = bindparam("owner"), bindparam("most")
 Hints = Row[*tuple[Any, ...]]
 _BUSY = 1_000  # changes
-_AT_ONCE = 1_000  # calls of one person: more than all processes together have connections for
+_AT_ONCE = 1_000  # changes of calls of one person that are under way
 # One at a time per person, or calls at the same time would all see the last free place; not the lock of the turns.
 _ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 1)))
 # Counted no further than the limit.
@@ -43,7 +43,7 @@ HINTS = (
     _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day"),
 )
 """What the statement that claims a change reads beside it: for most people it tells that no limit is near."""
-_SWEEP = text("SELECT count(*) FROM sweep_task_changes(:days, :most)")
+_SWEEP = text("SELECT count(*) FROM sweep_task_calls(:days, :most)")
 _SWEEP_SECONDS = 3600.0
 
 
@@ -58,8 +58,13 @@ class Quota:
 UNLIMITED = Quota()
 
 
-async def check(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str, adds: bool) -> None:
-    """Raise `TooManyTasks` or `TooManyChanges` for a change that is logged already, but not made yet."""
+async def check(
+    connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str, adds: int, changes: int = 1
+) -> None:
+    """Raise `TooManyTasks` or `TooManyChanges` for a call that is logged already, but has not changed anything yet.
+
+    It adds so many tasks and makes so many changes, those included.
+    """
     most = quota.tasks if adds else None
     tasks_are_near = most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
     most_changes = quota.changes_per_day
@@ -67,10 +72,14 @@ async def check(connection: AsyncConnection, quota: Quota, hints: Hints, *, user
     if not tasks_are_near and not changes_are_near:
         return
     await connection.execute(_ONE_BY_ONE, {"owner": user_id})
-    if tasks_are_near and await connection.scalar(_TASKS, {"owner": user_id, "most": most}) == most:
-        raise TooManyTasks(most=f"{most:,}")
-    if changes_are_near and await connection.scalar(_CHANGES, {"owner": user_id, "most": most_changes}):
-        raise TooManyChanges(most=f"{most_changes:,}")
+    if most is not None and tasks_are_near:
+        found = await connection.scalar(_TASKS, {"owner": user_id, "most": most}) or 0
+        if found + adds > most:
+            raise TooManyTasks(most=f"{most:,}")
+    if most_changes is not None and changes_are_near:
+        left = most_changes - changes
+        if left < 0 or await connection.scalar(_CHANGES, {"owner": user_id, "most": left}):
+            raise TooManyChanges(most=f"{most_changes:,}")
 
 
 async def keep_sweeping(engine: AsyncEngine, days: int | None) -> None:
@@ -78,14 +87,14 @@ async def keep_sweeping(engine: AsyncEngine, days: int | None) -> None:
     while days is not None:
         try:
             if swept := await sweep(engine, days):
-                log.info("deleted %d changes older than %d days", swept, days)
+                log.info("deleted the changes of %d calls older than %d days", swept, days)
         except (DBAPIError, PoolTimeout, OSError) as error:
             log.warning("old changes could not be deleted, it is tried again: %s", type(error).__name__)
         await asyncio.sleep(_SWEEP_SECONDS)
 
 
 async def sweep(engine: AsyncEngine, days: int, *, at_once: int = 1_000) -> int:
-    """Delete what is older, so many changes in a transaction; returns how many there were."""
+    """Delete what is older, that of so many calls in a transaction; returns how many calls there were."""
     swept = 0
     while True:
         async with system_transaction(engine) as session:

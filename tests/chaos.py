@@ -182,7 +182,7 @@ def check_database(url: str, record: Record) -> None:
         messages = cursor.execute("SELECT id FROM messages ORDER BY seq").fetchall()
         tasks = cursor.execute("SELECT title, status FROM tasks").fetchall()
         runs = cursor.execute("SELECT status, outcome, count(*) FROM runs GROUP BY 1, 2").fetchall()
-        keys = cursor.execute("SELECT idempotency_key FROM task_changes GROUP BY 1 HAVING count(*) > 1").fetchall()
+        keys = cursor.execute("SELECT idempotency_key FROM task_calls GROUP BY 1 HAVING count(*) > 1").fetchall()
     ids = [row["id"] for row in messages]
     assert len(ids) == len(set(ids)), "no two items share an id"
     assert set(record.acknowledged) <= set(ids), "no acknowledged message is lost"

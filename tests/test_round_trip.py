@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 TASKS, THREADS = 1_000, 50
 LIMITS = ("TURNS_PER_MINUTE", "REQUESTS_PER_MINUTE", "TOOL_CALLS_PER_MINUTE", "CHANGES_PER_DAY", "TASKS")
 AUDIENCE = "https://todo.example"
-TABLES = ("conversations", "messages", "runs", "ended_sessions", "people", "tasks", "task_changes")
+TABLES = ("conversations", "messages", "runs", "ended_sessions", "people", "tasks", "task_calls", "task_changes")
 DOCUMENTATION = (ROOT / "docs/data.md").read_text()
 
 

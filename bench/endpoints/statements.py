@@ -1,7 +1,7 @@
 """What adding a task is in SQL; the names after colons are variables for SQLAlchemy and for pgbench alike."""
 
 CLAIM = """
-INSERT INTO task_changes (user_id, operation, arguments, actor, idempotency_key)
+INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key)
 VALUES (:owner, 'add', :arguments, 'bench', NULL)
 ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING RETURNING id AS claimed
 """
@@ -17,7 +17,7 @@ WITH number AS (
     INSERT INTO tasks (user_id, id, title, description) SELECT :owner, last_task_id, :title, :description FROM number
     RETURNING id AS task_id, CAST(NULL AS jsonb) AS before, {SNAPSHOT} AS after
 )
-UPDATE task_changes SET task_id = made.task_id, before = made.before, after = made.after
-FROM made WHERE task_changes.id = :claimed AND task_changes.user_id = :owner
-RETURNING task_changes.before, task_changes.after
+INSERT INTO task_changes (user_id, call_id, task_id, before, after)
+SELECT :owner, :claimed, task_id, before, after FROM made
+RETURNING before, after
 """  # noqa: S608 - no value of anybody's is in it

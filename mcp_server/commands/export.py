@@ -1,18 +1,22 @@
 import sys
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from mcp_server.models import TaskChange, TaskRow
+from mcp_server.changes import CALLS, CHANGES
+from mcp_server.models import TaskRow
 from service import data_commands
 from service.database import transaction
 from service.database.documents import Writer, freeze, rows
 
-TASKS, CHANGES = TaskRow.metadata.tables["tasks"], TaskChange.metadata.tables["task_changes"]
+TASKS = TaskRow.metadata.tables["tasks"]
 
 _TASK = ("id", "title", "description", "status", "created_at", "updated_at", "completed_at")
-_CHANGE = ("id", "task_id", "operation", "arguments", "before", "after", "actor", "created_at")
+_CHANGE = (
+    *(CHANGES.c.id, CHANGES.c.task_id, CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after),
+    *(CALLS.c.actor, CHANGES.c.created_at),
+)
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -24,7 +28,8 @@ def run(arguments: Sequence[str]) -> None:
 
 async def _export(engine: AsyncEngine, *, user: str) -> None:
     tasks = select(*(TASKS.c[name] for name in _TASK)).where(TASKS.c.user_id == user).order_by(TASKS.c.id)
-    changes = select(*(CHANGES.c[name] for name in _CHANGE)).where(CHANGES.c.user_id == user).order_by(CHANGES.c.id)
+    made = and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == CALLS.c.user_id)
+    changes = select(*_CHANGE).join_from(CHANGES, CALLS, made).where(CHANGES.c.user_id == user).order_by(CHANGES.c.id)
     writer = Writer(sys.stdout.buffer)
     async with transaction(engine, user) as session:
         await freeze(session)

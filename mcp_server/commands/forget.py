@@ -9,7 +9,8 @@ from mcp_server.models import TaskRow
 from service import data_commands
 from service.database import transaction
 
-TASKS, CHANGES, PEOPLE = (TaskRow.metadata.tables[name] for name in ("tasks", "task_changes", "people"))
+TABLES = ("tasks", "task_calls", "task_changes", "people")
+TASKS, CALLS, CHANGES, PEOPLE = (TaskRow.metadata.tables[name] for name in TABLES)
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -30,6 +31,7 @@ async def _forget(engine: AsyncEngine, *, user: str) -> None:
         )
         tasks = (await connection.execute(delete(TASKS).where(TASKS.c.user_id == user))).rowcount
         changes = (await connection.execute(delete(CHANGES).where(CHANGES.c.user_id == user))).rowcount
+        await connection.execute(delete(CALLS).where(CALLS.c.user_id == user))
         await connection.execute(delete(PEOPLE).where(PEOPLE.c.user_id == user))
     if not tasks + changes:
         raise data_commands.NothingStored(user)

@@ -104,7 +104,11 @@ class Rows:
         return self("SELECT * FROM tasks ORDER BY created_at, id")
 
     def changes(self) -> list[dict[str, Any]]:
-        return self("SELECT * FROM task_changes ORDER BY id")
+        """Each with its call."""
+        return self("""
+            SELECT c.*, operation, arguments, actor, idempotency_key FROM task_changes c
+            JOIN task_calls ON (task_calls.user_id, task_calls.id) = (c.user_id, c.call_id) ORDER BY c.id
+        """)
 
 
 @pytest.fixture

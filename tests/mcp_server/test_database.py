@@ -52,7 +52,7 @@ async def test_a_start_does_not_wait_for_a_table_that_is_locked(way: Proxy, data
     settings = Settings(database_url=way.url)  # pyright: ignore[reportArgumentType]
     app = create_app(settings, warm_up_seconds=0.3)
     with psycopg.connect(as_admin(database_url)) as connection:
-        connection.execute("LOCK TABLE task_changes IN SHARE MODE")  # as CREATE INDEX does
+        connection.execute("LOCK TABLE task_calls IN SHARE MODE")  # as CREATE INDEX does
         async with asyncio.timeout(8), serve(app) as base, client_of(base) as client:
             connection.rollback()
             await Tools(client).call("add_task", title="milk")
@@ -77,7 +77,7 @@ async def test_a_stopped_database_is_said_so_and_found_again(
 
 async def test_a_connection_lost_before_the_change_changed_nothing(tools: Tools, way: Proxy, rows: Rows) -> None:
     await tools.call("list_tasks")  # connects
-    way.cut_before = b"INSERT INTO task_changes"
+    way.cut_before = b"INSERT INTO task_calls"
     assert await tools.refusal("add_task", title="milk") == AWAY
     assert rows.tasks() == rows.changes() == []
 
@@ -134,7 +134,7 @@ async def test_an_unmigrated_database_is_not_ready(empty_database_url: str) -> N
         }
 
 
-@pytest.mark.parametrize("table", ["tasks", "task_changes"])
+@pytest.mark.parametrize("table", ["tasks", "task_calls", "task_changes"])
 async def test_a_statement_that_forgets_whose_rows_it_wants_gets_no_foreign_ones(database_url: str, table: str) -> None:
     engine = create_engine(database_url)
     try:
@@ -146,8 +146,9 @@ async def test_a_statement_that_forgets_whose_rows_it_wants_gets_no_foreign_ones
                 )
                 await connection.execute(
                     text(
-                        "INSERT INTO task_changes (user_id, operation, arguments, actor)"
-                        " VALUES (:person, 'add', '{}', 'mcp')"
+                        "WITH made AS (INSERT INTO task_calls (user_id, operation, arguments, actor)"
+                        " VALUES (:person, 'add', '{}', 'mcp') RETURNING user_id, id)"
+                        " INSERT INTO task_changes (user_id, call_id) SELECT user_id, id FROM made"
                     ),
                     {"person": person},
                 )

@@ -113,9 +113,11 @@ async def test_so_many_tasks_and_no_more(limited: Limited, rows: Rows) -> None:
 
 async def test_somebody_with_a_long_history_has_no_more_in_a_day_either(limited: Limited, rows: Rows) -> None:
     rows(
-        "INSERT INTO task_changes (user_id, task_id, operation, arguments, actor, created_at) "
-        "SELECT 'local', 1, 'add', '{}', 'mcp', now() - n * interval '30 seconds' FROM generate_series(2998, 1, -1) n "
-        "RETURNING id"
+        "WITH calls AS (INSERT INTO task_calls (user_id, operation, arguments, actor) "
+        "SELECT 'local', 'add', '{}', 'mcp' FROM generate_series(2998, 1, -1) RETURNING id) "
+        "INSERT INTO task_changes (user_id, call_id, created_at) "
+        "SELECT 'local', id, now() - row_number() OVER (ORDER BY id DESC) * interval '30 seconds' FROM calls "
+        "ORDER BY id RETURNING id"
     )  # 2,879 of them within a day
     async with limited(limit_changes_per_day=2881) as tools:
         for title in ("milk", "bread"):
@@ -162,8 +164,8 @@ async def test_old_changes_are_swept_and_nobody_elses_rights_are_needed(
     async with limited() as tools:
         for title in ("a", "b", "c", "d", "e"):
             await tools.call("add_task", title=title)
-    newest = "(SELECT max(id) FROM task_changes)"
-    rows(f"UPDATE task_changes SET created_at = now() - interval '31 days' WHERE id < {newest} RETURNING id")
+    newest = "(SELECT max(id) FROM task_calls)"
+    rows(f"UPDATE task_calls SET created_at = now() - interval '31 days' WHERE id < {newest} RETURNING id")
     engine = create_engine(database_url)
     try:
         assert await quota.sweep(engine, 40) == 0
@@ -177,6 +179,6 @@ async def test_old_changes_are_swept_and_nobody_elses_rights_are_needed(
 async def test_a_server_sweeps_at_its_start(limited: Limited, rows: Rows) -> None:
     async with limited() as tools:
         await tools.call("add_task", title="milk")
-    rows("UPDATE task_changes SET created_at = now() - interval '31 days' RETURNING id")
+    rows("UPDATE task_calls SET created_at = now() - interval '31 days' RETURNING id")
     async with limited(keep_changes_days=30):
         await until(lambda: rows.changes() == [])

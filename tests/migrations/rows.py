@@ -15,8 +15,17 @@ INSERT INTO runs (id, conversation_id, user_id, status, outcome, usage)
 INSERT INTO messages (conversation_id, id, user_id, run_id, role, kind, item, superseded_by)
     VALUES ('thr_{0}', 'msg_{0}', 'alice', 'run_{0}', 'user', 'user_message', '{{"content": ["hi"]}}', NULL),
            ('thr_{0}', 'wid_{0}', 'alice', 'run_{0}', 'app', 'widget', '{{"widget": {{}}}}', 'run_{0}_now');
+"""
+CHANGES_WITH_CALLS = """
 INSERT INTO task_changes (user_id, task_id, operation, arguments, after, actor, idempotency_key)
     VALUES ('alice', 1, 'add', '{{"title": "milk"}}', '{{"id": 1}}', 'mcp', 'key {0}');
+"""
+CALLS = """
+WITH call AS (
+    INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key)
+    VALUES ('alice', 'add', '{{"title": "milk"}}', 'mcp', 'key {0}') RETURNING id
+)
+INSERT INTO task_changes (user_id, call_id, task_id, after) SELECT 'alice', id, 1, '{{"id": 1}}' FROM call;
 """
 TASKS_OF_ALL = """
 INSERT INTO tasks (user_id, title, description, status, completed_at)
@@ -29,7 +38,7 @@ INSERT INTO tasks (user_id, id, title, description, status, completed_at)
     SELECT user_id, last_task_id, 'milk {0}', 'two', 'pending', NULL FROM people;
 """
 SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session {0}', now());"
-OWN_NUMBERS, ENDED_SESSIONS = "0005", "0006"  # the revisions that brought them
+OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART = "0005", "0006", "0008"  # the revisions that brought them
 
 
 def add_rows(url: str, name: str) -> None:
@@ -37,6 +46,7 @@ def add_rows(url: str, name: str) -> None:
     with psycopg.connect(as_admin(url)) as connection:
         [revision] = connection.execute("SELECT coalesce(max(version_num), '') FROM alembic_version").fetchone() or [""]
         rows = ROWS + (TASKS if revision >= OWN_NUMBERS else TASKS_OF_ALL)
+        rows += CALLS if revision >= CALLS_APART else CHANGES_WITH_CALLS
         rows += SESSIONS if revision >= ENDED_SESSIONS else ""
         connection.execute(rows.format(name).encode())
 
@@ -47,9 +57,19 @@ def contents(url: str) -> dict[str, list[dict[str, Any]]]:
         names = [row["tablename"] for row in tables if row["tablename"] != "alembic_version"]
         # Rows have an order of their own for people whose numbers are the same.
         key = "coalesce(to_jsonb(t)->>'title', ''), to_jsonb(t)->>'id', user_id"
-        return {
+        found = {
             name: connection.execute(f"SELECT * FROM {name} t ORDER BY {key}".encode()).fetchall() for name in names
         }
+    calls = {(call["user_id"], call["id"]): call for call in found.get("task_calls", [])}
+    if calls:
+        found["task_changes"] = [_with_call(change, calls) for change in found["task_changes"]]
+    return found
+
+
+def _with_call(change: dict[str, Any], calls: dict[tuple[str, int], dict[str, Any]]) -> dict[str, Any]:
+    """As one row, which it was before calls were rows of their own."""
+    call = calls[change["user_id"], change["call_id"]]
+    return change | {name: call[name] for name in ("operation", "arguments", "actor", "idempotency_key")}
 
 
 def functions(url: str) -> dict[str, str]:

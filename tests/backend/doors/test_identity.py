@@ -197,7 +197,7 @@ async def test_forty_people_at_once_with_a_model_that_asks_for_somebody_else(
     assert [(row["user_id"], row["title"]) for row in rows("SELECT user_id, title FROM tasks ORDER BY user_id")] == [
         (person, f"{order}, says {person}") for person in sorted(people)
     ]
-    for table in ("task_changes", "conversations", "runs"):
+    for table in ("task_calls", "task_changes", "conversations", "runs"):
         assert {row["user_id"] for row in rows(f"SELECT DISTINCT user_id FROM {table}")} == set(people)
     wrong = "SELECT 1 FROM messages m JOIN conversations c ON c.id = m.conversation_id WHERE m.user_id <> c.user_id"
     assert rows(wrong) == []

@@ -155,7 +155,7 @@ async def test_a_tick_completes_the_task_without_the_model(chat: ChatKit, model:
     assert after["widget"]["status"] == {"text": "2 tasks, 1 done"}
     assert (await chat.items(thread))[-1] == after
     assert rows("SELECT title FROM tasks WHERE status = 'completed'") == [{"title": "milk"}]
-    assert rows("SELECT actor FROM task_changes WHERE operation = 'complete'") == [{"actor": "person"}]
+    assert rows("SELECT actor FROM task_calls WHERE operation = 'complete'") == [{"actor": "person"}]
 
 
 async def test_the_model_learns_of_a_tick_by_a_hidden_note(chat: ChatKit, model: ScriptedModel) -> None:
@@ -207,7 +207,7 @@ async def test_the_same_tick_sent_twice_is_one(chat: ChatKit, rows: Rows) -> Non
     _, item = await listed(chat, "milk", "bread")
     first, second = await tick(chat, item, "milk"), await tick(chat, item, "milk")
     assert first.of("thread.item.replaced") == second.of("thread.item.replaced")
-    assert len(rows("SELECT 1 FROM task_changes WHERE operation = 'complete'")) == 1
+    assert len(rows("SELECT 1 FROM task_calls WHERE operation = 'complete'")) == 1
 
 
 async def test_ticks_at_once_are_all_kept(chat: ChatKit, rows: Rows) -> None:

@@ -15,7 +15,8 @@ INSERT INTO messages (conversation_id, id, user_id, role, kind, item)
     VALUES ('thr_a', 'msg_a', 'alice', 'user', 'user_message', '{}');
 INSERT INTO runs (id, conversation_id, user_id, status, worker)
     VALUES ('run_a', 'thr_a', 'alice', 'running', 'worker_a');
-INSERT INTO task_changes (user_id, task_id, operation, arguments, actor) VALUES ('alice', 1, 'add', '{}', 'mcp');
+INSERT INTO task_calls (user_id, operation, arguments, actor) VALUES ('alice', 'add', '{}', 'mcp');
+INSERT INTO task_changes (user_id, call_id, task_id) SELECT user_id, id, 1 FROM task_calls WHERE user_id = 'alice';
 INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session_a', now());
 """
 TABLES = """
@@ -158,7 +159,7 @@ CALLS = {
     "renew_leases": ("SELECT * FROM renew_leases(ARRAY['run_b', ''])", []),
     "stale_runs": ("SELECT * FROM stale_runs()", []),
     "runs_of_worker": ("SELECT * FROM runs_of_worker('worker_b')", []),
-    "sweep_task_changes": ("SELECT * FROM sweep_task_changes(-1, 1000)", []),
+    "sweep_task_calls": ("SELECT * FROM sweep_task_calls(-1, 1000)", []),
 }
 
 
@@ -173,7 +174,7 @@ def test_what_works_across_people_tells_ids_and_touches_only_what_is_over(
         assert service.execute(statement.encode()).fetchall() == answer
     assert stored() == rows
     admin.execute("UPDATE runs SET heartbeat_at = now() - interval '2 minutes', lease_seconds = 119")
-    admin.execute("UPDATE task_changes SET created_at = now() - interval '31 days'")
+    admin.execute("UPDATE task_calls SET created_at = now() - interval '31 days'")
     runs = stored()["runs"]
     for finding in ("stale_runs()", "runs_of_worker('worker_a')"):
         found = service.execute(f"SELECT * FROM {finding}".encode()).fetchall()
@@ -181,8 +182,9 @@ def test_what_works_across_people_tells_ids_and_touches_only_what_is_over(
     assert stored()["runs"] == runs, "who finds a run has not ended it"
     assert service.execute("SELECT * FROM renew_leases(ARRAY['run_a'])").fetchall() == [("run_a", False)]
     assert service.execute("SELECT * FROM stale_runs()").fetchall() == []
-    changes = admin.execute("SELECT id FROM task_changes").fetchall()
-    assert service.execute("SELECT * FROM sweep_task_changes(30, 1000)").fetchall() == changes
+    calls = admin.execute("SELECT id FROM task_calls").fetchall()
+    assert service.execute("SELECT * FROM sweep_task_calls(30, 1000)").fetchall() == calls
+    assert admin.execute("SELECT 1 FROM task_changes").fetchall() == []
 
 
 def test_the_functions_are_their_owners_with_a_path_of_their_own_and_not_everybodys(admin: Connection) -> None:
