@@ -20,8 +20,8 @@ from mcp_server.doors.identity import auth_provider, own_token, token_checks
 from mcp_server.doors.warm_up import warm_up
 from mcp_server.doors.wire import CANCELLED_CHANNEL, Announced, Wire
 from mcp_server.errors import FriendlyErrors
-from mcp_server.quota import Quota, keep_sweeping
 from mcp_server.settings import Settings
+from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
 from service.database import create_engine, listen, schema
 from service.telemetry import metrics, traces

@@ -4,7 +4,6 @@ from fastmcp.tools import Tool
 from mcp_types import ToolAnnotations
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server import tasks
 from mcp_server.arguments import (
     Cursor,
     Description,
@@ -17,8 +16,9 @@ from mcp_server.arguments import (
     UserId,
 )
 from mcp_server.calls.caller import CALLER, SESSION
-from mcp_server.changes import Caller
-from mcp_server.tasks import DeletedTask, Task, TaskPage
+from mcp_server.tasks import edits, pages
+from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.task import DeletedTask, Task, TaskPage
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
 
@@ -32,7 +32,7 @@ async def add_task(
     caller: Caller = CALLER,
 ) -> Task:
     """Add one task."""
-    return await tasks.add(session, caller, title=title, description=description or "")
+    return await edits.add(session, caller, title=title, description=description or "")
 
 
 async def list_tasks(
@@ -45,7 +45,7 @@ async def list_tasks(
     caller: Caller = CALLER,
 ) -> TaskPage:
     """List tasks, oldest first, a page at a time."""
-    return await tasks.list_page(session, caller, status=status or "all", cursor=cursor, limit=limit or 50)
+    return await pages.list_page(session, caller, status=status or "all", cursor=cursor, limit=limit or 50)
 
 
 async def complete_task(
@@ -56,7 +56,7 @@ async def complete_task(
     caller: Caller = CALLER,
 ) -> Task:
     """Mark one task as completed."""
-    return await tasks.complete(session, caller, task_id=task_id)
+    return await edits.complete(session, caller, task_id=task_id)
 
 
 async def update_task(
@@ -69,7 +69,7 @@ async def update_task(
     caller: Caller = CALLER,
 ) -> Task:
     """Change the title or the description of one task, or both."""
-    return await tasks.update(session, caller, task_id=task_id, title=title, description=description)
+    return await edits.update(session, caller, task_id=task_id, title=title, description=description)
 
 
 async def delete_task(
@@ -80,7 +80,7 @@ async def delete_task(
     caller: Caller = CALLER,
 ) -> DeletedTask:
     """Delete one task for good."""
-    return await tasks.delete(session, caller, task_id=task_id)
+    return await edits.delete(session, caller, task_id=task_id)
 
 
 def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:

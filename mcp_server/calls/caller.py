@@ -12,8 +12,8 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.arguments import is_plain
 from mcp_server.calls import reports, running_calls
-from mcp_server.changes import Caller
 from mcp_server.errors import ForeignUserId, MetaInvalid, explained, shown
+from mcp_server.tasks.changes import Caller
 from service.database import transaction
 from service.tokens import is_from_backend
 

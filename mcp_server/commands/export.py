@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from mcp_server.changes import CALLS, CHANGES
 from mcp_server.models import TaskRow
+from mcp_server.tasks.changes import CALLS, CHANGES
 from service import data_commands
 from service.database import transaction
 from service.database.documents import Writer, freeze, rows

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 from mcp_types import Implementation
 
-from mcp_server.tasks import Task
+from mcp_server.tasks.task import Task
 from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conftest import Rows
 

@@ -9,10 +9,10 @@ import httpx2
 import psycopg
 import pytest
 
-from mcp_server import quota
 from mcp_server.doors.wire import CANCELLED_CHANNEL
 from mcp_server.server import create_app
 from mcp_server.settings import Settings
+from mcp_server.tasks import quota
 from service.database import create_engine
 from tests.mcp_server.calls import Tools, client_of
 from tests.mcp_server.conftest import Rows

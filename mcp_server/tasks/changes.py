@@ -9,10 +9,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server import quota
 from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.models import TaskCall, TaskChange
-from mcp_server.quota import HINTS, OWNER, UNLIMITED, Quota
+from mcp_server.tasks import quota
+from mcp_server.tasks.quota import HINTS, OWNER, UNLIMITED, Quota
 
 CALLS, CHANGES = TaskCall.metadata.tables["task_calls"], TaskChange.metadata.tables["task_changes"]
 
