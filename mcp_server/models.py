@@ -1,31 +1,65 @@
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKeyConstraint, Identity, Index, Text, func, text
-from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Date,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    SmallInteger,
+    Text,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
 from service.database import utc_now
 
 
 class Person(SQLModel, table=True):
-    """What is kept of a person beside the tasks: the number of the last one that was added."""
+    """What is kept of a person beside the tasks: the number of the last one that was added, and where they live."""
 
     __tablename__ = "people"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (CheckConstraint("week_starts BETWEEN 1 AND 7", name="people_week_starts"),)
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
     last_task_id: int = Field(default=0, sa_column=Column(BigInteger, nullable=False, server_default=text("0")))
+    time_zone: str | None = Field(default=None, sa_column=Column(Text))
+    week_starts: int | None = Field(default=None, sa_column=Column(SmallInteger))
 
 
 class TaskRow(SQLModel, table=True):
-    """A task; its id counts its person's own."""
+    """A task; its id counts its person's own.
+
+    What is due is so by the person's clock, wherever they are. Priority: 1 is high, 3 low. The tasks of one `repeat`
+    have the first one's id as their `series`.
+    """
 
     __tablename__ = "tasks"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("char_length(title) BETWEEN 1 AND 200", name="tasks_title_length"),
         CheckConstraint("char_length(description) <= 4000", name="tasks_description_length"),
         CheckConstraint("status IN ('pending', 'completed')", name="tasks_status"),
+        CheckConstraint("due_time IS NULL OR due_on IS NOT NULL", name="tasks_due_time"),
+        CheckConstraint("priority BETWEEN 1 AND 3", name="tasks_priority"),
+        CheckConstraint("cardinality(labels) <= 10", name="tasks_labels"),
+        CheckConstraint(
+            "repeat IS NULL OR (due_on IS NOT NULL AND series IS NOT NULL AND char_length(repeat) <= 200)",
+            name="tasks_repeat",
+        ),
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
+        Index("tasks_by_due", "user_id", "due_on", "id", postgresql_where=text("status = 'pending'")),
+        Index(
+            "tasks_one_open_of_series",
+            "user_id",
+            "series",
+            unique=True,
+            postgresql_where=text("status = 'pending'"),
+        ),
     )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
@@ -40,6 +74,12 @@ class TaskRow(SQLModel, table=True):
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
     completed_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
+    due_on: date | None = Field(default=None, sa_column=Column(Date))
+    due_time: time | None = Field(default=None, sa_column=Column(TIME(precision=0)))
+    priority: int | None = Field(default=None, sa_column=Column(SmallInteger))
+    labels: list[str] = Field(default=[], sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
+    repeat: str | None = Field(default=None, sa_column=Column(Text))
+    series: int | None = Field(default=None, sa_column=Column(BigInteger))
 
 
 class TaskCall(SQLModel, table=True):
@@ -47,7 +87,7 @@ class TaskCall(SQLModel, table=True):
 
     __tablename__ = "task_calls"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        CheckConstraint("operation IN ('add', 'complete', 'update', 'delete')", name="task_calls_operation"),
+        CheckConstraint("operation IN ('add', 'complete', 'update', 'delete', 'undo')", name="task_calls_operation"),
         Index(
             "task_calls_one_per_key",
             "user_id",
@@ -70,7 +110,7 @@ class TaskCall(SQLModel, table=True):
 
 
 class TaskChange(SQLModel, table=True):
-    """What a call made of one task."""
+    """What a call made of one task; `undoes` is the id of the change that it took back."""
 
     __tablename__ = "task_changes"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
@@ -90,6 +130,7 @@ class TaskChange(SQLModel, table=True):
     task_id: int | None = Field(default=None, sa_column=Column(BigInteger))
     before: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     after: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
+    undoes: int | None = Field(default=None, sa_column=Column(BigInteger))
     created_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
