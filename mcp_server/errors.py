@@ -28,7 +28,8 @@ class TaskError(ToolError):
     """A refusal the caller can act on. The docstring of each kind is its sentence."""
 
     def __init__(self, **values: object) -> None:
-        super().__init__((self.__doc__ or "").format(**values), log_level=logging.DEBUG)
+        sentence = " ".join((self.__doc__ or "").split())  # it may stand on several lines
+        super().__init__(sentence.format(**values), log_level=logging.DEBUG)
 
 
 class TaskNotFound(TaskError):
@@ -73,6 +74,45 @@ class TooManyTasks(TaskError):
 
 class TooManyChanges(TaskError):
     """The list was changed {most} times in a day, which is the most, so nothing was changed: go on later."""
+
+
+class DateInvalid(TaskError):
+    """The date cannot be read."""
+
+
+class DueUnknown(DateInvalid):
+    """due "{text}" is not understood: write a day (Fri 2026-11-27, today, tomorrow, Friday), a day and a time
+    (Fri 2026-11-27 15:00), a time (15:00), a day without its time (Fri 2026-11-27 all day), a shift (+3d, -1d, +2w,
+    +1m), none or next."""
+
+
+class RangeUnknown(DateInvalid):
+    """{argument} "{text}" is not understood: write {words}a day (Fri 2026-11-27, today, tomorrow, Friday), or two days
+    with two dots between them, of which one may be left out (2026-11-23..2026-11-29)."""
+
+
+class RangeInverted(DateInvalid):
+    """{first}..{last} ends before it begins: write the earlier day first."""
+
+
+class WeekdayOfOtherDay(DateInvalid):
+    """{day} is no {claimed}: write {this} or {that}, whichever is meant."""
+
+
+class NoSuchDay(DateInvalid):
+    """{day} is no day of the calendar: write one that exists, such as {like}."""
+
+
+class NoSuchTime(DateInvalid):
+    """{time} is no time of day: write one from 00:00 to 23:59."""
+
+
+class DayOutOfRange(DateInvalid):
+    """{day} lies outside the years {first} to {last}: write a day within them."""
+
+
+class ShiftByNothing(DateInvalid):
+    """{shift} moves nothing: write a shift of one or more, such as +1d, or leave due out to keep the date."""
 
 
 class ArgumentsInvalid(TaskError):
