@@ -115,6 +115,12 @@ class ShiftByNothing(DateInvalid):
     """{shift} moves nothing: write a shift of one or more, such as +1d, or leave due out to keep the date."""
 
 
+class RepeatInvalid(TaskError):
+    """repeat {problem}: write FREQ=DAILY, WEEKLY, MONTHLY or YEARLY and what else it needs of INTERVAL (1 to 999),
+    BYDAY (MO to SU; with 1 to 5 or -1 before them for MONTHLY), BYMONTHDAY (1 to 31 or -1), BYMONTH (1 to 12, for
+    YEARLY), COUNT (1 to 999) or UNTIL (20271231), and FROM=DONE, as in FREQ=WEEKLY;BYDAY=MO,TH."""
+
+
 class ArgumentsInvalid(TaskError):
     """{problems}."""
 

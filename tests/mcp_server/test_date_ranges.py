@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_server.errors import DateInvalid
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Due, Range
-from mcp_server.errors import DateInvalid
 
 NOW = datetime(2026, 11, 22, 10, 54, 20)  # a Sunday
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
+from mcp_server.errors import DateInvalid
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Due
-from mcp_server.errors import DateInvalid
 from tests.conftest import ROOT
 
 NOW = datetime(2026, 11, 22, 10, 54, 20)  # a Sunday

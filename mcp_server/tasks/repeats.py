@@ -1,0 +1,196 @@
+"""How a task repeats: a strict part of RFC 5545's rules, as text, and the date of the task that follows.
+
+The next date is the first of the rule that comes after both the due date and today, however late the task is. INTERVAL
+is counted from the due date. A month too short for a day has it on its last, where RFC 5545 leaves it out. FROM=DONE is
+ours: so long after the day of completion. COUNT is how many are left, the task itself included: it counts tasks, not
+dates that passed while one was late, and `next_rule` has one less.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from mcp_server.errors import RepeatInvalid, shown
+from mcp_server.tasks.dates import LAST_DAY, plus_months
+
+_LONGEST = 300  # characters: more than every day of the month, or every weekday in every week of it
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY = rf"(?:[1-5]|-1)?(?:{'|'.join(_WEEKDAYS)})"
+_MONTH_DAY = r"(?:0?[1-9]|[12]\d|3[01]|-1)"
+_PARTS = {
+    "FREQ": re.compile(r"DAILY|WEEKLY|MONTHLY|YEARLY"),
+    "INTERVAL": re.compile(r"[1-9]\d{0,2}", re.ASCII),
+    "BYMONTH": re.compile(r"0?[1-9]|1[0-2]"),
+    "BYDAY": re.compile(rf"{_DAY}(?:,{_DAY})*"),
+    "BYMONTHDAY": re.compile(rf"{_MONTH_DAY}(?:,{_MONTH_DAY})*", re.ASCII),
+    "COUNT": re.compile(r"[1-9]\d{0,2}", re.ASCII),
+    "UNTIL": re.compile(r"\d{8}|\d{4}-\d\d-\d\d", re.ASCII),
+    "FROM": re.compile(r"DONE"),
+}
+_STANDS_WITH = {"BYDAY": ("DAILY", "WEEKLY", "MONTHLY"), "BYMONTHDAY": ("MONTHLY", "YEARLY"), "BYMONTH": ("YEARLY",)}
+_DAYS, _MONTHS = {"DAILY": 1, "WEEKLY": 7}, {"MONTHLY": 1, "YEARLY": 12}
+# What has not come in so many of a rule's months never comes: the rarest, a fifth Monday of February in each seventh
+# year, misses 119 in a row. The calendar begins anew after 400 years, so all cases could be counted.
+_MOST_MONTHS = 121
+
+
+@dataclass(frozen=True)
+class Rule:
+    """As `read` and `parse` make it; its text is what is stored."""
+
+    freq: str
+    interval: int = 1
+    month: int | None = None
+    weekdays: tuple[tuple[int, int], ...] = ()
+    """Which of that weekday in the month, 0 for each, and the weekday, 0 for Monday."""
+    month_days: tuple[int, ...] = ()
+    count: int | None = None
+    until: date | None = None
+    from_done: bool = False
+
+    def __str__(self) -> str:
+        parts = {
+            "FREQ": self.freq,
+            "INTERVAL": self.interval if self.interval > 1 else None,
+            "BYMONTH": self.month,
+            "BYDAY": ",".join(f"{nth or ''}{_WEEKDAYS[weekday]}" for nth, weekday in self.weekdays),
+            "BYMONTHDAY": ",".join(map(str, self.month_days)),
+            "COUNT": self.count,
+            "UNTIL": self.until and self.until.isoformat().replace("-", ""),
+            "FROM": "DONE" if self.from_done else None,
+        }
+        return ";".join(f"{name}={value}" for name, value in parts.items() if value)
+
+
+def read(text: str, due_day: date) -> Rule:
+    """The rule that is meant for a task due on that day, which says what the text leaves out; else RepeatInvalid."""
+    rule = parse(text)
+    if rule.until and rule.until < due_day:
+        raise RepeatInvalid(problem=f"ends with UNTIL={rule.until}, before the task is due on {due_day}")
+    if rule.from_done:
+        return rule
+    if rule.freq == "DAILY" and rule.weekdays:
+        return replace(rule, freq="WEEKLY")
+    if rule.freq == "WEEKLY" and not rule.weekdays:
+        return replace(rule, weekdays=((0, due_day.weekday()),))
+    if rule.freq == "YEARLY":
+        rule = replace(rule, month=rule.month or due_day.month)
+    if rule.freq in _MONTHS and not (rule.weekdays or rule.month_days):
+        return replace(rule, month_days=(due_day.day,))
+    return rule
+
+
+def parse(text: str) -> Rule:
+    """The rule of a text, as it stands there; RepeatInvalid if it is none of ours."""
+    parts = _parts(text)
+    if problem := _conflict(parts):
+        raise RepeatInvalid(problem=problem)
+    return Rule(
+        freq=parts["FREQ"],
+        interval=int(parts.get("INTERVAL", 1)),
+        month=int(parts["BYMONTH"]) if "BYMONTH" in parts else None,
+        weekdays=tuple(sorted({_weekday(day) for day in re.findall("[^,]+", parts.get("BYDAY", ""))})),
+        month_days=tuple(sorted({int(day) for day in re.findall("[^,]+", parts.get("BYMONTHDAY", ""))})),
+        count=int(parts["COUNT"]) if "COUNT" in parts else None,
+        until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
+        from_done="FROM" in parts,
+    )
+
+
+def following(rule: Rule, *, due: date, today: date) -> date | None:
+    """When the task that follows is due, if this one is completed today; None after the last."""
+    if rule.count == 1:
+        return None
+    found = _from_done(rule, today) if rule.from_done else _on_series(rule, due, max(due, today))
+    return found if found and found <= (rule.until or LAST_DAY) else None
+
+
+def next_rule(rule: Rule) -> Rule:
+    """The rule of the task that follows."""
+    return replace(rule, count=rule.count - 1) if rule.count else rule
+
+
+def _parts(text: str) -> dict[str, str]:
+    if len(text) > _LONGEST:
+        raise RepeatInvalid(problem="is too long")
+    parts: dict[str, str] = {}
+    for part in text.upper().strip().removeprefix("RRULE:").split(";"):
+        name, _, value = (side.strip() for side in part.partition("="))
+        if name not in _PARTS:
+            raise RepeatInvalid(problem=f'has "{shown(name)}", which is not known')
+        if name in parts:
+            raise RepeatInvalid(problem=f"has {name} twice")
+        if not _PARTS[name].fullmatch(value):
+            raise RepeatInvalid(problem=f'has {name} with "{shown(value)}", which is not understood')
+        parts[name] = value
+    if "FREQ" not in parts:
+        raise RepeatInvalid(problem="has no FREQ")
+    return parts
+
+
+def _conflict(parts: dict[str, str]) -> str | None:
+    """What cannot stand together, to complete the sentence "repeat …"."""
+    freq, by = parts["FREQ"], [name for name in _STANDS_WITH if name in parts]
+    for name in by:
+        if freq not in _STANDS_WITH[name]:
+            return f"has {name}, which FREQ={freq} does not take"
+    for one, other in (("BYDAY", "BYMONTHDAY"), ("COUNT", "UNTIL"), *((name, "FROM") for name in by)):
+        if one in parts and other in parts:
+            return f"has {one} and {other}, of which it takes one"
+    if freq != "MONTHLY" and re.search(r"\d", parts.get("BYDAY", "")):
+        return "has a number before a weekday, which only FREQ=MONTHLY takes"
+    if freq == "DAILY" and "BYDAY" in parts and parts.get("INTERVAL", "1") != "1":
+        return "has BYDAY with more than one day between, which only FREQ=WEEKLY or MONTHLY takes"
+    return None
+
+
+def _weekday(text: str) -> tuple[int, int]:
+    return int(text[:-2] or 0), _WEEKDAYS.index(text[-2:])
+
+
+def _until(value: str) -> date:
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise RepeatInvalid(problem=f"has UNTIL={value}, which is no day of the calendar") from None
+
+
+def _from_done(rule: Rule, today: date) -> date:
+    if rule.freq in _DAYS:
+        return today + timedelta(days=rule.interval * _DAYS[rule.freq])
+    return plus_months(today, rule.interval * _MONTHS[rule.freq])
+
+
+def _on_series(rule: Rule, due: date, after: date) -> date | None:
+    """The first date of the rule after that day, reached by division and not step by step."""
+    if rule.freq == "DAILY":
+        return due + timedelta(days=((after - due).days // rule.interval + 1) * rule.interval)
+    dates = _in_weeks if rule.freq == "WEEKLY" else _in_months
+    return next((day for day in dates(rule, due, after) if day > after), None)
+
+
+def _in_weeks(rule: Rule, due: date, after: date) -> Iterator[date]:
+    """The rule's dates in the last of its weeks that has begun, and in the one that follows; weeks begin on Mondays."""
+    monday = due - timedelta(days=due.weekday())
+    weeks = (after - monday).days // 7 // rule.interval * rule.interval
+    for week in (weeks, weeks + rule.interval):
+        for _, weekday in rule.weekdays:
+            yield monday + timedelta(weeks=week, days=weekday)
+
+
+def _in_months(rule: Rule, due: date, after: date) -> Iterator[date]:
+    """The rule's dates from the last of its months that has begun; months are numbered from the year 0."""
+    step = rule.interval * _MONTHS[rule.freq]
+    origin = due.year * 12 + (rule.month or due.month) - 1
+    begun = origin + (after.year * 12 + after.month - 1 - origin) // step * step
+    end = min(begun + _MOST_MONTHS * step, (LAST_DAY.year + 1) * 12)
+    for number in range(begun, end, step):
+        year, month = number // 12, number % 12 + 1
+        first, length = monthrange(year, month)
+        days = {length if day < 0 else min(day, length) for day in rule.month_days}
+        for nth, weekday in rule.weekdays:
+            every = range(1 + (weekday - first) % 7, length + 1, 7)
+            days.update(every if nth == 0 else every[-1:] if nth < 0 else every[nth - 1 : nth])
+        yield from (date(year, month, day) for day in sorted(days))
