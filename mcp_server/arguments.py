@@ -1,6 +1,8 @@
 """The types of the tools' arguments: what is published, what odd spellings are taken for, and what is refused."""
 
+import json
 import unicodedata
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -18,7 +20,18 @@ RULES = {
     "title": "1 to 200 characters on one line, not counting spaces around it",
     "description": "text of at most 4,000 characters without control characters other than line breaks and tabs",
     "task_id": "the whole number of a task, as list_tasks shows it",
-    "status": "pending, completed or all",
+    "status": "pending or completed, or all in list_tasks",
+    "also": "a list of at most 50 more titles, or of at most 99 more whole numbers of tasks",
+    "due": "text, such as Fri 2026-11-27 15:00, tomorrow, +1w or none; in list_tasks also overdue or a range a..b",
+    "done": "a day or a range of days, such as 2026-11-16..2026-11-22",
+    "priority": "high, medium, low or none",
+    "labels": "a list of at most 10 texts",
+    "add_labels": "a list of at most 10 texts",
+    "remove_labels": "a list of at most 10 texts",
+    "label": "one label",
+    "repeat": "an RRULE such as FREQ=WEEKLY;BYDAY=MO, or none",
+    "undo": "true, or left out",
+    "order": "created, due or priority",
     "cursor": "the next_cursor of the page before, or left out",
     "limit": "a whole number from 1 to 100",
 }
@@ -86,8 +99,23 @@ _Title = Annotated[
     BeforeValidator(_seen),
 ]
 _Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_lines), BeforeValidator(_seen)]
+
+
+def _list(value: Any) -> Any:
+    """What models send instead of a list: its JSON as text, or one thing alone."""
+    if isinstance(value, str) and value.strip().startswith("["):
+        with suppress(ValueError):
+            return json.loads(value)
+    return None if value in ("", "null", []) else value
+
+
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), AfterValidator(_lines)]
+_Texts = Annotated[list[_Words], Field(max_length=10)]
 _Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
+_Id = Annotated[int, Field(ge=1), AfterValidator(_stored), BeforeValidator(_number)]
 Status = Literal["pending", "completed", "all"]
+Order = Literal["created", "due", "priority"]
+Priority = Literal["high", "medium", "low", "none"]
 
 UserId = Annotated[
     _Line | None, BeforeValidator(_absent), Field(description="Whose tasks; leave out: your own is used.")
@@ -109,3 +137,50 @@ Cursor = Annotated[
     _Line | None, BeforeValidator(_absent), Field(description="next_cursor of the page before; none for the first.")
 ]
 Limit = Annotated[_Limit | None, BeforeValidator(_absent), Field(description="How many tasks at most.")]
+AlsoTitles = Annotated[
+    Annotated[list[_Title], Field(max_length=50)] | None,
+    BeforeValidator(_list),
+    Field(description="Titles of more tasks with the same details."),
+]
+AlsoIds = Annotated[
+    Annotated[list[_Id], Field(max_length=99)] | None,
+    BeforeValidator(_list),
+    Field(description="Ids of more tasks to do the same to."),
+]
+Due = Annotated[
+    _Words | None,
+    BeforeValidator(_absent),
+    Field(description="Fri 2026-11-27, with a time Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00, none."),
+]
+NewDue = Annotated[
+    _Words | None,
+    BeforeValidator(_absent),
+    Field(description="As in add_task; also +1w, -2d, +1m later or earlier; next skips one of a repeat."),
+]
+DueRange = Annotated[
+    _Words | None,
+    BeforeValidator(_absent),
+    Field(description="overdue, today, none, any, a day, or days a..b, ..b, a.."),
+]
+DoneRange = Annotated[_Words | None, BeforeValidator(_absent), Field(description="Completed on a day, or days a..b.")]
+NewPriority = Annotated[Priority | None, BeforeValidator(_absent), Field(description="How much it matters.")]
+PriorityFilter = Annotated[Priority | None, BeforeValidator(_absent), Field(description="Only these.")]
+Labels = Annotated[_Texts | None, BeforeValidator(_list), Field(description="Such as work.")]
+NewLabels = Annotated[_Texts | None, BeforeValidator(_list), Field(description="Instead of those it has.")]
+MoreLabels = Annotated[_Texts | None, BeforeValidator(_list), Field(description="To put on.")]
+FewerLabels = Annotated[_Texts | None, BeforeValidator(_list), Field(description="To take off.")]
+Label = Annotated[_Words | None, BeforeValidator(_absent), Field(description="Only with this label.")]
+Repeat = Annotated[
+    _Words | None,
+    BeforeValidator(_absent),
+    Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion; none ends it."),
+]
+NewStatus = Annotated[
+    Literal["pending", "completed"] | None, BeforeValidator(_absent), Field(description="pending opens it again.")
+]
+Undo = Annotated[
+    Literal[True] | None,
+    BeforeValidator(_absent),
+    Field(description="Take back its last change; with nothing but task_id and also."),
+]
+OrderBy = Annotated[Order | None, BeforeValidator(_absent), Field(description="What comes first.")]

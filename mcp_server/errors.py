@@ -41,7 +41,48 @@ class ForeignUserId(TaskError):
 
 
 class NothingToUpdate(TaskError):
-    """Nothing was given to change: give update_task a new title, a new description or both."""
+    """Nothing was given to change: give update_task what is to be new, such as a title, a due date or a status."""
+
+
+class TitleOfMany(TaskError):
+    """title is one task's own: leave it or also out, and give each task its title in a call of its own."""
+
+
+class UndoAlone(TaskError):
+    """undo takes back the last change and stands alone: leave out everything but task_id and also."""
+
+
+class NothingToUndo(TaskError):
+    """There is no change of task {task_id} within 30 days that could be taken back."""
+
+
+class RepeatNeedsDue(TaskError):
+    """A task that repeats needs a date: give due, too, or end the repeat with repeat none."""
+
+
+class NotRepeating(TaskError):
+    """Task {task_id} does not repeat, so it has no next date: give due as a day."""
+
+
+class RepeatEnded(TaskError):
+    """Task {task_id} has no date after this one: complete it, or delete it."""
+
+
+class NextIsOpen(TaskError):
+    """Task {task_id} cannot be opened again: the one that followed it, task {next_id}, is open. Undo its completion
+    with undo, or delete task {next_id} first."""
+
+
+class NextIsChanged(TaskError):
+    """Task {next_id}, which followed when this one was completed, was changed since: undo that first, or delete it."""
+
+
+class LabelInvalid(TaskError):
+    """A label must have 1 to {longest} characters, not counting a # or @ before it."""
+
+
+class TooManyLabels(TaskError):
+    """A task can have {most} labels at most: remove some with remove_labels."""
 
 
 class CursorUnknown(TaskError):
@@ -49,7 +90,7 @@ class CursorUnknown(TaskError):
 
 
 class CursorOfOtherList(TaskError):
-    """cursor belongs to a list with status {status}: call list_tasks with that status, or without cursor."""
+    """cursor belongs to a list with {wish}: call list_tasks with that and nothing else, or without cursor."""
 
 
 class KeyUsedOtherwise(TaskError):

@@ -21,9 +21,10 @@ from mcp_server.doors.warm_up import warm_up
 from mcp_server.doors.wire import CANCELLED_CHANNEL, Announced, Wire
 from mcp_server.errors import FriendlyErrors
 from mcp_server.settings import Settings
+from mcp_server.tasks.changes import UTC
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
-from service.database import create_engine, listen, schema
+from service.database import create_engine, listen, schema, utc_now
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
 
@@ -94,7 +95,8 @@ def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Life
                 )
             ]
             try:
-                yield {"engine": engine, "auth_mode": settings.auth_mode, "quota": kept}
+                when = {"zone": UTC, "clock": utc_now}
+                yield {"engine": engine, "auth_mode": settings.auth_mode, "quota": kept, **when}
             finally:
                 for task in beside:
                     task.cancel()

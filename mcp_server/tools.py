@@ -1,86 +1,121 @@
 """The five tools: what a model reads of them, and nothing else. Their order is the order they are listed in."""
 
-from fastmcp.tools import Tool
+from typing import Any
+
+from fastmcp.tools import Tool, ToolResult
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server.arguments import (
-    Cursor,
-    Description,
-    Limit,
-    NewDescription,
-    NewTitle,
-    StatusFilter,
-    TaskId,
-    Title,
-    UserId,
-)
+from mcp_server import arguments as given
 from mcp_server.calls.caller import CALLER, SESSION
+from mcp_server.errors import UndoAlone
 from mcp_server.tasks import edits, pages
+from mcp_server.tasks import undo as taking_back
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.task import DeletedTask, Task, TaskPage
+from mcp_server.tasks.fields import Wanted
+from mcp_server.tasks.pages import Wish
+from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage, lean
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
 
 
 async def add_task(
     *,
-    user_id: UserId = None,
-    title: Title,
-    description: Description = None,
+    user_id: given.UserId = None,
+    title: given.Title,
+    description: given.Description = None,
+    also: given.AlsoTitles = None,
+    due: given.Due = None,
+    priority: given.NewPriority = None,
+    labels: given.Labels = None,
+    repeat: given.Repeat = None,
     session: AsyncSession = SESSION,
     caller: Caller = CALLER,
-) -> Task:
-    """Add one task."""
-    return await edits.add(session, caller, title=title, description=description or "")
+) -> ToolResult:
+    """Add a task, or several with the same details."""
+    wanted = Wanted(description=description, due=due, priority=priority, labels=labels, repeat=repeat)
+    return _told(await edits.add(session, caller, title=title, wanted=wanted, also=also or ()))
 
 
 async def list_tasks(
     *,
-    user_id: UserId = None,
-    status: StatusFilter = "all",
-    cursor: Cursor = None,
-    limit: Limit = 50,
+    user_id: given.UserId = None,
+    status: given.StatusFilter = "all",
+    due: given.DueRange = None,
+    done: given.DoneRange = None,
+    label: given.Label = None,
+    priority: given.PriorityFilter = None,
+    order: given.OrderBy = "created",
+    cursor: given.Cursor = None,
+    limit: given.Limit = 50,
     session: AsyncSession = SESSION,
     caller: Caller = CALLER,
-) -> TaskPage:
-    """List tasks, oldest first, a page at a time."""
-    return await pages.list_page(session, caller, status=status or "all", cursor=cursor, limit=limit or 50)
+) -> ToolResult:
+    """List tasks, a page at a time. It also tells the person's date and time."""
+    wish = Wish(status=status or "all", due=due, done=done, label=label, priority=priority, order=order or "created")
+    return _told(await pages.list_page(session, caller, wish, cursor=cursor, limit=limit or 50))
 
 
 async def complete_task(
     *,
-    user_id: UserId = None,
-    task_id: TaskId,
+    user_id: given.UserId = None,
+    task_id: given.TaskId,
+    also: given.AlsoIds = None,
     session: AsyncSession = SESSION,
     caller: Caller = CALLER,
-) -> Task:
-    """Mark one task as completed."""
-    return await edits.complete(session, caller, task_id=task_id)
+) -> ToolResult:
+    """Mark a task as completed; one that repeats leaves the next."""
+    return _told(await edits.complete(session, caller, _ids(task_id, also)))
 
 
 async def update_task(
     *,
-    user_id: UserId = None,
-    task_id: TaskId,
-    title: NewTitle = None,
-    description: NewDescription = None,
+    user_id: given.UserId = None,
+    task_id: given.TaskId,
+    title: given.NewTitle = None,
+    description: given.NewDescription = None,
+    also: given.AlsoIds = None,
+    due: given.NewDue = None,
+    priority: given.NewPriority = None,
+    labels: given.NewLabels = None,
+    add_labels: given.MoreLabels = None,
+    remove_labels: given.FewerLabels = None,
+    repeat: given.Repeat = None,
+    status: given.NewStatus = None,
+    undo: given.Undo = None,
     session: AsyncSession = SESSION,
     caller: Caller = CALLER,
-) -> Task:
-    """Change the title or the description of one task, or both."""
-    return await edits.update(session, caller, task_id=task_id, title=title, description=description)
+) -> ToolResult:
+    """Change what is given of a task, and leave the rest."""
+    wanted = Wanted(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
+    ids = _ids(task_id, also)
+    if undo and wanted.given():
+        raise UndoAlone
+    return _told(
+        await taking_back.undo(session, caller, ids) if undo else await edits.update(session, caller, ids, wanted)
+    )
 
 
 async def delete_task(
     *,
-    user_id: UserId = None,
-    task_id: TaskId,
+    user_id: given.UserId = None,
+    task_id: given.TaskId,
+    also: given.AlsoIds = None,
     session: AsyncSession = SESSION,
     caller: Caller = CALLER,
-) -> DeletedTask:
-    """Delete one task for good."""
-    return await edits.delete(session, caller, task_id=task_id)
+) -> ToolResult:
+    """Delete a task."""
+    return _told(await edits.delete(session, caller, _ids(task_id, also)))
+
+
+def _ids(task_id: int, also: list[int] | None) -> list[int]:
+    return [*dict.fromkeys([task_id, *(also or ())])]
+
+
+def _told(result: BaseModel) -> ToolResult:
+    """All of it for programs, and for models without what says nothing."""
+    return ToolResult(content=lean(result), structured_content=result.model_dump(mode="json"))
 
 
 def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:
@@ -89,10 +124,15 @@ def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = Tr
     )
 
 
+def _tool(function: Any, title: str, result: type[BaseModel], annotations: ToolAnnotations) -> Tool:
+    schema = result.model_json_schema(mode="serialization")
+    return Tool.from_function(function, title=title, output_schema=schema, annotations=annotations)
+
+
 TOOLS = (
-    Tool.from_function(add_task, title="Add a task", annotations=_hints(idempotent=False)),
-    Tool.from_function(list_tasks, title="List tasks", annotations=_hints(reads=True)),
-    Tool.from_function(complete_task, title="Complete a task", annotations=_hints()),
-    Tool.from_function(update_task, title="Update a task", annotations=_hints(destroys=True)),
-    Tool.from_function(delete_task, title="Delete a task", annotations=_hints(destroys=True)),
+    _tool(add_task, "Add a task", ChangedTask, _hints(idempotent=False)),
+    _tool(list_tasks, "List tasks", TaskPage, _hints(reads=True)),
+    _tool(complete_task, "Complete a task", ChangedTask, _hints()),
+    _tool(update_task, "Update a task", ChangedTask, _hints(destroys=True, idempotent=False)),
+    _tool(delete_task, "Delete a task", DeletedTask, _hints(destroys=True)),
 )

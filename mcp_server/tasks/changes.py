@@ -1,10 +1,12 @@
 """The log of calls and of what they changed: audit, and what makes a call that is sent again harmless."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
-from sqlalchemy import CTE, Insert, and_, bindparam
+from sqlalchemy import FromClause, Insert, and_, bindparam
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
@@ -13,26 +15,42 @@ from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.models import TaskCall, TaskChange
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import HINTS, OWNER, UNLIMITED, Quota
+from mcp_server.tasks.task import Stored
+from service.database import utc_now
 
+UTC = ZoneInfo("UTC")
 CALLS, CHANGES = TaskCall.metadata.tables["task_calls"], TaskChange.metadata.tables["task_changes"]
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Whose tasks, who acts on them, the key by which a call sent again is known, and how much may be kept."""
+    """Whose tasks, who acts on them, the key by which a call sent again is known, how much may be kept, and when."""
 
     user_id: str
     actor: str = "mcp"
     idempotency_key: str | None = None
     quota: Quota = UNLIMITED
+    zone: ZoneInfo | None = None
+    """Where the person is, if the call says so."""
+    usual_zone: ZoneInfo = UTC
+    """Of people of whom nothing is known."""
+    clock: Callable[[], datetime] = utc_now
 
 
 @dataclass(frozen=True)
 class Change:
-    """A task before and after, as JSON; None where there was none."""
+    """A task before and after; None where there was none. `undoes` is the id of the change that this one takes back."""
 
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
+    before: Stored | None
+    after: Stored | None
+    undoes: int | None = None
+
+    @property
+    def task(self) -> Stored:
+        """As it is now, or as it was when it went."""
+        task = self.after or self.before
+        assert task is not None
+        return task
 
 
 # Statements are built once: building them costs more than PostgreSQL takes to run them.
@@ -47,17 +65,18 @@ _RECORDED = (
     select(CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after)
     .join(CHANGES, and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == OWNER))
     .where(CALLS.c.user_id == OWNER, CALLS.c.idempotency_key == bindparam("key"))
+    .order_by(CHANGES.c.id)
 )
+_CALL: Any = bindparam("call", type_=CALLS.c.id.type)
 
 
-def logged(change: CTE) -> Insert:
-    """The statement of a change, which returns task_id, before and after, together with the writing of its log."""
-    call = bindparam("claimed", type_=CALLS.c.id.type)
-    row: list[Any] = [OWNER, call, change.c.task_id, change.c.before, change.c.after]
-    made = select(*row)
+def logged(change: FromClause, *, order: Any) -> Insert:
+    """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides."""
+    sides: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes]
+    made = select(OWNER, _CALL, *sides).order_by(order)
     return (
         insert(CHANGES)
-        .from_select(["user_id", "call_id", "task_id", "before", "after"], made)
+        .from_select(["user_id", "call_id", "task_id", "before", "after", "undoes"], made)
         .returning(CHANGES.c.before, CHANGES.c.after)
     )
 
@@ -66,15 +85,16 @@ async def make(
     session: AsyncSession,
     caller: Caller,
     *,
-    operation: Literal["add", "complete", "update", "delete"],
+    operation: Literal["add", "complete", "update", "delete", "undo"],
     arguments: dict[str, Any],
-    statement: Insert,
-    values: Mapping[str, Any],
-) -> Change | None:
-    """Run a `logged` statement with its values; None if it found no task.
+    work: Callable[[int], Awaitable[Sequence[Change]]],
+    adds: int = 0,
+    changes: int = 1,
+) -> Sequence[Change]:
+    """Do the work of a call, which is given the call's id and logs what it changes; returns its changes.
 
     The call's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
-    its row and is answered from the log. Who gets None must raise, so that the claim is rolled back.
+    its row and is answered from the log. Work that finds no task must raise, so that the claim is rolled back.
     """
     claim = {
         "user_id": caller.user_id,
@@ -88,15 +108,21 @@ async def make(
     claimed = (await connection.execute(_CLAIM, claim)).one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
-    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=int(operation == "add"))
-    params = {**values, "owner": caller.user_id, "claimed": claimed.id}
-    row = (await connection.execute(statement, params)).one_or_none()
-    return Change(before=row.before, after=row.after) if row else None
+    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=adds, changes=changes)
+    return await work(claimed.id)
 
 
-async def _recorded(session: AsyncSession, caller: Caller, *, operation: str, arguments: dict[str, Any]) -> Change:
+async def _recorded(
+    session: AsyncSession, caller: Caller, *, operation: str, arguments: dict[str, Any]
+) -> Sequence[Change]:
     params = {"owner": caller.user_id, "key": caller.idempotency_key}
-    recorded_operation, recorded_arguments, before, after = (await session.exec(_RECORDED, params=params)).one()
-    if (recorded_operation, recorded_arguments) != (operation, arguments):
+    rows = (await (await session.connection()).execute(_RECORDED, params)).all()
+    if any((row.operation, row.arguments) != (operation, arguments) for row in rows) or not rows:
         raise KeyUsedOtherwise
-    return Change(before=before, after=after)
+    return [change_of(row) for row in rows]
+
+
+def change_of(row: Any) -> Change:
+    """The change of a row with both sides as JSON."""
+    before, after = (side and Stored.model_validate(side) for side in (row.before, row.after))
+    return Change(before, after)

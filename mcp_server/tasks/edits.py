@@ -1,131 +1,138 @@
-"""What changes a person's tasks. Each function is one statement, and its change is logged in the same one."""
+"""What changes a person's tasks: each call in one transaction, logged as it is made."""
 
-from sqlalchemy import Text, bindparam, case, func
-from sqlalchemy import delete as delete_from
-from sqlalchemy import update as change
-from sqlalchemy.dialects.postgresql import insert
+from collections.abc import Sequence
+
+from sqlalchemy import bindparam
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server.errors import NothingToUpdate, TaskNotFound
-from mcp_server.models import Person
-from mcp_server.tasks import changes
-from mcp_server.tasks.changes import OWNER, Caller
-from mcp_server.tasks.task import NO_TASK, TASKS, DeletedTask, Task, snapshot
+from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
+from mcp_server.tasks import changes, statements, zones
+from mcp_server.tasks.changes import OWNER, Caller, Change
+from mcp_server.tasks.fields import Wanted, following, with_fields
+from mcp_server.tasks.results import changed_tasks, deleted_tasks
+from mcp_server.tasks.task import TASKS, ChangedTask, DeletedTask, Stored
+from mcp_server.tasks.zones import Now
 
-PEOPLE = Person.metadata.tables["people"]
-
-_NEW, _ID = snapshot(TASKS), TASKS.c.id.label("task_id")
-_OWNED = (TASKS.c.id == bindparam("task"), TASKS.c.user_id == OWNER)
-# RETURNING knows only the new row before PostgreSQL 18: the old one is locked and read first.
-_BEFORE = select(*TASKS.c).where(*_OWNED).with_for_update().cte("before")
-_CHANGED = (_ID, snapshot(_BEFORE).label("before"), _NEW.label("after"))
-_PENDING = TASKS.c.status == "pending"
-
-# The person's row stays locked to the end of the transaction: no number is given twice, or lost by one that fails.
-_NUMBER = (
-    insert(PEOPLE)
-    .values(user_id=OWNER, last_task_id=1)
-    .on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id + 1})
-    .returning(PEOPLE.c.last_task_id)
-    .cte("number")
-)
-_ADD = changes.logged(
-    insert(TASKS)
-    .from_select(
-        ["user_id", "id", "title", "description"],
-        select(
-            OWNER, _NUMBER.c.last_task_id, bindparam("new_title", type_=Text), bindparam("new_description", type_=Text)
-        ),
-    )
-    .returning(_ID, NO_TASK.label("before"), _NEW.label("after"))
-    .cte("made")
+_OPEN_OF_SERIES = select(TASKS.c.id).where(
+    TASKS.c.user_id == OWNER, TASKS.c.series == bindparam("series"), TASKS.c.status == "pending"
 )
 
 
-_COMPLETE = changes.logged(
-    change(TASKS)
-    .where(*_OWNED, TASKS.c.id == _BEFORE.c.id)
-    .values(
-        status="completed",
-        completed_at=case((_PENDING, func.now()), else_=TASKS.c.completed_at),
-        updated_at=case((_PENDING, func.now()), else_=TASKS.c.updated_at),
-    )
-    .returning(*_CHANGED)
-    .cte("made")
-)
-_UPDATE = changes.logged(
-    change(TASKS)
-    .where(*_OWNED, TASKS.c.id == _BEFORE.c.id)
-    .values(
-        title=func.coalesce(bindparam("new_title", type_=TASKS.c.title.type), TASKS.c.title),
-        description=func.coalesce(bindparam("new_description", type_=TASKS.c.title.type), TASKS.c.description),
-        updated_at=func.now(),
-    )
-    .returning(*_CHANGED)
-    .cte("made")
-)
-_DELETE = changes.logged(
-    delete_from(TASKS).where(*_OWNED).returning(_ID, _NEW.label("before"), NO_TASK.label("after")).cte("made")
-)
+async def add(
+    session: AsyncSession, caller: Caller, *, title: str, wanted: Wanted, also: Sequence[str] = ()
+) -> ChangedTask:
+    """Tasks of these titles, all with the same details."""
+    titles = [title, *also]
+    arguments = {"title": title, "description": "", **wanted.given(), **({"also": [*also]} if also else {})}
 
+    async def work(call: int) -> list[Change]:
+        now = await _now(session, caller, needed=wanted.due is not None)
+        new = Stored.new(title, now.instant)
+        return await statements.add(session, caller, call, titles, with_fields(new, wanted, now))
 
-async def add(session: AsyncSession, caller: Caller, *, title: str, description: str = "") -> Task:
     made = await changes.make(
-        session,
-        caller,
-        operation="add",
-        arguments={"title": title, "description": description},
-        statement=_ADD,
-        values={"new_title": title, "new_description": description},
+        session, caller, operation="add", arguments=arguments, work=work, adds=len(titles), changes=len(titles)
     )
-    return Task.model_validate(made and made.after)
+    return changed_tasks(made)
 
 
-async def complete(session: AsyncSession, caller: Caller, *, task_id: int) -> Task:
-    """The task as completed; one that already was keeps its times, and the log says that nothing changed."""
-    made = await changes.make(
-        session,
-        caller,
-        operation="complete",
-        arguments={"task_id": task_id},
-        statement=_COMPLETE,
-        values={"task": task_id},
-    )
-    if made is None:
-        raise TaskNotFound(task_id=task_id)
-    return Task.model_validate(made.after)
+async def complete(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
+    """The tasks as completed; one that already was keeps its times, and the log says that nothing changed."""
+
+    async def work(call: int) -> list[Change]:
+        found = await _found(session, caller, ids)
+        now = await _now(session, caller, needed=any(task.repeat for task in found))
+        made = [Change(task, _completed(task, now)) for task in found]
+        return await _write(session, caller, call, made, now)
+
+    arguments = _named(ids)
+    made = await changes.make(session, caller, operation="complete", arguments=arguments, work=work, changes=len(ids))
+    return changed_tasks(made, ids)
 
 
-async def update(
-    session: AsyncSession, caller: Caller, *, task_id: int, title: str | None = None, description: str | None = None
-) -> Task:
-    """None leaves a field as it is; an empty description clears it."""
-    given = {name: text for name, text in (("title", title), ("description", description)) if text is not None}
-    if not given:
+async def update(session: AsyncSession, caller: Caller, ids: Sequence[int], wanted: Wanted) -> ChangedTask:
+    """The tasks with the fields that are given."""
+    if not wanted.given():
         raise NothingToUpdate
-    made = await changes.make(
-        session,
-        caller,
-        operation="update",
-        arguments={"task_id": task_id, **given},
-        statement=_UPDATE,
-        values={"task": task_id, "new_title": title, "new_description": description},
-    )
-    if made is None:
-        raise TaskNotFound(task_id=task_id)
-    return Task.model_validate(made.after)
+    if wanted.title is not None and len(ids) > 1:
+        raise TitleOfMany
+
+    async def work(call: int) -> list[Change]:
+        found = await _found(session, caller, ids)
+        now = await _now(session, caller, needed=wanted.due is not None or any(task.repeat for task in found))
+        made = [Change(task, await _updated(session, caller, task, wanted, now)) for task in found]
+        return await _write(session, caller, call, made, now)
+
+    arguments = _named(ids) | wanted.given()
+    made = await changes.make(session, caller, operation="update", arguments=arguments, work=work, changes=len(ids))
+    return changed_tasks(made, ids)
 
 
-async def delete(session: AsyncSession, caller: Caller, *, task_id: int) -> DeletedTask:
-    made = await changes.make(
-        session,
-        caller,
-        operation="delete",
-        arguments={"task_id": task_id},
-        statement=_DELETE,
-        values={"task": task_id},
-    )
-    if made is None or made.before is None:
-        raise TaskNotFound(task_id=task_id)
-    return DeletedTask(id=made.before["id"], title=made.before["title"], deleted=True)
+async def delete(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> DeletedTask:
+    async def work(call: int) -> list[Change]:
+        made = [Change(task, None) for task in await _found(session, caller, ids)]
+        await statements.edit(session, caller, call, made)
+        return made
+
+    arguments = _named(ids)
+    made = await changes.make(session, caller, operation="delete", arguments=arguments, work=work, changes=len(ids))
+    return deleted_tasks(made, ids)
+
+
+def _named(ids: Sequence[int]) -> dict[str, object]:
+    return {"task_id": ids[0], **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
+
+
+async def _now(session: AsyncSession, caller: Caller, *, needed: bool) -> Now:
+    """The person's own day is looked up only where it matters."""
+    return await zones.now(session, caller) if needed else Now(caller.clock(), caller.usual_zone)
+
+
+async def _found(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[Stored]:
+    found = await statements.locked(session, caller, ids)
+    if not found:
+        raise TaskNotFound(task_id=ids[0])
+    return [*found.values()]
+
+
+async def _updated(session: AsyncSession, caller: Caller, task: Stored, wanted: Wanted, now: Now) -> Stored:
+    changed = with_fields(task, wanted, now).model_copy(update={"updated_at": now.instant})
+    if wanted.status == "completed":
+        return _completed(changed, now)
+    if wanted.status == "pending" and task.status == "completed":
+        if task.series is not None:
+            await _check_series(session, caller, task)
+        return changed.model_copy(update={"status": "pending", "completed_at": None})
+    return changed
+
+
+async def _check_series(session: AsyncSession, caller: Caller, task: Stored) -> None:
+    """Of the tasks of one repeat only one is open."""
+    params = {"owner": caller.user_id, "series": task.series}
+    if (open_one := await (await session.connection()).scalar(_OPEN_OF_SERIES, params)) is not None:
+        raise NextIsOpen(task_id=task.id, next_id=open_one)
+
+
+def _completed(task: Stored, now: Now) -> Stored:
+    if task.status == "completed":
+        return task
+    return task.model_copy(update={"status": "completed", "completed_at": now.instant, "updated_at": now.instant})
+
+
+async def _write(session: AsyncSession, caller: Caller, call: int, made: list[Change], now: Now) -> list[Change]:
+    """Write the changes, with the tasks that those leave behind which repeat and are completed by them."""
+    ended = [change.after for change in made if change.before and change.after and _ends(change.before, change.after)]
+    successors = [task for task in (following(task, now) for task in ended) if task is not None]
+    if successors:
+        numbers = await statements.numbers(session, caller, len(successors))
+        made += [
+            Change(None, task.model_copy(update={"id": number}))
+            for number, task in zip(numbers, successors, strict=True)
+        ]
+    await statements.edit(session, caller, call, made)
+    return made
+
+
+def _ends(before: Stored, after: Stored) -> bool:
+    return (before.status, after.status) == ("pending", "completed")

@@ -1,22 +1,24 @@
-"""A task as the tools tell of it, and how a statement's rows become one."""
+"""A task as it is stored, and as the tools tell of it."""
 
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from sqlalchemy import FromClause, cast, func, null
-from sqlalchemy.dialects.postgresql import JSONB
 
 from mcp_server.models import TaskRow
+from mcp_server.tasks.dates import Due, shown
 from service.database import to_utc
 
 TASKS = TaskRow.metadata.tables["tasks"]
+PRIORITIES = ("high", "medium", "low")  # 1, 2 and 3 in the database
 
 Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
-class Task(BaseModel):
-    model_config = ConfigDict(frozen=True)
+class Stored(BaseModel):
+    """A row of `tasks` without its person; from the log, too, whose older rows lack the newer fields."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
     id: int
     title: str
@@ -25,6 +27,94 @@ class Task(BaseModel):
     created_at: Moment
     updated_at: Moment
     completed_at: Moment | None
+    due_on: date | None = None
+    due_time: time | None = None
+    priority: int | None = None
+    labels: tuple[str, ...] = ()
+    repeat: str | None = None
+    series: int | None = None
+
+    @classmethod
+    def new(cls, title: str, moment: datetime) -> "Stored":
+        """An open task without an id."""
+        return cls(
+            id=0,
+            title=title,
+            description="",
+            status="pending",
+            created_at=moment,
+            updated_at=moment,
+            completed_at=None,
+        )
+
+    @property
+    def due(self) -> Due | None:
+        return Due(self.due_on, self.due_time) if self.due_on else None
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+    def told(self) -> dict[str, Any]:
+        """The fields of a `Task`."""
+        return {
+            **self.model_dump(exclude={"due_on", "due_time", "series"}),
+            "due": shown(self.due) if self.due else None,
+            "priority": PRIORITIES[self.priority - 1] if self.priority else None,
+        }
+
+
+class Task(BaseModel):
+    """A task in a tool's result. What says nothing is left out of the text that a model reads, see `lean`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    title: str
+    description: str
+    status: Literal["pending", "completed"]
+    due: str | None = Field(default=None, description="The day, and the time by the person's clock.")
+    priority: Literal["high", "medium", "low"] | None = None
+    labels: tuple[str, ...] = ()
+    repeat: str | None = None
+    created_at: Moment
+    updated_at: Moment
+    completed_at: Moment | None
+
+
+class Following(BaseModel):
+    """The task that a repeating one left behind when it was completed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    due: str
+
+
+class OtherTask(Task):
+    """One of several that a call changed."""
+
+    next: Following | None = Field(default=None, description="Of a task that repeats: the one that follows.")
+    deleted: Literal[True] | None = Field(default=None, description="Its adding was undone.")
+
+
+class ChangedTask(OtherTask):
+    """The first that a call changed, with the others of the call."""
+
+    also: tuple[OtherTask, ...] = ()
+    not_found: tuple[int, ...] = ()
+
+
+class OtherDeleted(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    title: str
+    deleted: Literal[True] = True
+
+
+class DeletedTask(OtherDeleted):
+    also: tuple[OtherDeleted, ...] = ()
+    not_found: tuple[int, ...] = ()
 
 
 class TaskPage(BaseModel):
@@ -32,22 +122,22 @@ class TaskPage(BaseModel):
 
     tasks: tuple[Task, ...]
     next_cursor: str | None = Field(description="Give it as cursor to get the next page; null on the last one.")
+    total: int = Field(description="How many tasks there are in this list, on all pages.")
+    now: str = Field(description="The person's own date and time.")
+    time_zone: str
 
 
-class DeletedTask(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    id: int
-    title: str
-    deleted: Literal[True]
+def lean(result: BaseModel) -> dict[str, Any]:
+    """The result without what says nothing: no value, no text, no moment of the log."""
+    return _lean(result.model_dump(mode="json"))
 
 
-def columns(rows: FromClause) -> list[Any]:
-    return [rows.c[name] for name in Task.model_fields]
+_UNTOLD = {"created_at", "updated_at"}
+_TOLD = {"tasks", "next_cursor", "total"}
 
 
-def snapshot(rows: FromClause) -> Any:
-    return func.jsonb_build_object(*(part for name in Task.model_fields for part in (name, rows.c[name])))
-
-
-NO_TASK = cast(null(), JSONB)
+def _lean(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _lean(inner) for name, inner in value.items() if name not in _UNTOLD}
+        return {name: inner for name, inner in kept.items() if name in _TOLD or inner not in (None, "", [])}
+    return [_lean(inner) for inner in value] if isinstance(value, list) else value

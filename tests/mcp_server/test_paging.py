@@ -84,7 +84,7 @@ async def test_a_cursor_belongs_to_its_filter_and_to_nobody(tools: Tools) -> Non
     page = await tools.call("list_tasks", user_id="alice", status="pending", limit=10)
     other_status = await tools.refusal("list_tasks", user_id="alice", cursor=page["next_cursor"])
     assert other_status == (
-        "cursor belongs to a list with status pending: call list_tasks with that status, or without cursor."
+        "cursor belongs to a list with status pending: call list_tasks with that and nothing else, or without cursor."
     )
     stranger = await tools.call("list_tasks", user_id="carol", status="pending", cursor=page["next_cursor"])
     assert stranger == {"tasks": [], "next_cursor": None}

@@ -13,6 +13,8 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from mcp_server.errors import TaskNotFound
 from mcp_server.tasks import changes, edits, pages
 from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.fields import Wanted
+from mcp_server.tasks.pages import Wish
 from service.database import create_engine, login_transaction, transaction
 from tests.logins import as_owner
 from tests.mcp_server.conftest import Rows
@@ -24,13 +26,13 @@ FOREIGN = 2  # alice has no task of this number
 Operation = Callable[[AsyncSession], Awaitable[Any]]
 
 READS: dict[str, Operation] = {
-    "list": lambda session: pages.list_page(session, ALICE),
-    "list by status": lambda session: pages.list_page(session, ALICE, status="pending"),
+    "list": lambda session: pages.list_page(session, ALICE, Wish()),
+    "list by status": lambda session: pages.list_page(session, ALICE, Wish(status="pending")),
 }
 CHANGES: dict[str, Operation] = {
-    "complete": lambda session: edits.complete(session, ALICE, task_id=FOREIGN),
-    "update": lambda session: edits.update(session, ALICE, task_id=FOREIGN, title="mine"),
-    "delete": lambda session: edits.delete(session, ALICE, task_id=FOREIGN),
+    "complete": lambda session: edits.complete(session, ALICE, [FOREIGN]),
+    "update": lambda session: edits.update(session, ALICE, [FOREIGN], Wanted(title="mine")),
+    "delete": lambda session: edits.delete(session, ALICE, [FOREIGN]),
 }
 
 
@@ -56,10 +58,10 @@ class Unconditional:
 async def unconditional(database_url: str) -> AsyncIterator[Unconditional]:
     engine = create_engine(database_url)
     async with transaction(engine, "bob") as session:
-        await edits.add(session, Caller("bob", idempotency_key="k"), title="of bob")
-        await edits.add(session, Caller("bob"), title="of bob")
+        await edits.add(session, Caller("bob", idempotency_key="k"), title="of bob", wanted=Wanted())
+        await edits.add(session, Caller("bob"), title="of bob", wanted=Wanted())
     async with transaction(engine, "alice") as session:
-        await edits.add(session, Caller("alice", idempotency_key="k"), title="of alice")
+        await edits.add(session, Caller("alice", idempotency_key="k"), title="of alice", wanted=Wanted())
     yield Unconditional(engine)
     await engine.dispose()
 
@@ -106,7 +108,7 @@ async def test_changes(unconditional: Unconditional, rows: Rows, change: Operati
 async def test_the_log_that_answers_a_call_sent_again(unconditional: Unconditional, rows: Rows) -> None:
     before = rows.tasks(), rows.changes()
     async with as_alice(unconditional.engine) as session:
-        again = await edits.add(session, Caller("alice", idempotency_key="k"), title="of alice")
+        again = await edits.add(session, Caller("alice", idempotency_key="k"), title="of alice", wanted=Wanted())
     assert again.title == "of alice"
     claiming, reading = unconditional.rewritten
     assert (claiming[:6], reading[:6]) == ("INSERT", "SELECT")
@@ -116,7 +118,7 @@ async def test_the_log_that_answers_a_call_sent_again(unconditional: Uncondition
 async def test_the_log_of_an_addition(unconditional: Unconditional, rows: Rows) -> None:
     before = rows.tasks(), rows.changes()
     async with as_alice(unconditional.engine) as session:
-        await edits.add(session, ALICE, title="more")
+        await edits.add(session, ALICE, title="more", wanted=Wanted())
     assert len(unconditional.rewritten) == 1
     assert (rows.tasks()[:3], rows.changes()[:3]) == before
     assert (rows.tasks()[3]["user_id"], rows.changes()[3]["user_id"]) == ("alice", "alice")
@@ -147,7 +149,7 @@ async def test_every_statement_with_an_owner_is_among_these(unconditional: Uncon
                 await operation(session)
     for key in ("k", "new"):
         async with as_alice(unconditional.engine) as session:
-            await edits.add(session, Caller("alice", idempotency_key=key), title="of alice")
+            await edits.add(session, Caller("alice", idempotency_key=key), title="of alice", wanted=Wanted())
     assert len(set(unconditional.rewritten)) == len(owned_statements(unconditional.engine))
 
 

@@ -1,0 +1,125 @@
+"""The statements that change tasks, each together with the writing of its log."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Text, bindparam, case, cast, column, func, null, true
+from sqlalchemy import delete as delete_from
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+from sqlmodel import select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.models import Person
+from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of, logged
+from mcp_server.tasks.task import TASKS, Stored
+
+PEOPLE = Person.metadata.tables["people"]
+_SHARED = ("description", "due_on", "due_time", "priority", "labels", "repeat")
+_NO_TASK, _NO_CHANGE = cast(null(), JSONB), cast(null(), CHANGES.c.undoes.type)
+
+
+def _snapshot(rows: Any) -> Any:
+    return func.jsonb_build_object(*(part for name in Stored.model_fields for part in (name, rows.c[name])))
+
+
+# The person's row stays locked to the end of the transaction: no number is given twice, or lost by one that fails.
+_NUMBERS = (
+    insert(PEOPLE)
+    .values(user_id=OWNER, last_task_id=bindparam("many"))
+    .on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id + bindparam("many")})
+    .returning(PEOPLE.c.last_task_id)
+)
+
+
+def _add() -> Any:
+    """Tasks of these titles, numbered in their order, which have all else in common."""
+    last = _NUMBERS.cte("number")
+    titles = (
+        func.unnest(bindparam("titles", type_=ARRAY(Text)))
+        .table_valued("title", with_ordinality="nth")
+        .render_derived()
+    )
+    number = last.c.last_task_id - bindparam("many") + titles.c.nth
+    values = {name: bindparam(f"new_{name}", type_=TASKS.c[name].type) for name in _SHARED}
+    series = case((values["repeat"].is_not(None), number), else_=null())
+    stamps = {name: bindparam("moment", type_=TASKS.c[name].type) for name in ("created_at", "updated_at")}
+    made = (
+        insert(TASKS)
+        .from_select(
+            ["user_id", "id", "title", *values, "series", *stamps],
+            select(*[OWNER, number, titles.c.title, *values.values(), series, *stamps.values()]).select_from(
+                last.join(titles, true())
+            ),
+        )
+        .returning(TASKS.c.id.label("task_id"), *_sides(_NO_TASK, _snapshot(TASKS)))
+        .cte("made")
+    )
+    return logged(made, order=made.c.task_id)
+
+
+def _sides(before: Any, after: Any) -> list[Any]:
+    return [before.label("before"), after.label("after"), _NO_CHANGE.label("undoes")]
+
+
+def _edit() -> Any:
+    """Write `rows` as they are now, new ones too, delete `ids`, and log `changes`."""
+    names = [*Stored.model_fields]
+    rows = _recordset("rows", [TASKS.c[name] for name in names])
+    new = insert(TASKS).from_select(["user_id", *names], select(*[OWNER, *rows.c]))
+    kept = {name: new.excluded[name] for name in names if name != "id"}
+    written = new.on_conflict_do_update(index_elements=["user_id", "id"], set_=kept).cte("written")
+    gone = delete_from(TASKS).where(*_MINE).cte("gone")
+    sides = [column("before", JSONB), column("after", JSONB)]
+    log = _recordset("changes", [CHANGES.c.task_id, *sides, CHANGES.c.undoes])
+    return logged(log, order=log.c.task_id).add_cte(written, gone)
+
+
+def _recordset(name: str, columns: Sequence[Any]) -> Any:
+    """A list of JSON objects as rows."""
+    given = func.jsonb_to_recordset(bindparam(name, type_=JSONB))
+    return given.table_valued(*(column(c.name, c.type) for c in columns), name=name).render_derived(with_types=True)
+
+
+_IDS = bindparam("ids", type_=ARRAY(TASKS.c.id.type))
+_MINE = (TASKS.c.user_id == OWNER, TASKS.c.id == func.any(_IDS))
+_LOCKED = select(*(TASKS.c[name] for name in Stored.model_fields)).where(*_MINE).order_by(TASKS.c.id).with_for_update()
+_ADD, _EDIT = _add(), _edit()
+
+
+async def add(session: AsyncSession, caller: Caller, call: int, titles: Sequence[str], like: Stored) -> list[Change]:
+    """New tasks of these titles, with all else as one that was never stored has it."""
+    values = {f"new_{name}": getattr(like, name) for name in _SHARED}
+    values["new_labels"] = list(like.labels)
+    params = {"owner": caller.user_id, "call": call, "titles": [*titles], "many": len(titles), **values}
+    rows = await (await session.connection()).execute(_ADD, params | {"moment": like.created_at})
+    return [change_of(row) for row in rows]
+
+
+async def locked(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> dict[int, Stored]:
+    """Those of the tasks that are there, by id; nobody else changes them before the end of the transaction."""
+    rows = await (await session.connection()).execute(_LOCKED, {"owner": caller.user_id, "ids": [*ids]})
+    return {row.id: Stored.model_validate(row) for row in rows}
+
+
+async def numbers(session: AsyncSession, caller: Caller, many: int) -> range:
+    """So many new ids of the person's own."""
+    params = {"owner": caller.user_id, "many": many}
+    last = await (await session.connection()).scalar(_NUMBERS, params) or 0
+    return range(last - many + 1, last + 1)
+
+
+async def edit(session: AsyncSession, caller: Caller, call: int, changes: Sequence[Change]) -> None:
+    """Write the tasks as the changes leave them, and log the changes."""
+    rows = [change.after.as_json() for change in changes if change.after]
+    gone = [change.task.id for change in changes if change.after is None]
+    log = [
+        {
+            "task_id": change.task.id,
+            "before": change.before and change.before.as_json(),
+            "after": change.after and change.after.as_json(),
+            "undoes": change.undoes,
+        }
+        for change in changes
+    ]
+    params = {"owner": caller.user_id, "call": call, "rows": rows, "ids": gone, "changes": log}
+    await (await session.connection()).execute(_EDIT, params)

@@ -1,0 +1,81 @@
+"""Taking back the last change of a task, and the one before it the next time."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import bindparam, exists
+from sqlmodel import select
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.errors import NextIsChanged, NothingToUndo
+from mcp_server.models import Person
+from mcp_server.tasks import changes, statements
+from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of
+from mcp_server.tasks.results import changed_tasks
+from mcp_server.tasks.task import ChangedTask, Stored
+
+_WITHIN = timedelta(days=30)
+_LATER = CHANGES.alias("later")
+_TAKEN_BACK = exists().where(
+    _LATER.c.user_id == OWNER, _LATER.c.task_id == CHANGES.c.task_id, _LATER.c.undoes == CHANGES.c.id
+)
+_LAST = (
+    select(CHANGES.c.id, CHANGES.c.call_id, CHANGES.c.before, CHANGES.c.after)
+    .where(
+        CHANGES.c.user_id == OWNER,
+        CHANGES.c.task_id == bindparam("task"),
+        CHANGES.c.created_at > bindparam("since"),
+        CHANGES.c.before.is_distinct_from(CHANGES.c.after),
+        CHANGES.c.undoes.is_(None),
+        ~_TAKEN_BACK,
+    )
+    .order_by(CHANGES.c.id.desc())
+    .limit(1)
+)
+_ADDED_BY_CALL = select(CHANGES.c.id, CHANGES.c.task_id).where(
+    CHANGES.c.user_id == OWNER, CHANGES.c.call_id == bindparam("call"), CHANGES.c.before.is_(None)
+)
+PEOPLE = Person.metadata.tables["people"]
+# A task that was deleted has no row to lock.
+_ONE_BY_ONE = select(PEOPLE.c.user_id).where(PEOPLE.c.user_id == OWNER).with_for_update()
+
+
+async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
+    """Each task as it was before its last change: a deleted one comes back, an added one goes."""
+
+    async def work(call: int) -> list[Change]:
+        connection = await session.connection()
+        await connection.execute(_ONE_BY_ONE, {"owner": caller.user_id})
+        now = await statements.locked(session, caller, ids)
+        made = [change for id in dict.fromkeys(ids) for change in await _taken_back(session, caller, id, now.get(id))]
+        await statements.edit(session, caller, call, made)
+        return made
+
+    arguments: dict[str, object] = {"task_id": ids[0], "undo": True, **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
+    made = await changes.make(session, caller, operation="undo", arguments=arguments, work=work, changes=len(ids))
+    return changed_tasks(made, ids)
+
+
+async def _taken_back(session: AsyncSession, caller: Caller, id: int, task: Stored | None) -> list[Change]:
+    params = {"owner": caller.user_id, "task": id, "since": caller.clock() - _WITHIN}
+    last = (await (await session.connection()).execute(_LAST, params)).one_or_none()
+    if last is None:
+        raise NothingToUndo(task_id=id)
+    was = change_of(last).before
+    restored = was and was.model_copy(update={"updated_at": caller.clock()})
+    left = await _left_behind(session, caller, last) if was is not None else []
+    return [Change(task, restored, undoes=last.id), *left]
+
+
+async def _left_behind(session: AsyncSession, caller: Caller, completion: Any) -> list[Change]:
+    """The task that a completion left behind goes with it, unless somebody has changed it since."""
+    series = change_of(completion).task.series
+    params = {"owner": caller.user_id, "call": completion.call_id}
+    added = {row.task_id: row.id for row in await (await session.connection()).execute(_ADDED_BY_CALL, params)}
+    found = await statements.locked(session, caller, [*added]) if series is not None and added else {}
+    following = [task for task in found.values() if task.series == series]
+    for task in following:
+        if task.updated_at != task.created_at:
+            raise NextIsChanged(next_id=task.id)
+    return [Change(task, None, undoes=added[task.id]) for task in following]

@@ -1,0 +1,48 @@
+"""Where a person is, and what their clock shows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.models import Person
+from mcp_server.tasks.changes import OWNER, Caller
+
+PEOPLE = Person.metadata.tables["people"]
+_LONGEST_NAME = 64  # characters
+_KNOWN = select(PEOPLE.c.time_zone).where(PEOPLE.c.user_id == OWNER)
+_NEW = insert(PEOPLE).values(user_id=OWNER, time_zone=bindparam("zone"))
+_KEEP = _NEW.on_conflict_do_update(index_elements=["user_id"], set_={"time_zone": _NEW.excluded.time_zone})
+
+
+@dataclass(frozen=True)
+class Now:
+    """The instant, and the person's own day and time in their zone."""
+
+    instant: datetime
+    zone: ZoneInfo
+
+    @property
+    def local(self) -> datetime:
+        return self.instant.astimezone(self.zone).replace(tzinfo=None)
+
+
+async def now(session: AsyncSession, caller: Caller) -> Now:
+    """By the zone that the call names, which is kept for clients that name none, else by the last one named."""
+    connection = await session.connection()
+    known = await connection.scalar(_KNOWN, {"owner": caller.user_id})
+    if caller.zone is not None and caller.zone.key != known:
+        await connection.execute(_KEEP, {"owner": caller.user_id, "zone": caller.zone.key})
+    zone = caller.zone or (known and zone_named(known)) or caller.usual_zone
+    return Now(caller.clock(), zone)
+
+
+def zone_named(name: str) -> ZoneInfo | None:
+    """The IANA time zone of that name, None if there is none."""
+    try:
+        return ZoneInfo(name) if 1 <= len(name) <= _LONGEST_NAME else None
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return None
