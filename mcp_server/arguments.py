@@ -12,17 +12,21 @@ from service.tokens import is_user_id
 
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
+_LONGEST_WORDS = 300  # characters
 _BREAKS = "\n\r\t\u2028\u2029"
 
-# What each argument may be, to complete the sentence "<name> must be …".
+# What each argument may be, to complete the sentence "<name> must be …"; of one tool, where it differs there.
 RULES = {
     "user_id": "text of 1 to 200 characters without control characters, or left out",
     "title": "1 to 200 characters on one line, not counting spaces around it",
     "description": "text of at most 4,000 characters without control characters other than line breaks and tabs",
     "task_id": "the whole number of a task, as list_tasks shows it",
-    "status": "pending or completed, or all in list_tasks",
-    "also": "a list of at most 50 more titles, or of at most 99 more whole numbers of tasks",
-    "due": "text, such as Fri 2026-11-27 15:00, tomorrow, +1w or none; in list_tasks also overdue or a range a..b",
+    "status": "pending or completed",
+    "list_tasks.status": "pending, completed or all",
+    "also": "a list of at most 99 whole numbers of tasks, as list_tasks shows them",
+    "add_task.also": "a list of at most 50 titles, each of 1 to 200 characters on one line",
+    "due": "text such as Fri 2026-11-27 15:00, tomorrow, +1w or none",
+    "list_tasks.due": "overdue, today, none, any, a day, or a range of days such as 2026-11-23..2026-11-29",
     "done": "a day or a range of days, such as 2026-11-16..2026-11-22",
     "priority": "high, medium, low or none",
     "labels": "a list of at most 10 texts",
@@ -109,7 +113,14 @@ def _list(value: Any) -> Any:
     return None if value in ("", "null", []) else value
 
 
-_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), AfterValidator(_lines)]
+def _words(text: str) -> str:
+    """A short text; its length is not published, as a user's is not."""
+    if not 1 <= len(text) <= _LONGEST_WORDS:
+        raise ValueError("empty, or too long")
+    return _lines(text)
+
+
+_Words = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_words)]
 _Texts = Annotated[list[_Words], Field(max_length=10)]
 _Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
 _Id = Annotated[int, Field(ge=1), AfterValidator(_stored), BeforeValidator(_number)]

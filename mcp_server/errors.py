@@ -206,12 +206,13 @@ def _problems(tool: str, known: list[str], error: PydanticError) -> list[str]:
     clauses: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_input=False, include_context=False):
         argument = str(problem["loc"][0]) if problem["loc"] else ""
+        rule = RULES.get(f"{tool}.{argument}") or RULES.get(argument)
         if argument not in known:
             clauses[argument] = f"{tool} has no argument {shown(argument)!r}, it takes {', '.join(known)}"
         elif problem["type"].startswith("missing"):
-            clauses[argument] = f"{argument} is missing, it must be {RULES[argument]}"
+            clauses[argument] = f"{argument} is missing, it must be {rule}"
         else:
-            clauses[argument] = f"{argument} must be {RULES[argument]}"
+            clauses[argument] = f"{argument} must be {rule}"
     return list(clauses.values())
 
 

@@ -126,7 +126,18 @@ def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = Tr
 
 def _tool(function: Any, title: str, result: type[BaseModel], annotations: ToolAnnotations) -> Tool:
     schema = result.model_json_schema(mode="serialization")
-    return Tool.from_function(function, title=title, output_schema=schema, annotations=annotations)
+    tool = Tool.from_function(function, title=title, output_schema=schema, annotations=annotations)
+    arguments = {name: _published(argument) for name, argument in tool.parameters["properties"].items()}
+    return tool.model_copy(update={"parameters": tool.parameters | {"properties": arguments}})
+
+
+def _published(argument: dict[str, Any]) -> dict[str, Any]:
+    """An argument's schema without the null that may be sent for nothing: every request pays for what is published."""
+    kinds = [kind for kind in argument.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return argument
+    rest = {name: value for name, value in argument.items() if name != "anyOf" and (name, value) != ("default", None)}
+    return kinds[0] | rest
 
 
 TOOLS = (

@@ -17,7 +17,7 @@ STATUS = "status must be pending, completed or all."
 LIMIT = "limit must be a whole number from 1 to 100."
 CURSOR = "cursor must be the next_cursor of the page before, or left out."
 CURSOR_UNKNOWN = "cursor is none that list_tasks has returned: call list_tasks without cursor to get the first page."
-NOTHING = "Nothing was given to change: give update_task a new title, a new description or both."
+NOTHING = "Nothing was given to change: give update_task what is to be new, such as a title, a due date or a status."
 NO_TASK_1 = "There is no task 1: call list_tasks to see the numbers of your tasks."
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -70,11 +70,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("update_task", {"task_id": 1, "title": "null", "description": "null"}, NOTHING),
     ("update_task", {"task_id": 1, "title": "  "}, TITLE),
     ("delete_task", {"task_id": 1}, NO_TASK_1),
-    ("delete_task", {"id": 1, "task_id": 1}, "delete_task has no argument 'id', it takes user_id, task_id."),
+    ("delete_task", {"id": 1, "task_id": 1}, "delete_task has no argument 'id', it takes user_id, task_id, also."),
     (
         "list_tasks",
         {"caller": "x", "status": "done"},
-        f"{STATUS[:-1]}; list_tasks has no argument 'caller', it takes user_id, status, cursor, limit.",
+        f"{STATUS[:-1]}; list_tasks has no argument 'caller', "
+        "it takes user_id, status, due, done, label, priority, order, cursor, limit.",
     ),
     (
         "erase_all",
