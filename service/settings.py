@@ -8,6 +8,7 @@ from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr,
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
+from service.clock import NowSettings
 from service.environment import CONFIG, CommaSeparated, SettingsInvalid, read
 from service.telemetry import logs
 from service.tokens import ISSUER, Keys, KeySet, SharedSecret, is_weak
@@ -70,7 +71,7 @@ class TokenSettings(BaseSettings):
     mcp_token_secret: Secret | None = None
 
 
-class ServiceSettings(TokenSettings, ClientLimits):
+class ServiceSettings(TokenSettings, ClientLimits, NowSettings):
     """Every field is an environment variable of the same name."""
 
     prefix: ClassVar[str]
@@ -104,6 +105,8 @@ class ServiceSettings(TokenSettings, ClientLimits):
 
     def problem(self) -> str | None:
         """Why these settings cannot work together, in one sentence."""
+        if self.test_now is not None and not _is_loopback(self.own("host")):
+            return f"TEST_NOW is for tests on this machine: unset it, or set {self.prefix}_HOST=127.0.0.1."
         if self.auth_mode == "jwt":
             return self.problem_with_tokens()
         if self.auth_none_beyond_loopback or _is_loopback(self.own("host")):

@@ -11,7 +11,7 @@ from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.processes.keeper import Keeper
 from cli.processes.signals import Signals
-from cli.services import environment, given, running
+from cli.services import environment, given, running, zone
 from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
 
@@ -29,6 +29,7 @@ def run(*, port: int | None, mcp_port: int | None, directory: Path, verbose: boo
     if port == mcp_port:
         raise CliError(f"The page and the MCP server cannot share port {port}: choose another --port or --mcp-port.")
     data_dir.prepare(directory)
+    variables.setdefault("TIME_ZONE", zone.time_zone(variables))
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
     with (
         running.claimed(directory) as owned,

@@ -25,7 +25,7 @@ SETTINGS: dict[str, type[BaseSettings]] = {
     "mcp": McpSettings,
     "offline-model": OfflineSettings,
 }
-NOT_IN_CONTAINERS = {"DATABASE_URL"}  # its place is a file
+NOT_IN_CONTAINERS = {"DATABASE_URL", "TEST_NOW"}  # the one's place is a file, the other is for loopback only
 
 
 @pytest.fixture
