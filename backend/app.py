@@ -71,6 +71,8 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         heartbeat_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
         worker=worker,
+        clock=settings.clock(),
+        time_zone=settings.time_zone,
     )
     await stack.enter_async_context(turns)
     store = PostgresStore(engine)

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from backend.doors.time_zone import HEADER
 from cli.database.postgres import Cluster
 from tests import chaos, plans
 from tests.backend.slow_turns import SLOW, read_text
@@ -24,12 +25,12 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
-TABLES = {"people", "tasks", "task_calls", "task_changes", "conversations", "messages", "runs"}
+TABLES = {"people", "tasks", "task_calls", "task_changes", "conversations", "messages", "runs", "profiles"}
 MOST_READ = 700  # rows of one scan: the history of a turn is 600
 PAGE = 101  # rows
 KEY = {"todo/idempotency_key": "key-1"}
 LOG = ("task_calls", "task_changes")
-NEVER = {("DELETE FROM", "messages"), ("DELETE FROM", "runs"), ("UPDATE", "tasks")}
+NEVER = {("DELETE FROM", "messages"), ("DELETE FROM", "runs"), ("DELETE FROM", "profiles"), ("UPDATE", "tasks")}
 NEVER |= {(verb, table) for verb in ("DELETE FROM", "UPDATE") for table in LOG}
 LONG, SUMMARISED = "thr_long", "thr_summarised"
 
@@ -46,6 +47,7 @@ SEED = """
     SELECT 'run_' || n, 'thr_' || 1 + n % 2000, 'person-' || (1 + n % 2000) % 200, 'ended', 'completed',
         now() - n * interval '1 minute', now() - n * interval '1 minute'
     FROM generate_series(1, 20000) n;
+    INSERT INTO profiles (user_id, time_zone) SELECT 'person-' || n, 'Europe/Berlin' FROM generate_series(1, 20000) n;
     INSERT INTO tasks (user_id, id, title, status)
     SELECT 'person-' || n % 200, n, 'Task ' || n, (ARRAY['pending', 'completed'])[1 + n % 2]
     FROM generate_series(1, 100000) n;
@@ -157,7 +159,10 @@ async def converse(chat: ChatKit, model: ScriptedModel) -> None:
     first = await chat.say("add buy bread and list my pending tasks")
     thread, item = first.thread_id, first.user_item_id
     await chat.say("hello", thread)
+    chat.http.headers[HEADER] = "Europe/Berlin"
     await chat.stream("threads.retry_after_item", thread_id=thread, item_id=item)
+    await chat.say("hello", thread)
+    del chat.http.headers[HEADER]
     for long in (LONG, SUMMARISED):
         await chat.say("hello", long)
     await model.script(SLOW | {"when": "count"})
@@ -202,7 +207,7 @@ async def until_swept(database_url: str) -> None:
 
 def test_every_statement_is_seen(sent: list[plans.Sent]) -> None:
     for verb in ("SELECT", "INSERT INTO", "UPDATE", "DELETE FROM"):
-        for table in ("tasks", "messages", "conversations", *LOG, "runs"):
+        for table in ("tasks", "messages", "conversations", *LOG, "runs", "profiles"):
             if (verb, table) not in NEVER:
                 assert any(re.search(rf"{verb}\b.*\b{table}\b", one.short) for one in sent), (verb, table)
 

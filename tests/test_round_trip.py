@@ -34,7 +34,17 @@ pytestmark = pytest.mark.long
 TASKS, THREADS = 1_000, 50
 LIMITS = ("TURNS_PER_MINUTE", "REQUESTS_PER_MINUTE", "TOOL_CALLS_PER_MINUTE", "CHANGES_PER_DAY", "TASKS")
 AUDIENCE = "https://todo.example"
-TABLES = ("conversations", "messages", "runs", "ended_sessions", "people", "tasks", "task_calls", "task_changes")
+TABLES = (
+    "conversations",
+    "messages",
+    "runs",
+    "ended_sessions",
+    "profiles",
+    "people",
+    "tasks",
+    "task_calls",
+    "task_changes",
+)
 DOCUMENTATION = (ROOT / "docs/data.md").read_text()
 
 
@@ -69,7 +79,8 @@ class Services:
 
     def chat(self, user: str) -> ChatKit:
         token = minted(IDP_SECRET, sub=user, iss=ISSUER, aud=AUDIENCE)
-        return ChatKit(self.backend.url, headers={"Authorization": f"Bearer {token}"})
+        headers = {"Authorization": f"Bearer {token}", "X-Time-Zone": "Europe/Berlin"}
+        return ChatKit(self.backend.url, headers=headers)
 
 
 @asynccontextmanager
@@ -197,7 +208,7 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
     assert forgotten.returncode == 0, forgotten.stderr
     assert forgotten.stdout == (
         f"Deleted for good: threads {THREADS}, items {len(alices['messages'])}, runs {2 * THREADS}, "
-        "ended sessions 0.\n"
+        "ended sessions 0, profiles 1.\n"
         f"Deleted for good: tasks {TASKS + THREADS}, changes {len(alices['task_changes'])}.\n"
     )
     assert contents(fresh_database_url, "alice") == {table: [] for table in TABLES}

@@ -5,6 +5,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.models import Run
+from backend.conversation.profiles import PROFILES
 from backend.conversation.sessions import ENDED
 from service import data_commands
 from service.database import transaction
@@ -15,6 +16,7 @@ CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "me
 _THREAD = ("id", "title", "status", "metadata", "created_at")
 _ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "created_at")
 _SESSION = ("id", "expires_at")
+_PROFILE = ("time_zone",)
 _RUN = ("id", "status", "outcome", "usage", "started_at", "ended_at")
 
 
@@ -30,6 +32,7 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
     items = select(*(MESSAGES.c[name] for name in _ITEM)).where(MESSAGES.c.user_id == user)
     turns = select(*(RUNS.c[name] for name in _RUN), RUNS.c.conversation_id.label("thread_id"))
     ended = select(*(ENDED.c[name] for name in _SESSION))
+    profile = select(*(PROFILES.c[name] for name in _PROFILE))
     writer = Writer(sys.stdout.buffer)
     async with transaction(engine, user) as session:
         await freeze(session)
@@ -44,6 +47,8 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
         found += await writer.array(rows(session, turns.where(RUNS.c.user_id == user).order_by(RUNS.c.id)))
         writer.text(',\n"ended_sessions": ')
         found += await writer.array(rows(session, ended.where(ENDED.c.user_id == user).order_by(ENDED.c.id)))
+        writer.text(',\n"profiles": ')
+        found += await writer.array(rows(session, profile.where(PROFILES.c.user_id == user)))
         writer.text("}\n")
     if not found:
         raise data_commands.NothingStored(user)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation.profiles import PROFILES
 from backend.conversation.runs.leases import CONVERSATIONS, RUNS
 from backend.conversation.runs.limits import Limits
 from backend.conversation.sessions import ENDED
@@ -33,9 +34,13 @@ async def _forget(engine: AsyncEngine, *, user: str) -> None:
         items = await connection.scalar(select(func.count()).where(MESSAGES.c.user_id == user)) or 0
         threads = (await connection.execute(delete(CONVERSATIONS).where(CONVERSATIONS.c.user_id == user))).rowcount
         sessions = (await connection.execute(delete(ENDED).where(ENDED.c.user_id == user))).rowcount
-    if not runs + threads + sessions:
+        profiles = (await connection.execute(delete(PROFILES).where(PROFILES.c.user_id == user))).rowcount
+    if not runs + threads + sessions + profiles:
         raise data_commands.NothingStored(user)
-    sys.stdout.write(f"Deleted for good: threads {threads}, items {items}, runs {runs}, ended sessions {sessions}.\n")
+    sys.stdout.write(
+        f"Deleted for good: threads {threads}, items {items}, runs {runs}, ended sessions {sessions}, "
+        f"profiles {profiles}.\n"
+    )
 
 
 async def _stop_turns(engine: AsyncEngine, user: str, settings: LeaseSettings) -> None:

@@ -130,3 +130,12 @@ class EndedSession(SQLModel, table=True):
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
     id: str = Field(sa_column=Column(Text, primary_key=True))
     expires_at: datetime = Field(sa_column=Column(TIMESTAMP(timezone=True), nullable=False))
+
+
+class Profile(SQLModel, table=True):
+    """What is kept of a person beside their conversations: the time zone that their client last named."""
+
+    __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    time_zone: str | None = Field(default=None, sa_column=Column(Text))

@@ -6,18 +6,32 @@ from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, Select, Text, bindparam, cast, column, func, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    Text,
+    bindparam,
+    case,
+    cast,
+    column,
+    func,
+    literal_column,
+    select,
+    true,
+)
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from backend.conversation.acting import Acting
-from backend.conversation.models import Message
+from backend.conversation.items import Hidden, Said
+from backend.conversation.models import Message, Profile
 from backend.conversation.rows import Storable, StoredItem, from_item
 from backend.conversation.runs import leases
 from backend.conversation.runs.leases import CONVERSATIONS
 from service.database import Pipeline, Statement
 from service.database.pipeline import Result
 
-MESSAGES = Message.metadata.tables["messages"]
+MESSAGES, PROFILES = Message.metadata.tables["messages"], Profile.metadata.tables["profiles"]
 _WRITTEN = ("conversation_id", "id", "user_id", "run_id", "role", "kind", "item", "created_at")
 PAGE_BYTES = 500_000  # of items, as JSON
 _CONVERSATION, _OWNER = bindparam("conversation"), bindparam("owner")
@@ -26,14 +40,24 @@ LOAD_CONVERSATION = Statement(
 )
 
 
-def _write(*, fenced: bool) -> Statement:
+def _in_kept_zone(item: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The note of what day and time it is, in the zone that is kept of the person, if there is one."""
+    zone = select(PROFILES.c.time_zone).where(PROFILES.c.user_id == _OWNER).scalar_subquery()
+    moved = func.jsonb_set(item, literal_column("'{content,time_zone}'"), func.to_jsonb(zone))
+    return func.coalesce(case((item["content"].has_key("time_zone"), moved)), item)
+
+
+def _write(*, fenced: bool, in_kept_zone: bool = False) -> Statement:
     """Insert the rows of a JSON array, in order, or bring those already there up to date; returns the ids."""
     columns = [MESSAGES.c[name] for name in _WRITTEN]
     given = func.jsonb_to_recordset(bindparam("rows", type_=JSONB)).table_valued(
         *(column(one.name, one.type) for one in columns), column("n", Integer)
     )
     rows = given.render_derived(name="given", with_types=True)
-    values = select(*(rows.c[name] for name in _WRITTEN)).order_by(rows.c.n)
+    written: dict[str, ColumnElement[Any]] = {name: rows.c[name] for name in _WRITTEN}
+    if in_kept_zone:
+        written["item"] = _in_kept_zone(rows.c.item)
+    values = select(*written.values()).order_by(rows.c.n)
     if fenced:  # nothing is written without the lease, which is held until the commit
         values = values.join_from(rows, leases.HELD.cte("held"), true())
     added = insert(MESSAGES).from_select(_WRITTEN, values)
@@ -46,6 +70,7 @@ def _write(*, fenced: bool) -> Statement:
 
 
 _WRITE, _WRITE_AS_TURN = _write(fenced=False), _write(fenced=True)
+_WRITE_IN_KEPT_ZONE = _write(fenced=True, in_kept_zone=True)
 _NEW_CONVERSATION = Statement(
     insert(CONVERSATIONS).values(
         id=_CONVERSATION, user_id=_OWNER, title=bindparam("title"), status=bindparam("status", type_=JSONB)
@@ -60,9 +85,23 @@ async def send_conversation(pipeline: Pipeline, conversation_id: str, *, user_id
 
 async def send_items(pipeline: Pipeline, conversation_id: str, items: Sequence[Storable], acting: Acting) -> Result:
     """Insert items, or bring those already there up to date. Fewer rows than items mean that the lease was lost."""
-    rows = [{"n": n, **from_item(conversation_id, item, acting)} for n, item in enumerate(items)]
+    rows = _rows(conversation_id, items, acting)
     statement, run = (_WRITE_AS_TURN, {"run": acting.run_id}) if acting.run_id else (_WRITE, {})
-    return await pipeline.send(statement, rows=Jsonb(rows, _dumps), owner=acting.user_id, **run)
+    return await pipeline.send(statement, rows=rows, owner=acting.user_id, **run)
+
+
+async def send_beginning(pipeline: Pipeline, conversation_id: str, note: Hidden, said: Said, acting: Acting) -> None:
+    """Insert what a person said, and right before it the note of what day and time it is.
+
+    Where the request names no zone, the note is in the one that is kept of the person, else in the one it has.
+    """
+    rows = _rows(conversation_id, [note, said], acting)
+    statement = _WRITE_IN_KEPT_ZONE if acting.time_zone is None else _WRITE_AS_TURN
+    await pipeline.send(statement, rows=rows, owner=acting.user_id, run=acting.run_id)
+
+
+def _rows(conversation_id: str, items: Sequence[Storable], acting: Acting) -> Jsonb:
+    return Jsonb([{"n": n, **from_item(conversation_id, item, acting)} for n, item in enumerate(items)], _dumps)
 
 
 def _dumps(rows: Any) -> str:

@@ -225,12 +225,12 @@ class PostgresStore(Store[Acting]):
         self,
         thread_id: str,
         item_id: str,
-        make_note: Callable[[Sequence[StoredItem]], Hidden | None],
+        make_notes: Callable[[Sequence[StoredItem]], Sequence[Hidden]],
         context: Acting,
     ) -> None:
-        """Mark all that follows an item as replaced by this turn, and add the note made of it, in one transaction.
+        """Mark all that follows an item as replaced by this turn, and add the notes made of it, in one transaction.
 
-        What the person changed by hand meanwhile still holds. The note is made of the notes and calls that were
+        What the person changed by hand meanwhile still holds. The notes are made of the notes and calls that were
         replaced, the latest that fit into a page's bytes.
         """
         assert context.run_id is not None
@@ -260,7 +260,7 @@ class PostgresStore(Store[Acting]):
             connection = await session.connection()
             rows = await connection.execute(statements.within_bytes(replaced, newest_first=True))
             dropped = sorted(StoredItem._make(row[:-1]) for row in rows)
-            if (note := make_note(dropped)) is not None:
+            for note in make_notes(dropped):
                 await session.exec(insert(Message).values(from_item(thread_id, note, context)))
 
     async def save_feedback(

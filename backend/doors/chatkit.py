@@ -10,7 +10,7 @@ from chatkit.actions import Action
 from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer
 from pydantic import BaseModel
 
-from backend.conversation import rows
+from backend.conversation import profiles, rows
 from backend.conversation.acting import Acting
 from backend.conversation.model_input import history
 from backend.conversation.store_adapter import PostgresStore
@@ -43,7 +43,7 @@ class TodoChatServer(ChatKitServer[Acting]):
 
     async def start(self, request: ck.StreamingReq, context: Acting) -> Turn:
         """The turn that answers a request; raises what `Turns.start` raises."""
-        start = partial(self._turns.start, user_id=context.user_id)
+        start = partial(self._turns.start, user_id=context.user_id, time_zone=context.time_zone)
         match request:
             case ck.ThreadsCreateReq(params=params):
                 return await start(self._answers.answer, conversation_id=None, said=rows.said(params.input))
@@ -85,7 +85,7 @@ class TodoChatServer(ChatKitServer[Acting]):
 
     async def _opened(self, page: ck.Page[ck.ThreadItem], context: Acting) -> ck.Page[ck.ThreadItem]:
         shown = [rows.widget(item) for item in page.data if isinstance(item, ck.WidgetItem)]
-        now = await with_tasks_now(shown, self._tools, user_id=context.user_id)
+        now = await with_tasks_now(shown, self._tools, user_id=context.user_id, time_zone=context.time_zone)
         redrawn = {widget.id: widget for old, widget in zip(shown, now, strict=True) if widget is not old}
         items = [rows.as_shown(item.thread_id, redrawn[item.id]) if item.id in redrawn else item for item in page.data]
         return page.model_copy(update={"data": items})
@@ -122,7 +122,8 @@ class TodoChatServer(ChatKitServer[Acting]):
         """Complete the task that was ticked, redraw the widgets that show it, and let the model know."""
         task_id = widgets.ticked_task(action.type, action.payload, rows.widget(sender))
         key = f"tick {sender.id} {task_id}"  # the same tick sent twice is one
-        completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key)
+        zone = context.time_zone or await profiles.time_zone(self.store.engine, context.user_id)
+        completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key, time_zone=zone)
         task = widgets.Task.model_validate(completed)
         told = f"The person ticked task {task.id}, {json.dumps(task.title, ensure_ascii=False)}: it is completed."
         redrawn = await self.store.redraw(

@@ -7,6 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from backend.doors.time_zone import HEADER
 from service.edge import HEADERS, with_headers
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -24,7 +25,7 @@ class Edge:
             app,
             allow_origins=self._origins,
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["authorization", "content-type"],
+            allow_headers=["authorization", "content-type", HEADER],
         )
         self._app = cors if self._origins else app
 

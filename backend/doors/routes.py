@@ -13,6 +13,7 @@ from backend.doors import body
 from backend.doors.identity import Identity, cookie_name
 from backend.doors.parts import Parts, parts_of
 from backend.doors.stream import check_pace
+from backend.doors.time_zone import time_zone_of
 from service.database import schema
 from service.telemetry import metrics
 
@@ -24,7 +25,7 @@ def chatkit(identity: Identity) -> APIRouter:
     @router.post("/chatkit")
     async def answer(request: Request) -> Response:
         parts = parts_of(request)
-        acting = Acting(await identity.user_of(request, parts.engine))
+        acting = Acting(await identity.user_of(request, parts.engine), time_zone=time_zone_of(request))
         return await parts.chatkit.answer(body.parse(await request.body()), acting)
 
     return router

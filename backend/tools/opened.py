@@ -1,11 +1,12 @@
 """Widgets of a conversation as they are now: they show tasks that may have changed elsewhere since."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from pydantic import ValidationError
 
-from backend.conversation.items import Widget
+from backend.conversation.items import Json, Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.task_tools import MOST, TaskTools
@@ -15,14 +16,18 @@ _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is sho
 _SECONDS = 1.0  # a conversation opens without the tools, too
 
 
-async def with_tasks_now(items: Sequence[Widget], tools: TaskTools, *, user_id: str) -> list[Widget]:
+async def with_tasks_now(
+    items: Sequence[Widget], tools: TaskTools, *, user_id: str, time_zone: str | None = None
+) -> list[Widget]:
     """The widgets, with what is open in them as it is now; nothing is stored."""
     shown = {task.id: task for item in items for task in widgets.open_tasks(item)}
     if not shown:
         return [*items]
     try:
         async with asyncio.timeout(_SECONDS):
-            now, known_to = await _tasks_up_to(max(shown), tools, user_id=user_id)
+            now, known_to = await _tasks_up_to(
+                max(shown), partial(tools.list_tasks, user_id=user_id, time_zone=time_zone)
+            )
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return [*items]
     gone = {number: task for number, task in shown.items() if number <= known_to and number not in now}
@@ -31,13 +36,13 @@ async def with_tasks_now(items: Sequence[Widget], tools: TaskTools, *, user_id: 
     return [_redrawn(item, changed) for item in items]
 
 
-async def _tasks_up_to(last: int, tools: TaskTools, *, user_id: str) -> tuple[dict[int, Task], int]:
+async def _tasks_up_to(last: int, list_tasks: Callable[..., Awaitable[Json]]) -> tuple[dict[int, Task], int]:
     """The tasks by their numbers, and the number up to which these are all."""
     now: dict[int, Task] = {}
     cursor = None
     for _ in range(_PAGES):
         # Numbers begin at 1: so many tasks at most come before the last one that is shown.
-        page = TaskPage.model_validate(await tools.list_tasks(user_id=user_id, cursor=cursor, limit=min(last, MOST)))
+        page = TaskPage.model_validate(await list_tasks(cursor=cursor, limit=min(last, MOST)))
         now |= {task.id: task for task in page.tasks}
         cursor = page.next_cursor
         if cursor is None:

@@ -22,6 +22,7 @@ _caller: ContextVar[str] = ContextVar("caller", default=BACKEND)
 USER = "todo/user_id"
 KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
+TIME_ZONE = "todo/time_zone"
 
 MOST = 100  # tasks of one page
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
@@ -83,19 +84,24 @@ class TaskTools(Connection):
         finally:
             _caller.reset(token)
 
-    async def complete_task(self, task_id: int, *, user_id: str, key: str) -> dict[str, Any]:
+    async def complete_task(
+        self, task_id: int, *, user_id: str, key: str, time_zone: str | None = None
+    ) -> dict[str, Any]:
         """Complete a task that its person ticked, and return it as it is now; raises `NotCompleted`."""
-        meta = {USER: user_id, KEY: key, ACTOR: "person"}
+        meta = {USER: user_id, KEY: key, ACTOR: "person", **_here(time_zone)}
         result = await self.call_tool("complete_task", {"task_id": task_id}, meta)
         if result.is_error or result.structured_content is None:
             raise NotCompleted
         return result.structured_content
 
-    async def list_tasks(self, *, user_id: str, cursor: str | None = None, limit: int = MOST) -> dict[str, Any]:
+    async def list_tasks(
+        self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST
+    ) -> dict[str, Any]:
         """A page of so many tasks, whatever their state, for no turn; raises `TasksUnavailable`."""
         arguments = {"limit": limit, **({"cursor": cursor} if cursor else {})}
+        meta = {USER: user_id, ACTOR: "person", **_here(time_zone)}
         try:
-            result = await self.call_tool("list_tasks", arguments, {USER: user_id, ACTOR: "person"})
+            result = await self.call_tool("list_tasks", arguments, meta)
         except MCPError as error:
             raise TasksUnavailable from error
         if result.is_error or result.structured_content is None:
@@ -106,7 +112,12 @@ class TaskTools(Connection):
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    return {USER: turn.user_id, KEY: turn.call_keys[call_id], ACTOR: "assistant"}
+    return {USER: turn.user_id, KEY: turn.call_keys[call_id], ACTOR: "assistant", **_here(turn.time_zone)}
+
+
+def _here(time_zone: str | None) -> dict[str, str]:
+    """Where the person is, only if that is known of them: what is merely set, the MCP server has itself."""
+    return {TIME_ZONE: time_zone} if time_zone else {}
 
 
 class CallerToken(httpx2.Auth):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
@@ -17,9 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.agents.assistant import MAX_STEPS
 from backend.conversation import hidden
 from backend.conversation.errors import BackendError
-from backend.conversation.items import Item
+from backend.conversation.items import Hidden, Item
 from backend.conversation.model_input import budget, history
-from backend.conversation.rows import ASKING
+from backend.conversation.rows import ASKING, StoredItem
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.retries import telling
@@ -95,8 +96,13 @@ class Answers:
 
     async def answer_again(self, turn: Turn, message_id: str) -> None:
         """Replace all that follows the message by another answer to it."""
-        run, note = turn.run, partial(history.abandoned_attempt, reading=READING)
-        await self._store.retry_after(run.conversation_id, message_id, note, run.acting)
+        run = turn.run
+
+        def notes(dropped: Sequence[StoredItem]) -> list[Hidden]:
+            attempted = history.abandoned_attempt(dropped, reading=READING)
+            return [note for note in (run.now, attempted) if note is not None]
+
+        await self._store.retry_after(run.conversation_id, message_id, notes, run.acting)
         await self.answer(turn)
 
     async def answer(self, turn: Turn) -> None:

@@ -26,9 +26,13 @@ from backend.turn.speech import Speech
 
 @dataclass
 class Calls:
-    """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them."""
+    """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them.
+
+    `time_zone` is the person's, if it is known.
+    """
 
     acting: Acting
+    time_zone: str | None = None
     call_keys: dict[str, str] = field(default_factory=dict[str, str])
     made: int = 0
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.conversation.acting import Acting
-from backend.conversation.items import Said
+from backend.conversation.items import Hidden, Said
 from backend.conversation.reading import Recent
 from backend.conversation.runs.leases import Outcome
 
@@ -13,7 +13,8 @@ from backend.conversation.runs.leases import Outcome
 class Run:
     """One answer in a conversation, for one person.
 
-    `said` was stored when it began, and what the model is to read came with it as `recent`.
+    `said` was stored when it began, and what the model is to read came with it as `recent`. `time_zone` is the
+    person's, if it is known; `now`, for an answer to an earlier message, is the note of what day and time it is.
     """
 
     id: str
@@ -22,10 +23,12 @@ class Run:
     is_new: bool = False  # this run made the conversation
     said: Said | None = None
     recent: Recent | None = None
+    time_zone: str | None = None
+    now: Hidden | None = None
 
     @property
     def acting(self) -> Acting:
-        return Acting(self.user_id, self.id)
+        return Acting(self.user_id, self.id, self.time_zone)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import reading, statements
+from backend.conversation import profiles, reading, statements
 from backend.conversation.errors import BackendError, LeaseLost, NotFound
 from backend.conversation.items import Ending, Item, Said, Thought
 from backend.conversation.model_input import history
@@ -25,6 +25,7 @@ from backend.turn.heartbeat import Heartbeat
 from backend.turn.log import Done, Event, Failed, Log, Started
 from backend.turn.recorder import Calls
 from backend.turn.run import Ended, Run
+from service.clock import Clock, real
 from service.database import new_id, pipelined, transaction
 from service.telemetry import traces
 
@@ -85,8 +86,13 @@ class Turns:
         lease_seconds: float,
         beats: AsyncEngine | None = None,
         worker: str | None = None,
+        clock: Clock = real,
+        time_zone: str = "UTC",
     ) -> None:
+        """`clock` and `time_zone`, of people whose clients name none, are for the notes of what day and time it is."""
         self._engine = engine
+        self._clock = clock
+        self._time_zone = time_zone
         self._worker = worker
         self._limits = limits
         self._lease_seconds = lease_seconds
@@ -118,14 +124,23 @@ class Turns:
             task.cancel()
         await asyncio.gather(*leftover, return_exceptions=True)
 
-    async def start(self, work: Work, *, user_id: str, conversation_id: str | None, said: Said | None = None) -> Turn:
+    async def start(
+        self,
+        work: Work,
+        *,
+        user_id: str,
+        conversation_id: str | None,
+        said: Said | None = None,
+        time_zone: str | None = None,
+    ) -> Turn:
         """Take the lease, store what was said and run `work` in a task of its own.
 
         A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
-        when there is no such conversation and `LimitReached` over a limit, with nothing stored.
+        when there is no such conversation and `LimitReached` over a limit, with nothing stored. `time_zone` is the one
+        that the person's client names.
         """
         is_new = conversation_id is None
-        turn = Turn(Run(new_id("run"), user_id, conversation_id or new_id("thr"), is_new, said))
+        turn = Turn(Run(new_id("run"), user_id, conversation_id or new_id("thr"), is_new, said, time_zone=time_zone))
         try:
             opened = await self._open(turn) or await self._open(turn, take_over=True)
         except DBAPIError as error:
@@ -150,6 +165,7 @@ class Turns:
         """
         run = turn.run
         owner, conversation = {"user_id": run.user_id}, {"conversation_id": run.conversation_id}
+        now = self._clock()
         ended = sent = None
         async with pipelined(self._engine, run.user_id) as pipeline:
             await limits.check(pipeline, self._limits, is_new=run.is_new, **owner)
@@ -161,8 +177,11 @@ class Turns:
             claimed = await leases.claim(
                 pipeline, run.id, lease_seconds=self._lease_seconds, worker=self._worker, **conversation, **owner
             )
+            if run.time_zone is not None:
+                await profiles.send_time_zone(pipeline, run.time_zone, run.acting)
             if run.said is not None:
-                await statements.send_items(pipeline, run.conversation_id, [run.said], run.acting)
+                note = history.now_note(now, run.time_zone or self._time_zone)
+                await statements.send_beginning(pipeline, run.conversation_id, note, run.said, run.acting)
                 sent = await reading.send_recent(pipeline, run.conversation_id, user_id=run.user_id, run=run.id)
         if ended is not None and (taken_from := await ended.fetchone()) is not None:
             reports.turn_abandoned(Abandoned(taken_from["id"], run.conversation_id, run.user_id))
@@ -171,7 +190,15 @@ class Turns:
             raise NotFound
         if row.pop("claimed") is None:
             return False
-        turn.run = replace(run, recent=await sent.recent() if sent is not None else None)
+        kept = row.pop("time_zone")
+        zone = run.time_zone or kept
+        turn.run = replace(
+            run,
+            recent=await sent.recent() if sent is not None else None,
+            time_zone=zone,
+            now=history.now_note(now, zone or self._time_zone),
+        )
+        turn.calls.time_zone = zone
         turn.say(Started(row, run.is_new, run.said))
         return True
 

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
+from tests.backend.now import now_of, without_now
 from tests.chatkit_client import ChatKit, text_of
 from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
@@ -105,9 +106,12 @@ async def test_each_turn_continues_the_request_of_the_one_before(chat: ChatKit, 
         by_turn[asked] = messages
     for index, sentence in enumerate(SENTENCES[1:], start=1):
         first_request = next(messages for messages in requests if messages[-1] == {"role": "user", "content": sentence})
+        note = first_request[-2]
+        assert now_of(note)
         expected = [
             *by_turn[SENTENCES[index - 1]],
             {"role": "assistant", "content": answers[index - 1]},
+            note,
             {"role": "user", "content": sentence},
         ]
         assert first_request == expected
@@ -179,7 +183,7 @@ async def test_text_beside_calls_parallel_calls_and_failing_calls_keep_the_prefi
     await chat.say("again", first.thread_id, quoted_text="an earlier\nanswer")
     _, second, third = [request["body"]["messages"] for request in await model.finished_requests()]
     assert third[: len(second)] == second
-    assert third[len(second) :] == [
+    assert without_now(third[len(second) :]) == [
         {"role": "assistant", "content": "Done."},
         {"role": "user", "content": "> an earlier\n> answer\n\nagain"},
     ]
@@ -216,7 +220,7 @@ async def test_widgets_and_rows_of_a_later_version_never_reach_the_model(
     assert (await chat.say("hello", first.thread_id)).error is None
     after = (await model.finished_requests())[-1]["body"]["messages"]
     assert after[: len(before)] == before
-    assert [message["role"] for message in after[len(before) :]] == ["assistant", "user"]
+    assert [message["role"] for message in without_now(after[len(before) :])] == ["assistant", "user"]
     shown = [(item["id"], item["type"]) for item in await chat.items(first.thread_id) if item["id"].startswith("it_")]
     assert shown == [("it_0", "widget"), ("it_2", "end_of_turn")]
 
@@ -267,7 +271,8 @@ async def test_a_step_is_stored_and_told_in_its_order_whenever_the_sdk_gives_its
     answer = await chat.say("add milk")
     assert answer.error is None
     kinds = [row["kind"] for row in rows("SELECT kind FROM messages ORDER BY seq")]
-    assert kinds == ["user_message", "assistant_message", "tool_calls", "tool_output", "widget", "assistant_message"]
+    written = ["user_message", "assistant_message", "tool_calls", "tool_output", "widget", "assistant_message"]
+    assert kinds == ["note", *written]
     assert [item["type"] for item in answer.items] == [
         "user_message",
         "assistant_message",

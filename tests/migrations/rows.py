@@ -38,7 +38,8 @@ INSERT INTO tasks (user_id, id, title, description, status, completed_at)
     SELECT user_id, last_task_id, 'milk {0}', 'two', 'pending', NULL FROM people;
 """
 SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session {0}', now());"
-OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART = "0005", "0006", "0008"  # the revisions that brought them
+PROFILES = "INSERT INTO profiles (user_id, time_zone) VALUES ('alice {0}', 'Europe/Berlin');"
+OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"  # the revisions that brought them
 
 
 def add_rows(url: str, name: str) -> None:
@@ -48,6 +49,7 @@ def add_rows(url: str, name: str) -> None:
         rows = ROWS + (TASKS if revision >= OWN_NUMBERS else TASKS_OF_ALL)
         rows += CALLS if revision >= CALLS_APART else CHANGES_WITH_CALLS
         rows += SESSIONS if revision >= ENDED_SESSIONS else ""
+        rows += PROFILES if revision >= PROFILED else ""
         connection.execute(rows.format(name).encode())
 
 

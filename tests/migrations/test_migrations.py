@@ -14,7 +14,17 @@ from service.database import create_engine, schema
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
 
-TABLES = {"people", "tasks", "task_calls", "task_changes", "conversations", "messages", "runs", "ended_sessions"}
+TABLES = {
+    "people",
+    "tasks",
+    "task_calls",
+    "task_changes",
+    "conversations",
+    "messages",
+    "runs",
+    "ended_sessions",
+    "profiles",
+}
 
 
 def tables(url: str) -> set[str]:

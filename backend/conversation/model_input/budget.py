@@ -75,9 +75,14 @@ def _newest_turns(rows: Sequence[StoredItem], *, tokens: int, most: int) -> list
 def request_for_summary(left_out: LeftOut, *, tokens: int) -> SummaryRequest | None:
     """What to ask the model: as much as a budget of tokens holds, the oldest first; None when there is nothing."""
     lines: list[str] = []
-    covers = 0
+    covers, when = 0, ""
     for row in left_out.rows:
-        if line := hidden.said(_line(row)[:_LINE_CHARS]):
+        line = hidden.said(_line(row)[:_LINE_CHARS])
+        if history.is_now(row):  # covered together with the message that it belongs to
+            when = f"{line}\n"
+            continue
+        if line:
+            line, when = when + line, ""
             tokens -= _tokens(line)
             if lines and tokens < 0:
                 break
@@ -94,14 +99,15 @@ def _as_summary(text: str) -> str:
 
 
 def _turns(rows: Sequence[StoredItem]) -> list[list[StoredItem]]:
-    """The rows in groups that begin with a message of the person; the first may be the rest of a turn."""
-    turns: list[list[StoredItem]] = []
+    """The rows in groups that begin with a message of the person, and the note of its time; the first may be cut."""
+    turns: list[list[StoredItem]] = [[]]
     for row in rows:
-        if row.kind == "user_message" or not turns:
-            turns.append([row])
+        if row.kind == "user_message":
+            before = [turns[-1].pop()] if turns[-1] and history.is_now(turns[-1][-1]) else []
+            turns.append([*before, row])
         else:
             turns[-1].append(row)
-    return turns
+    return [turn for turn in turns if turn]
 
 
 def _size_of(rows: Sequence[StoredItem]) -> int:
@@ -132,7 +138,7 @@ def _line(row: StoredItem) -> str:
         case "tool_output" if content := history.content_of(row):
             return f"Result: {history.plain(content['output']['output'])}"
         case "note" | "change" if content := history.content_of(row):
-            return f"Note: {content['text']}"
+            return f"{'Now' if history.is_now(row) else 'Note'}: {history.text_of(content)}"
         case _:
             return ""
 

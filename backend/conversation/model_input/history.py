@@ -4,15 +4,17 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from agents.items import TResponseInputItem
 from openai.types.responses import ResponseFunctionToolCall
-from pydantic import BaseModel, ValidationError
+from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from backend.conversation import hidden, rows
 from backend.conversation.items import Hidden
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
+from service.clock import wall_clock
 from service.database import new_id
 from service.database.text import without_unseen
 
@@ -51,6 +53,11 @@ class _Note(BaseModel):
     attempted: list[tuple[str, str]] = []
 
 
+class _Now(BaseModel):
+    now: AwareDatetime
+    time_zone: str
+
+
 _CONTENTS: dict[str, type[BaseModel]] = {
     "tool_calls": _ToolCalls,
     "tool_output": _ToolOutput,
@@ -63,11 +70,24 @@ def content_of(row: StoredItem) -> dict[str, Any] | None:
     """The content of a row of calls, an output or a note, or None when it is not as this version writes it."""
     content = row.item.get("content")
     try:
-        _CONTENTS[row.kind].model_validate(content)
+        (_Now if is_now(row) else _CONTENTS[row.kind]).model_validate(content)
     except ValidationError:
         logger.warning("item %s of kind %s is not read: its content is unknown to this version", row.id, row.kind)
         return None
     return content
+
+
+def is_now(row: StoredItem) -> bool:
+    """Whether the row is a note of what day and time it was, and where."""
+    content = row.item.get("content")
+    return row.kind == "note" and isinstance(content, dict) and "now" in content
+
+
+def text_of(content: dict[str, Any]) -> str:
+    """What a note says; for the same note the same, whenever it is read."""
+    if "now" in content:
+        return wall_clock(datetime.fromisoformat(content["now"]), content["time_zone"])
+    return content["text"]
 
 
 async def to_model_input(stored: Iterable[StoredItem]) -> list[TResponseInputItem]:
@@ -81,7 +101,7 @@ async def to_model_input(stored: Iterable[StoredItem]) -> list[TResponseInputIte
                 items.extend(_step(row, outputs))
             case "note" | "change":
                 if content := content_of(row):
-                    items.append({"role": "user", "content": hidden.block(content["text"])})
+                    items.append({"role": "user", "content": hidden.block(text_of(content))})
             case "tool_output":
                 pass
             case kind if kind not in ONLY_SHOWN:
@@ -122,6 +142,11 @@ def title_from(text: str, *, longest: int = 60) -> str:
 def note(text: str, **more: Any) -> Hidden:
     """A hidden item the model reads and no client sees; `more` is kept beside the text, for neither."""
     return Hidden(id=new_id("note"), content={"kind": "note", "text": text, **more})
+
+
+def now_note(now: datetime, zone: str) -> Hidden:
+    """A note of what day and time it is. It holds the instant: the zone may be known to the database only."""
+    return Hidden(id=new_id("note"), content={"kind": "note", "now": now.isoformat(), "time_zone": zone})
 
 
 def change_by_hand(text: str) -> Hidden:

@@ -24,7 +24,7 @@ from sqlmodel import col
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from backend.conversation.errors import LeaseLost
-from backend.conversation.models import Conversation, Run
+from backend.conversation.models import Conversation, Profile, Run
 from backend.conversation.runs import abandoned
 from backend.conversation.runs.abandoned import Abandoned
 from service.database import Pipeline, Statement
@@ -37,6 +37,7 @@ STOP_CHANNEL = "todo_stop"
 _LEASED = text("status IN ('running', 'waiting')")
 RUNNING = literal_column("'running'")
 RUNS, CONVERSATIONS = Run.metadata.tables["runs"], Conversation.metadata.tables["conversations"]
+_PROFILES = Profile.metadata.tables["profiles"]
 _RUN, _OWNER, _CONVERSATION = bindparam("run"), bindparam("owner"), bindparam("conversation")
 _MINE = (RUNS.c.id == _RUN, RUNS.c.user_id == _OWNER, RUNS.c.status == RUNNING)
 
@@ -48,7 +49,10 @@ HELD = _HOLDING.with_for_update(read=True)
 
 
 def _claim() -> Statement:
-    """The conversation, and in `claimed` the run's id if the lease was free; nothing for one that is not there."""
+    """The conversation, and in `claimed` the run's id if the lease was free; nothing for one that is not there.
+
+    `time_zone` is the one that is kept of the person.
+    """
     owned = (
         select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
     )
@@ -61,7 +65,8 @@ def _claim() -> Statement:
         .returning(RUNS.c.id)
         .cte("claimed")
     )
-    return Statement(select(owned, claimed.c.id.label("claimed")).join_from(owned, claimed, true(), isouter=True))
+    zone = select(_PROFILES.c.time_zone).where(_PROFILES.c.user_id == _OWNER).scalar_subquery().label("time_zone")
+    return Statement(select(owned, claimed.c.id.label("claimed"), zone).join_from(owned, claimed, true(), isouter=True))
 
 
 _CLAIM = _claim()
@@ -89,6 +94,8 @@ async def claim(
     worker: str | None = None,
 ) -> Result:
     """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None.
+
+    Beside it stands `time_zone`, the one that is kept of the person.
 
     With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead.
     """

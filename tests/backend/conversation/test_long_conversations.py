@@ -128,6 +128,39 @@ def test_whatever_the_budget_calls_keep_their_outputs(tokens: int) -> None:
     assert (window.stand_in is None) == (window.left_out is None) == (window.rows == rows)
 
 
+def timed_turns(count: int) -> list[StoredItem]:
+    now = {"now": "2026-11-22T09:54:00+00:00", "time_zone": "Europe/Berlin"}
+    return [
+        row
+        for number in range(1, 3 * count, 3)
+        for row in (
+            row_of(number, "note", now),
+            row_of(number + 1, "user_message", [{"text": f"message {number}"}]),
+            row_of(number + 2, "assistant_message", [{"text": "hi"}]),
+        )
+    ]
+
+
+@pytest.mark.parametrize("tokens", range(1, 1_000, 37))
+def test_a_message_keeps_the_note_of_its_time(tokens: int) -> None:
+    rows = timed_turns(20)
+    for read in (rows, rows[1:], rows[2:]):  # where the first rows of many were not read
+        window = budget.window(Recent(read, complete=read == rows, summary=None), tokens=tokens)
+        assert window.rows[0].seq % 3 == 1
+        assert window.left_out is None or window.left_out % 3 == 0
+    request = budget.request_for_summary(LeftOut(rows, None), tokens=tokens)
+    assert request is not None
+    assert request.covers % 3 != 1
+    assert request.text.count("Now: Sun 2026-11-22 10:54, Europe/Berlin\nPerson: ") == request.text.count("Person: ")
+
+
+def test_a_note_of_the_time_at_the_end_is_summarised_with_what_follows_it() -> None:
+    request = budget.request_for_summary(LeftOut(timed_turns(2)[:4], None), tokens=8_000)
+    assert request is not None
+    assert request.covers == 3
+    assert budget.request_for_summary(LeftOut(timed_turns(1)[:1], None), tokens=8_000) is None
+
+
 def short_turns(count: int, *, words: str = "hello there") -> list[StoredItem]:
     return [
         row
@@ -267,7 +300,7 @@ ORDER BY n, seq
 async def test_a_conversation_of_many_short_rows_is_summarised_bit_by_bit(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
-    """Of 600 turns with four rows for the model each, of which at most 600 are read at once."""
+    """Of 600 turns with five rows for the model each, of which at most 600 are read at once."""
     await model.script(*[{"when": "Summarise", "text": "Tasks were added."}] * 20)
     async with backend() as chat:
         thread = (await chat.say("add task 0")).thread_id
@@ -283,14 +316,14 @@ async def test_a_conversation_of_many_short_rows_is_summarised_bit_by_bit(
     for number in range(600):
         arguments = f'{{"title": "task {number}"}}'
         assert sum(f"Call: add_task({arguments})" in text for text in summarised) + made.count(arguments) == 1
-    assert len(summarised) == 5, "three of the first 450 turns, two of the next 150"
+    assert len(summarised) == 6, "four of the first 450 turns, two of the next 150"
     assert [budget.OMITTED in str(turn) for turn in turns] == [False, False, True, True, False]
 
 
 async def test_an_old_conversation_without_a_summary_has_one_after_one_turn(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
-    """Of 1,250 turns with four rows for the model each."""
+    """Of 1,250 turns with five rows for the model each."""
     await model.script(*[{"when": "Summarise", "text": "Tasks were added."}] * 20)
     async with backend() as chat:
         thread = (await chat.say("add task 0")).thread_id
@@ -301,4 +334,4 @@ async def test_an_old_conversation_without_a_summary_has_one_after_one_turn(
     requests = await model.finished_requests()
     turns = [messages_of(one) for one in requests if "tools" in one["body"]]
     assert [budget.OMITTED in str(turn) for turn in turns[-2:]] == [True, False]
-    assert len(requests) - len(turns) == 8, "at most 600 rows in each"
+    assert len(requests) - len(turns) == 10, "at most 600 rows in each"

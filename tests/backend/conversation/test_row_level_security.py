@@ -87,7 +87,7 @@ ATTEMPTS: dict[str, Callable[[AsyncEngine, PostgresStore, str, Any], Any]] = {
     "history": lambda e, s, t, i: s.history(t, BOB),
     "left_out": lambda e, s, t, i: s.left_out(t, BOB, up_to=10**9),
     "add_summary": lambda e, s, t, i: s.add_summary(t, "text", covers=1, context=BOB),
-    "retry_after": lambda e, s, t, i: s.retry_after(t, i.id, lambda _: note("x"), Acting("bob", "run_alice")),
+    "retry_after": lambda e, s, t, i: s.retry_after(t, i.id, lambda _: [note("x")], Acting("bob", "run_alice")),
     "take a lease": lambda e, s, t, i: take_lease(e, t, user_id="bob", run_id="run_bob"),
     "end a run": lambda e, s, t, i: in_pipeline(
         e, leases.end, "run_alice", user_id="bob", outcome="failed", usage=None

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.backend.conftest import Backend, Rows
+from tests.backend.now import without_now
 from tests.backend.widgets import act, boxes, listed, replaced, tick, widgets_of
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
@@ -30,7 +31,7 @@ async def test_added_and_renamed_tasks_are_shown_on_cards(chat: ChatKit, rows: R
     assert "Changed" in json.dumps(card)
     assert list(boxes(card)) == ["oat milk"]
     kinds = [row["kind"] for row in rows("SELECT kind FROM messages ORDER BY seq")]
-    assert kinds[:3] == ["user_message", "tool_calls", "tool_output"]
+    assert kinds[:4] == ["note", "user_message", "tool_calls", "tool_output"]
     assert kinds.count("widget") == 3
 
 
@@ -162,7 +163,7 @@ async def test_the_model_learns_of_a_tick_by_a_hidden_note(chat: ChatKit, model:
     thread, item = await listed(chat, 'milk "fresh"', "bread")
     await tick(chat, item, 'milk "fresh"')
     await chat.say("hello", thread)
-    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    messages = without_now((await model.finished_requests())[-1]["body"]["messages"])
     assert [message["role"] for message in messages[-3:]] == ["assistant", "user", "user"]
     assert ', "milk \\"fresh\\"": it is completed.' in messages[-2]["content"]
     assert "HiddenContext" in messages[-2]["content"]

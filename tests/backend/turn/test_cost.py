@@ -38,10 +38,10 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
 async def test_a_turn_reads_its_history_once(chat: ChatKit, sent: Sent) -> None:
     thread = (await chat.say("add milk and bread")).thread_id
-    assert sent.rows_read == [1]
+    assert sent.rows_read == [2], "the message, and the note of its time"
     sent.clear()
     await chat.say("show all", thread)
-    assert sent.rows_read == [6], "the message, the calls, two outputs, the answer, and the new message"
+    assert sent.rows_read == [8], "note and message, the calls, two outputs, the answer, and note and new message"
     sent.clear()
     asked = (await chat.items(thread))[0]["id"]
     await chat.stream("threads.retry_after_item", thread_id=thread, item_id=asked)

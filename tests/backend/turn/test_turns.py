@@ -24,7 +24,8 @@ from tests.waiting import until
 async def test_a_second_message_is_answered_at_once_and_not_stored(
     chat: ChatKit, model: ScriptedModel, rows: Rows
 ) -> None:
-    thread = (await chat.say("hello")).thread_id
+    first = await chat.say("hello")
+    thread, asked = first.thread_id, first.user_item_id
     await model.script(SLOW)
     async with chat.open("threads.add_user_message", thread_id=thread, input=user_input("count")) as events:
         await read_text(events, at_least=4)
@@ -33,12 +34,12 @@ async def test_a_second_message_is_answered_at_once_and_not_stored(
         assert [event["type"] for event in busy.events] == ["error"]
         assert busy.error is not None
         assert "still answering" in busy.error["message"]
-        retry = await chat.stream("threads.retry_after_item", thread_id=thread, item_id=before[0]["id"])
+        retry = await chat.stream("threads.retry_after_item", thread_id=thread, item_id=asked)
         assert retry.error == busy.error
         assert rows("SELECT id FROM messages ORDER BY seq") == before
         renamed = await chat.ask("threads.update", thread_id=thread, title="Renamed meanwhile")
         assert renamed["title"] == "Renamed meanwhile"
-        await chat.ask("items.feedback", thread_id=thread, item_ids=[before[0]["id"]], kind="positive")
+        await chat.ask("items.feedback", thread_id=thread, item_ids=[asked], kind="positive")
         assert [event async for event in events][-1]["type"] == "thread.item.done"
     assert (await chat.say("and another thing", thread)).error is None
 

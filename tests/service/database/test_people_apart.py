@@ -18,6 +18,7 @@ INSERT INTO runs (id, conversation_id, user_id, status, worker)
 INSERT INTO task_calls (user_id, operation, arguments, actor) VALUES ('alice', 'add', '{}', 'mcp');
 INSERT INTO task_changes (user_id, call_id, task_id) SELECT user_id, id, 1 FROM task_calls WHERE user_id = 'alice';
 INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session_a', now());
+INSERT INTO profiles (user_id, time_zone) VALUES ('alice', 'Europe/Berlin');
 """
 TABLES = """
     SELECT relname FROM pg_class
