@@ -30,8 +30,8 @@ MOST_READ = 700  # rows of one scan: the history of a turn is 600
 PAGE = 101  # rows
 KEY = {"todo/idempotency_key": "key-1"}
 LOG = ("task_calls", "task_changes")
-NEVER = {("DELETE FROM", "messages"), ("DELETE FROM", "runs"), ("DELETE FROM", "profiles"), ("UPDATE", "tasks")}
-NEVER |= {(verb, table) for verb in ("DELETE FROM", "UPDATE") for table in LOG}
+NEVER = {("DELETE FROM", "messages"), ("DELETE FROM", "runs"), ("UPDATE", "tasks")}
+NEVER |= {(verb, table) for verb in ("DELETE FROM", "UPDATE") for table in (*LOG, "profiles")}
 LONG, SUMMARISED = "thr_long", "thr_summarised"
 
 SEED = """

@@ -4,6 +4,17 @@
 const PROMPTS = ["Add call the bank and buy milk", "What is on my list?", "What have I done?"];
 
 /**
+ * A request that says in which time zone the person is: `today` and `at six` are theirs. The server has its own zone for a browser that does not know.
+ * @type {typeof fetch}
+ */
+function fetchFromHere(input, init) {
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  if (timeZone) headers.set("X-Time-Zone", timeZone);
+  return fetch(input, { ...init, headers });
+}
+
+/**
  * What the server says about itself in the page.
  * @typedef {object} Config
  * @property {{domainKey: string} | null} widget null: OpenAI's widget is not to be used
@@ -22,7 +33,7 @@ const PROMPTS = ["Add call the bank and buy milk", "What is on my list?", "What 
  */
 export function chatOptions(config, thread, colorScheme) {
   return {
-    api: { url: "/chatkit", domainKey: config.widget?.domainKey ?? "local-dev" },
+    api: { url: "/chatkit", domainKey: config.widget?.domainKey ?? "local-dev", fetch: fetchFromHere },
     theme: { radius: "round", ...(colorScheme && { colorScheme }) },
     header: { enabled: true },
     history: { enabled: true, showDelete: true, showRename: true },

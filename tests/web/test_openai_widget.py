@@ -67,6 +67,17 @@ async def test_it_is_shown_where_it_loads_with_the_options(open_page: OpenPage) 
     assert len(given["startScreen"]["prompts"]) == 3
 
 
+async def test_it_asks_as_the_built_in_chat_does_from_where_the_person_is(open_page: OpenPage) -> None:
+    page = await open_page("/", prepare=serving(STUB % READY), timezone_id="Asia/Tokyo")
+    await expect(real(page)).to_be_visible()
+    body = '{"type": "threads.list", "params": {}}'
+    init = "{method: 'POST', body, headers: {'Content-Type': 'application/json'}}"
+    async with page.expect_request(lambda request: request.post_data == body) as asked:
+        assert await page.evaluate(f"async (body) => (await given.api.fetch('/chatkit', {init})).status", body) == 200
+    headers = await (await asked.value).all_headers()
+    assert (headers["x-time-zone"], headers["content-type"]) == ("Asia/Tokyo", "application/json")
+
+
 async def test_the_open_conversation_is_remembered_for_either_chat(open_page: OpenPage) -> None:
     page = await open_page("/", prepare=serving(STUB % READY))
     await expect(real(page)).to_be_visible()
