@@ -17,6 +17,7 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.doors import checks
 from backend.tools import widgets
 from backend.tools.opened import with_tasks_now
+from backend.tools.task import Task
 from backend.tools.task_tools import TaskTools
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
@@ -124,11 +125,11 @@ class TodoChatServer(ChatKitServer[Acting]):
         key = f"tick {sender.id} {task_id}"  # the same tick sent twice is one
         zone = context.time_zone or await profiles.time_zone(self.store.engine, context.user_id)
         completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key, time_zone=zone)
-        task = widgets.Task.model_validate(completed)
+        task = Task.model_validate(completed)
         told = f"The person ticked task {task.id}, {json.dumps(task.title, ensure_ascii=False)}: it is completed."
         redrawn = await self.store.redraw(
             sender.thread_id,
-            lambda shown: widgets.redrawn(shown, task),
+            lambda shown: widgets.redrawn(shown, [task]),
             context,
             sender=sender.id,
             note=history.change_by_hand(told),

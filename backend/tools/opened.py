@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from functools import partial
 
 from pydantic import ValidationError
@@ -9,50 +10,54 @@ from pydantic import ValidationError
 from backend.conversation.items import Json, Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
+from backend.tools.task import Task, TaskPage
 from backend.tools.task_tools import MOST, TaskTools
-from backend.tools.widgets import Task, TaskPage
 
 _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was
 _SECONDS = 1.0  # a conversation opens without the tools, too
 
 
 async def with_tasks_now(
-    items: Sequence[Widget], tools: TaskTools, *, user_id: str, time_zone: str | None = None
+    items: Sequence[Widget],
+    tools: TaskTools,
+    *,
+    user_id: str,
+    time_zone: str | None = None,
+    now: datetime | None = None,
 ) -> list[Widget]:
-    """The widgets, with what is open in them as it is now; nothing is stored."""
+    """The widgets, with what is open in them as it is now, by the person's wall clock; nothing is stored."""
     shown = {task.id: task for item in items for task in widgets.open_tasks(item)}
     if not shown:
         return [*items]
     try:
         async with asyncio.timeout(_SECONDS):
-            now, known_to = await _tasks_up_to(
-                max(shown), partial(tools.list_tasks, user_id=user_id, time_zone=time_zone)
-            )
+            listing = partial(tools.list_tasks, user_id=user_id, time_zone=time_zone)
+            found, known_to = await _tasks_up_to(max(shown), listing)
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return [*items]
-    gone = {number: task for number, task in shown.items() if number <= known_to and number not in now}
-    changed = [now[number] for number, task in shown.items() if number in now and not task.looks_like(now[number])]
-    changed += [task.model_copy(update={"status": "deleted"}) for task in gone.values()]
-    return [_redrawn(item, changed) for item in items]
+    gone = [task for number, task in shown.items() if number <= known_to and number not in found]
+    tasks = [found[number] for number in shown if number in found]
+    tasks += [task.model_copy(update={"status": "deleted"}) for task in gone]
+    return [_as_they_are(item, tasks, now) for item in items]
 
 
 async def _tasks_up_to(last: int, list_tasks: Callable[..., Awaitable[Json]]) -> tuple[dict[int, Task], int]:
     """The tasks by their numbers, and the number up to which these are all."""
-    now: dict[int, Task] = {}
+    found: dict[int, Task] = {}
     cursor = None
     for _ in range(_PAGES):
         # Numbers begin at 1: so many tasks at most come before the last one that is shown.
         page = TaskPage.model_validate(await list_tasks(cursor=cursor, limit=min(last, MOST)))
-        now |= {task.id: task for task in page.tasks}
+        found |= {task.id: task for task in page.tasks}
         cursor = page.next_cursor
         if cursor is None:
-            return now, last
+            return found, last
         if page.tasks[-1].id >= last:
             break
-    return now, max(now)
+    return found, max(found)
 
 
-def _redrawn(item: Widget, changed: Sequence[Task]) -> Widget:
-    for task in changed:
-        item = widgets.redrawn(item, task) or item
-    return item
+def _as_they_are(item: Widget, tasks: Sequence[Task], now: datetime | None) -> Widget:
+    """The widget itself, if it shows what is true."""
+    redrawn = widgets.redrawn(item, tasks, now=now)
+    return item if redrawn is None or widgets.looks_like(redrawn, item) else redrawn

@@ -2,13 +2,15 @@
 
 import json
 import re
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from backend.conversation.items import Json
 from backend.tools.table import shown
-from backend.tools.widgets import Task, TaskPage, task_card, task_list
+from backend.tools.task import Task, TaskPage
+from backend.tools.widgets import task_card, task_list
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -54,16 +56,20 @@ def changed_task(tool: str, output: str) -> Task | None:
 
 
 class TaskViews:
-    """The widgets of one turn. A list is shown at the turn's end: most are only read to find a task's number."""
+    """The widgets of one turn. A list is shown at the turn's end: most are only read to find a task's number.
 
-    def __init__(self) -> None:
+    `now` is the person's wall clock: without it nothing is shown as overdue.
+    """
+
+    def __init__(self, now: datetime | None = None) -> None:
+        self._now = now
         self._listed: list[Task] = []
         self._more = False
 
     def card(self, tool: str, output: str) -> Json | None:
         if (label := shown(tool).card) is None or (task := _as(Task, output)) is None:
             return None
-        return task_card(task, label)
+        return task_card(task, label, now=self._now)
 
     def take_in(self, tool: str, arguments: str, output: str) -> None:
         """Add a page of the list, one with a cursor to the page before; forget what was read before another call."""
@@ -80,8 +86,8 @@ class TaskViews:
         """The list; of one that was searched, what the answer lists of it: tasks, or none of them."""
         if lines := _LISTED.findall(answer):
             found = _named_in(lines, self._listed)
-            return task_list(found, more=False) if found else None
-        return task_list(self._listed, more=self._more) if self._listed else None
+            return task_list(found, more=False, now=self._now) if found else None
+        return task_list(self._listed, more=self._more, now=self._now) if self._listed else None
 
 
 def _named_in(lines: list[str], tasks: list[Task]) -> list[Task]:

@@ -1,39 +1,23 @@
 """Tasks as widgets, of components that ChatKit's types and the pinned SDK both know."""
 
-from copy import deepcopy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.items import Json, Widget
+from backend.tools.details import DUE, NEXT, details
+from backend.tools.task import Task
 
 COMPLETE = "complete_task"
 _SHOWN_AT_FIRST = 20
 _SHOWN_AT_MOST = 200
 _THE_REST = "more"
 _MORE = "There are more: ask for the rest."
-
-
-class Task(BaseModel):
-    """What a widget shows of a tool's Task, or of a DeletedTask."""
-
-    id: int
-    title: str
-    description: str = ""
-    status: Literal["pending", "completed", "deleted"] = "deleted"
-
-    def looks_like(self, other: "Task") -> bool:
-        """Whether a box shows both the same."""
-        return (self.title, self.status) == (other.title, other.status)
-
-
-class TaskPage(BaseModel):
-    """A result of list_tasks."""
-
-    tasks: list[Task]
-    next_cursor: str | None
+_SEEN = ("label", "value", "color", "defaultChecked", "disabled")  # of a component
 
 
 class _Ticked(BaseModel):
@@ -42,19 +26,18 @@ class _Ticked(BaseModel):
     task_id: int
 
 
-def task_list(tasks: list[Task], *, more: bool) -> Json:
-    """A list with a box for each task; `more` says that there are others."""
-    rows = [_list_row(task) for task in tasks[:_SHOWN_AT_MOST]]
+def task_list(tasks: Sequence[Task], *, more: bool, now: datetime | None = None) -> Json:
+    """A list with a box for each task; `more` says that there are others, `now` is the person's wall clock."""
+    rows = [_list_row(task, now) for task in tasks[:_SHOWN_AT_MOST]]
     if more or len(tasks) > _SHOWN_AT_MOST:
         rows.append({"type": "ListViewItem", "key": _THE_REST, "children": [{"type": "Caption", "value": _MORE}]})
     return _counted({"type": "ListView", "limit": _SHOWN_AT_FIRST, "children": rows})
 
 
-def task_card(task: Task, label: str) -> Json:
+def task_card(task: Task, label: str, *, now: datetime | None = None) -> Json:
     """One task, and what became of it."""
     badge = {"type": "Badge", "label": label, "color": "success", "variant": "soft"}
-    row = {"type": "Row", "gap": 2, "align": "center", "children": [_box(task), {"type": "Spacer"}, badge]}
-    return {"type": "Card", "size": "sm", "children": [row, *_details(task)]}
+    return {"type": "Card", "size": "sm", "children": _card_children(task, badge, now)}
 
 
 def item(root: Json) -> Widget:
@@ -76,7 +59,7 @@ def ticked_task(action: str, payload: Any, sender: Widget) -> int:
 
 
 def open_tasks(shown: Widget) -> list[Task]:
-    """The tasks whose boxes can still be ticked."""
+    """The tasks whose boxes can still be ticked: their numbers and titles."""
     return [
         Task(id=box["onChangeAction"]["payload"]["task_id"], title=box["label"], status="pending")
         for box in _boxes(shown.root)
@@ -84,25 +67,59 @@ def open_tasks(shown: Widget) -> list[Task]:
     ]
 
 
-def redrawn(shown: Widget, task: Task) -> Widget | None:
-    """The same widget with the task as it is now; None when it does not show the task."""
-    root = deepcopy(shown.root)
-    found = [box for box in _boxes(root) if box.get("key") == _key(task.id)]
-    if not found:
+def redrawn(shown: Widget, tasks: Iterable[Task], *, now: datetime | None = None) -> Widget | None:
+    """The same widget with these tasks as they are now; None when it shows none of them."""
+    by_key = {_key(task.id): task for task in tasks}
+    if not any(box.get("key") in by_key for box in _boxes(shown.root)):
         return None
-    for box in found:
-        box.clear()
-        box.update(_box(task))
-    root = _counted(root)
+    if shown.root["type"] == "Card":
+        root = _card_redrawn(shown.root, by_key, now)
+    else:
+        rows = [_row_redrawn(row, by_key, now) for row in shown.root["children"]]
+        root = _counted({**shown.root, "children": rows})
     return replace(shown, root=root, copy_text=_copied(root))
 
 
+def looks_like(one: Widget, other: Widget) -> bool:
+    """Whether both show the same, whatever else their components have."""
+    return _look(one.root) == _look(other.root)
+
+
+def _look(component: Json) -> list[Any]:
+    if "children" not in component:
+        return [component.get(name) for name in _SEEN]
+    return [_look(child) for child in component["children"]]
+
+
+def _card_redrawn(card: Json, by_key: Mapping[str, Task], now: datetime | None) -> Json:
+    [box], badge = _boxes(card), card["children"][0]["children"][-1]
+    return {**card, "children": _card_children(by_key[box["key"]], badge, now, _said_of_the_next(card))}
+
+
+def _row_redrawn(row: Json, by_key: Mapping[str, Task], now: datetime | None) -> Json:
+    keys = [box["key"] for box in _boxes(row)]
+    return _list_row(by_key[keys[0]], now, _said_of_the_next(row)) if keys and keys[0] in by_key else row
+
+
 def _copied(root: Json) -> str:
-    return "\n".join(f"- [{'x' if box['defaultChecked'] else ' '}] {box['label']}" for box in _boxes(root))
+    rows = root["children"] if root["type"] == "ListView" else [root]
+    return "\n".join(_line(row, box) for row in rows for box in _boxes(row))
 
 
-def _list_row(task: Task) -> Json:
-    children = [_box(task), *_details(task)]
+def _line(row: Json, box: Json) -> str:
+    due = "".join(f" ({badge['label']})" for badge in _all(row, "Badge") if badge.get("key") == DUE)
+    return f"- [{'x' if box['defaultChecked'] else ' '}] {box['label']}{due}"
+
+
+def _card_children(task: Task, badge: Json, now: datetime | None, kept: Sequence[Json] = ()) -> list[Json]:
+    head = {"type": "Row", "gap": 2, "align": "center", "children": [_box(task), {"type": "Spacer"}, badge]}
+    return [head, *_description(task), *details(task, now, kept)]
+
+
+def _list_row(task: Task, now: datetime | None, kept: Sequence[Json] = ()) -> Json:
+    below = details(task, now, kept)
+    box = {"type": "Col", "gap": 1, "children": [_box(task), *below]} if below else _box(task)
+    children = [box, *_description(task)]
     return {"type": "ListViewItem", "key": f"row-{task.id}", "align": "center", "children": children}
 
 
@@ -122,17 +139,26 @@ def _key(task_id: int) -> str:
     return f"task-{task_id}"
 
 
-def _details(task: Task) -> list[Json]:
+def _description(task: Task) -> list[Json]:
     if not task.description:
         return []
     return [{"type": "Caption", "value": task.description[:200], "maxLines": 2}]
 
 
+def _said_of_the_next(component: Json) -> list[Json]:
+    """What a widget says of the task that follows a completed one, which later results do not tell again."""
+    return [words for words in _all(component, "Caption") if words.get("key") == NEXT]
+
+
 def _boxes(component: Json) -> list[Json]:
-    """The boxes in a widget, in order."""
-    if component["type"] == "Checkbox":
+    return _all(component, "Checkbox")
+
+
+def _all(component: Json, kind: str) -> list[Json]:
+    """The components of a kind in a widget, in order."""
+    if component["type"] == kind:
         return [component]
-    return [box for child in component.get("children", ()) for box in _boxes(child)]
+    return [found for child in component.get("children", ()) for found in _all(child, kind)]
 
 
 def _counted(widget: Json) -> Json:

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from agents import Agent, ModelResponse, RunHooks, Tool
@@ -18,7 +19,7 @@ from backend.conversation.model_input.history import NOT_MADE, plain
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.progress import TaskViews
-from backend.tools.widgets import Task
+from backend.tools.task import Task
 from backend.turn.log import Done, Event, Progress, Replaced
 from backend.turn.run import Run
 from backend.turn.speech import Speech
@@ -57,6 +58,7 @@ class Recorder(RunHooks[Calls]):
         say: Callable[[Event], None],
         *,
         message_id: str,
+        now: datetime | None = None,
     ) -> None:
         self._store = store
         self._conversation_id = run.conversation_id
@@ -69,7 +71,8 @@ class Recorder(RunHooks[Calls]):
         self._open: dict[str, ResponseFunctionToolCall] = {}  # written down, without an output yet
         self._begun: set[str] = set()
         self._ending = False
-        self._views = TaskViews()
+        self._now = now  # by the person's wall clock, for what is overdue
+        self._views = TaskViews(now)
 
     async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
         """Write what the model said and the calls that it wants made, in one statement."""
@@ -111,7 +114,7 @@ class Recorder(RunHooks[Calls]):
     async def _redraw(self, task: Task) -> None:
         """Let the widgets that are shown already follow a change."""
         for item in await self._store.redraw(
-            self._conversation_id, lambda shown: widgets.redrawn(shown, task), self._acting
+            self._conversation_id, lambda shown: widgets.redrawn(shown, [task], now=self._now), self._acting
         ):
             self._say(Replaced(item))
 

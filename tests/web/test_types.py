@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from backend.conversation.rows import as_shown
 from backend.tools import widgets
-from backend.tools.widgets import Task
+from backend.tools.task import Task
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.long
@@ -22,11 +22,24 @@ PYTHON_ONLY = ("handler", "loadingBehavior", "streaming")  # keys of an action t
 
 OPEN = Task(id=1, title="Buy milk", description="two litres", status="pending")
 DONE = Task(id=2, title="Call mum", status="completed")
+FULL = Task.model_validate(
+    {
+        "id": 3,
+        "title": "Water the plants",
+        "status": "completed",
+        "due": "Mon 2026-11-23 15:00",
+        "priority": "high",
+        "labels": ["home"],
+        "repeat": "FREQ=WEEKLY;BYDAY=MO",
+        "next": {"id": 4, "due": "Mon 2026-11-30"},
+    }
+)
 PRODUCED = {
     "empty list": widgets.task_list([], more=False),
-    "list": widgets.task_list([OPEN, DONE], more=False),
+    "list": widgets.task_list([OPEN, DONE, FULL], more=False),
     "first page of a list": widgets.task_list([OPEN, DONE], more=True),
     "card": widgets.task_card(OPEN, "Added"),
+    "card with all": widgets.task_card(FULL, "Completed"),
     "card of a completed task": widgets.task_card(DONE, "Changed"),
 }
 
