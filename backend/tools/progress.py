@@ -9,10 +9,12 @@ from pydantic import BaseModel, ValidationError
 
 from backend.conversation.items import Json
 from backend.tools.table import shown
-from backend.tools.task import Task, TaskPage
-from backend.tools.widgets import task_card, task_list
+from backend.tools.task import Changed, Task, TaskPage
+from backend.tools.widgets import changed_list, task_card, task_list
 
 Shape = TypeVar("Shape", bound=BaseModel)
+
+_CARDS = 3  # at most, of one call
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
@@ -20,16 +22,28 @@ _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\
 
 def running(tool: str, arguments: str) -> str | None:
     """The line while a call runs."""
-    return _line(shown(tool).running, arguments)
+    given = _parsed(arguments) or {}
+    words, count = shown(tool).words_for(given), _count(given)
+    return words and _line(words.running_several if count > 1 else words.running, given, count)
 
 
-def done(tool: str, output: str) -> str | None:
+def done(tool: str, arguments: str, output: str) -> str | None:
     """The line after it; None for a call that failed: its output is a sentence for the model."""
-    return _line(shown(tool).done, output) if _parsed(output) is not None else None
+    words, result = shown(tool).words_for(_parsed(arguments) or {}), _parsed(output)
+    if words is None or result is None:
+        return None
+    count = _count(result)
+    return _line(words.done_several if count > 1 else words.done, result, count)
 
 
-def _line(template: str | None, values: str) -> str | None:
-    return template and template.format_map(_Values(_parsed(values) or {}))
+def _count(values: dict[str, Any]) -> int:
+    """How many tasks the arguments or the result of a call name."""
+    also = values.get("also")
+    return 1 + len(also) if isinstance(also, list) else 1
+
+
+def _line(template: str, values: dict[str, Any], count: int) -> str:
+    return template.format_map(_Values(values | {"count": count}))
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
@@ -50,9 +64,10 @@ class _Values(dict[str, str]):
         return "…"
 
 
-def changed_task(tool: str, output: str) -> Task | None:
-    """The task as a call left it, when widgets may show what it was before."""
-    return _as(Task, output) if shown(tool).redraws else None
+def changed_tasks(tool: str, output: str) -> list[Task]:
+    """The tasks as a call left them, when widgets may show what they were before."""
+    changed = _as(Changed, output) if shown(tool).redraws else None
+    return changed.tasks if changed else []
 
 
 class TaskViews:
@@ -66,10 +81,18 @@ class TaskViews:
         self._listed: list[Task] = []
         self._more = False
 
-    def card(self, tool: str, output: str) -> Json | None:
-        if (label := shown(tool).card) is None or (task := _as(Task, output)) is None:
-            return None
-        return task_card(task, label, now=self._now)
+    def cards(self, tool: str, arguments: str, output: str) -> list[Json]:
+        """What became of the tasks of a call: a card for each, or one list of many."""
+        row, changed = shown(tool), _as(Changed, output)
+        words = row.words_for(_parsed(arguments) or {})
+        if not words or not words.label or changed is None:
+            return []
+        tasks = changed.tasks
+        if len(tasks) > _CARDS:
+            return [changed_list(tasks, _line(words.heading, {}, len(tasks)), now=self._now)]
+        if len(tasks) == 1 and not row.card and not changed.next:
+            return []
+        return [task_card(task, words.label, now=self._now) for task in tasks]
 
     def take_in(self, tool: str, arguments: str, output: str) -> None:
         """Add a page of the list, one with a cursor to the page before; forget what was read before another call."""

@@ -1,30 +1,79 @@
 """What is known of each tool: whether it only reads, and how its calls are shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of a call.
+
+    The lines name values of its arguments while it runs, of its result when it is done, and those of a call for several
+    tasks their `count`. `label` says on a card what became of a task, `heading` above a list what became of them.
+    """
+
+    running: str
+    done: str
+    running_several: str = ""
+    done_several: str = ""
+    label: str = ""
+    heading: str = ""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The lines name values of the call's arguments while it runs, of its result when it is done; None shows nothing.
+    """Without `words` nothing is shown.
 
-    A tool that only `reads`, as its annotations say, has a page of tasks as its result. `card` says on a card what
-    became of the task. One that `redraws` changes a task that widgets may show as it was before.
+    A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
+    task that widgets may show as it was before. `card`: a single task is shown on a card, too, of which nothing else is
+    to be told. An argument with a certain value may ask for something else: `instead` has the words for that.
     """
 
-    running: str | None = None
-    done: str | None = None
+    words: Words | None = None
     reads: bool = False
-    card: str | None = None
+    card: bool = False
     redraws: bool = False
+    instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
 
+    def words_for(self, arguments: Mapping[str, Any]) -> Words | None:
+        """What is said of a call with these arguments."""
+        special = (words for (name, value), words in self.instead.items() if arguments.get(name) == value)
+        return next(special, self.words)
+
+
+def _change(doing: str, did: str, *, which: str = "task {task_id}") -> Words:
+    return Words(
+        f"{doing} {which}…",
+        f"{did} “{{title}}”",
+        f"{doing} {{count}} tasks…",
+        f"{did} {{count}} tasks",
+        label=did,
+        heading=f"{{count}} tasks {did.lower()}",
+    )
+
+
+_COMPLETED = _change("Completing", "Completed")
+_UNDONE = Words(
+    "Undoing the last change of task {task_id}…",
+    "Undone: the last change of “{title}”",
+    "Undoing the last changes of {count} tasks…",
+    "Undone: the last changes of {count} tasks",
+    label="Undone",
+    heading="{count} tasks as they were before",
+)
+_BY_ARGUMENT = {
+    ("undo", True): _UNDONE,
+    ("status", "pending"): _change("Reopening", "Reopened"),
+    ("status", "completed"): _COMPLETED,
+}
 
 TOOLS: Mapping[str, Shown] = {
-    "add_task": Shown("Adding “{title}”…", "Added “{title}”", card="Added"),
-    "list_tasks": Shown("Looking at your list…", "Looked at your list", reads=True),
-    "complete_task": Shown("Completing task {task_id}…", "Completed “{title}”", redraws=True),
-    "update_task": Shown("Changing task {task_id}…", "Changed “{title}”", card="Changed", redraws=True),
-    "delete_task": Shown("Deleting task {task_id}…", "Deleted “{title}”", redraws=True),
+    "add_task": Shown(_change("Adding", "Added", which="“{title}”"), card=True),
+    "list_tasks": Shown(Words("Looking at your list…", "Looked at your list"), reads=True),
+    "complete_task": Shown(_COMPLETED, redraws=True),
+    "update_task": Shown(_change("Changing", "Changed"), card=True, redraws=True, instead=_BY_ARGUMENT),
+    "delete_task": Shown(_change("Deleting", "Deleted"), redraws=True),
 }
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = Shown()

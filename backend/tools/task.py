@@ -42,6 +42,16 @@ class Task(BaseModel):
         return {**values, "status": "deleted"} if isinstance(values, dict) and values.get("deleted") else values
 
 
+class Changed(Task):
+    """A result of a tool that changes tasks: the first of them, and the others of the same call."""
+
+    also: tuple[Task, ...] = ()
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [self, *self.also]
+
+
 class TaskPage(BaseModel):
     """A result of list_tasks."""
 

@@ -15,7 +15,7 @@ from backend.tools.task import Task
 COMPLETE = "complete_task"
 _SHOWN_AT_FIRST = 20
 _SHOWN_AT_MOST = 200
-_THE_REST = "more"
+_THE_REST, _CHANGED = "more", "changed"  # keys: of the row that says so, and of a list with a heading of its own
 _MORE = "There are more: ask for the rest."
 _SEEN = ("label", "value", "color", "defaultChecked", "disabled")  # of a component
 
@@ -32,6 +32,11 @@ def task_list(tasks: Sequence[Task], *, more: bool, now: datetime | None = None)
     if more or len(tasks) > _SHOWN_AT_MOST:
         rows.append({"type": "ListViewItem", "key": _THE_REST, "children": [{"type": "Caption", "value": _MORE}]})
     return _counted({"type": "ListView", "limit": _SHOWN_AT_FIRST, "children": rows})
+
+
+def changed_list(tasks: Sequence[Task], heading: str, *, now: datetime | None = None) -> Json:
+    """What one call did to several tasks; its heading stays, whatever becomes of them."""
+    return {**task_list(tasks, more=False, now=now), "key": _CHANGED, "status": {"text": heading}}
 
 
 def task_card(task: Task, label: str, *, now: datetime | None = None) -> Json:
@@ -162,8 +167,8 @@ def _all(component: Json, kind: str) -> list[Json]:
 
 
 def _counted(widget: Json) -> Json:
-    """A list's heading tells how many there are, and how many of them are done."""
-    if widget["type"] != "ListView":
+    """A list's heading tells how many there are, and how many of them are done, if it has none of its own."""
+    if widget.get("key") == _CHANGED:
         return widget
     boxes = [box for box in _boxes(widget) if box["defaultChecked"] or "onChangeAction" in box]
     done = sum(box["defaultChecked"] for box in boxes)

@@ -101,20 +101,19 @@ class Recorder(RunHooks[Calls]):
         call = _call_of(context)
         output = ItemHelpers.tool_call_output_item(call, result)
         text = plain(output["output"])
-        card = self._views.card(tool.name, text)
-        items = [widgets.item(card)] if card else []
+        items = [widgets.item(root) for root in self._views.cards(tool.name, call.arguments, text)]
         await self._record([output], items)
         self._views.take_in(tool.name, call.arguments, text)
-        self._tell(progress.done(tool.name, text), done=True)
+        self._tell(progress.done(tool.name, call.arguments, text), done=True)
         for item in items:
             self._say(Done(item))
-        if (task := progress.changed_task(tool.name, text)) is not None:
-            await self._redraw(task)
+        if tasks := progress.changed_tasks(tool.name, text):
+            await self._redraw(tasks)
 
-    async def _redraw(self, task: Task) -> None:
+    async def _redraw(self, tasks: Sequence[Task]) -> None:
         """Let the widgets that are shown already follow a change."""
         for item in await self._store.redraw(
-            self._conversation_id, lambda shown: widgets.redrawn(shown, [task], now=self._now), self._acting
+            self._conversation_id, lambda shown: widgets.redrawn(shown, tasks, now=self._now), self._acting
         ):
             self._say(Replaced(item))
 

@@ -38,6 +38,7 @@ PRODUCED = {
     "empty list": widgets.task_list([], more=False),
     "list": widgets.task_list([OPEN, DONE, FULL], more=False),
     "first page of a list": widgets.task_list([OPEN, DONE], more=True),
+    "list of a call": widgets.changed_list([OPEN, DONE, FULL], "3 tasks completed"),
     "card": widgets.task_card(OPEN, "Added"),
     "card with all": widgets.task_card(FULL, "Completed"),
     "card of a completed task": widgets.task_card(DONE, "Changed"),

@@ -4,13 +4,12 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from chatkit.types import WidgetItem
 from pydantic import ValidationError
 
-from backend.conversation import rows
-from backend.conversation.items import Json, Widget
+from backend.conversation.items import Widget
 from backend.tools import widgets
 from backend.tools.task import Task
+from tests.backend.tools.drawn import drawn, parts, words
 
 NOW = datetime(2026, 11, 23, 15, 0)
 MILK = {"id": 3, "title": "Buy milk", "status": "pending"}
@@ -29,26 +28,8 @@ def a_task(**fields: Any) -> Task:
     return Task.model_validate({**MILK, **fields})
 
 
-def drawn(root: Json) -> Widget:
-    """As ChatKit's types let it through, and as it is stored."""
-    shown = rows.as_shown("thr_1", widgets.item(root))
-    assert isinstance(shown, WidgetItem)
-    return rows.widget(shown)
-
-
 def listed(*tasks: Task, now: datetime | None = NOW) -> Widget:
     return drawn(widgets.task_list(tasks, more=False, now=now))
-
-
-def parts(component: Json) -> list[Json]:
-    """The components without others in them, in order."""
-    if "children" not in component:
-        return [component]
-    return [part for child in component["children"] for part in parts(child)]
-
-
-def words(shown: Widget) -> list[str]:
-    return [part.get("label") or part.get("value") or part.get("name") or "" for part in parts(shown.root)]
 
 
 def color(**fields: Any) -> str:

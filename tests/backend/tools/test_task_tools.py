@@ -227,8 +227,14 @@ async def test_the_table_of_tools_says_what_the_server_says_of_them(mcp_url: str
         assert tool.annotations is not None
         assert tool.output_schema is not None
         assert shown.reads == tool.annotations.read_only_hint
-        for line, known in ((shown.running, tool.input_schema), (shown.done, tool.output_schema)):
-            assert {field for _, field, _, _ in Formatter().parse(line or "") if field} <= known["properties"].keys()
+        for words in filter(None, (shown.words, *shown.instead.values())):
+            assert named_in(words.running) <= tool.input_schema["properties"].keys()
+            assert named_in(words.done) <= tool.output_schema["properties"].keys()
+            assert named_in(words.running_several) | named_in(words.done_several) | named_in(words.heading) <= {"count"}
+
+
+def named_in(line: str) -> set[str]:
+    return {field for _, field, _, _ in Formatter().parse(line) if field}
 
 
 async def test_a_hung_server_leaves_the_outcome_unknown(mcp_url: str) -> None:
