@@ -122,9 +122,9 @@ def _card_children(task: Task, badge: Json, now: datetime | None, kept: Sequence
 
 
 def _list_row(task: Task, now: datetime | None, kept: Sequence[Json] = ()) -> Json:
-    below = details(task, now, kept)
-    box = {"type": "Col", "gap": 1, "children": [_box(task), *below]} if below else _box(task)
-    children = [box, *_description(task)]
+    children = [_box(task), *_description(task)]
+    if below := details(task, now, kept):
+        children = [{"type": "Col", "gap": 1, "children": [*children, *below]}]
     return {"type": "ListViewItem", "key": f"row-{task.id}", "align": "center", "children": children}
 
 

@@ -16,6 +16,7 @@ from tests.scripted_model import ScriptedModel
 from tests.web import screen
 
 BUILT_IN = "/?ui=built-in"
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 
 
 def _chromium() -> str | None:
@@ -128,3 +129,21 @@ async def open_page(browser: Browser, site: ServiceProcess, database_url: str) -
     for context in contexts:
         await context.close()
     assert [problem for problem in problems if problem not in tolerated] == []
+
+
+Violations = Callable[[Page], Awaitable[list[str]]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def violations(node_modules: Path) -> Violations:
+    """What axe-core finds in the page as it is now."""
+    script = (node_modules / "axe-core" / "axe.min.js").read_text()
+
+    async def find(page: Page) -> list[str]:
+        # Evaluated by the debugger, as the page's own policy lets no foreign script in.
+        await page.evaluate(script)
+        result = await page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", WCAG)
+        assert len(result["passes"]) > 5
+        return [f"{one['id']}: {node['html']}" for one in result["violations"] for node in one["nodes"]]
+
+    return find

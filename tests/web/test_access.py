@@ -1,20 +1,16 @@
 """For everybody: by keyboard, in both themes, on small and large screens; quick and small."""
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.scripted_model import ScriptedModel
 from tests.web import screen
-from tests.web.conftest import BUILT_IN, OpenPage
+from tests.web.conftest import BUILT_IN, OpenPage, Violations
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
-Violations = Callable[[Page], Awaitable[list[str]]]
 NAME = "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent).trim()"
 LISTEN = """() => {
     window.spoken = [];
@@ -27,22 +23,6 @@ LISTEN = """() => {
         }
     }).observe(document.body, {subtree: true, childList: true, characterData: true});
 }"""
-WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def violations(node_modules: Path) -> Violations:
-    """What axe-core finds in the page as it is now."""
-    script = (node_modules / "axe-core" / "axe.min.js").read_text()
-
-    async def find(page: Page) -> list[str]:
-        # Evaluated by the debugger, as the page's own policy lets no foreign script in.
-        await page.evaluate(script)
-        result = await page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", WCAG)
-        assert len(result["passes"]) > 5
-        return [f"{one['id']}: {node['html']}" for one in result["violations"] for node in one["nodes"]]
-
-    return find
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

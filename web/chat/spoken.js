@@ -25,12 +25,15 @@ export function spokenTick(action, before, after) {
 function spoken({ type, widget, ...item }) {
   if (type === "assistant_message") return textOf({ type, ...item }).replace(MARKS, "").trim();
   if (type !== "widget" || !widget) return "";
-  const boxes = boxesOf(widget);
-  const names = boxes.slice(0, NAMED).map(({ label, defaultChecked }) => (defaultChecked ? `${label}, done` : `${label}`));
-  const more = boxes.length > NAMED ? [`and ${boxes.length - NAMED} more`] : [];
-  const heading = widget.type === "ListView" ? headingOf(widget) : badgesOf(widget).join(", ");
-  return `${heading}: ${[...names, ...more].join("; ")}.`;
+  const list = widget.type === "ListView";
+  const tasks = (list ? childrenOf(widget) : [widget]).flatMap((row) => boxesOf(row).map((box) => named(box, list ? row : undefined)));
+  const more = tasks.length > NAMED ? [`and ${tasks.length - NAMED} more`] : [];
+  const heading = list ? headingOf(widget) : badgesOf(widget).join(", ");
+  return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
 }
+
+/** A task of a list, with its badges. @param {Widget} box @param {Widget | undefined} row */
+const named = ({ label, defaultChecked }, row) => [label, ...(defaultChecked ? ["done"] : []), ...badgesOf(row)].join(", ");
 
 /** @param {Widget | undefined} widget @param {string} type @returns {Widget[]} */
 const all = (widget, type) =>
@@ -39,7 +42,7 @@ const all = (widget, type) =>
 /** @param {Widget | undefined} widget */
 const boxesOf = (widget) => all(widget, "Checkbox");
 
-/** @param {Widget} widget */
+/** @param {Widget | undefined} widget */
 const badgesOf = (widget) => all(widget, "Badge").map(({ label }) => label);
 
 /** A list's. @param {Widget | undefined} widget */

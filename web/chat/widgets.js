@@ -1,11 +1,15 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { actionKey } from "./actions.js";
+import { icon } from "./icons.js";
 /** @import {Action, Item, Widget} from "./types" */
+/** @import {Icon as IconName} from "./icons.js" */
 /** @import {Ui} from "./ui.js" */
 
 /** `row`: the texts beside a component, which may be a box's label. @typedef {{item: Item, ui: Ui, row: string[]}} Context */
 
+/** ChatKit's names of those that are drawn here; others are left out: words stand beside them. @type {Map<string, IconName>} */
+const ICONS = new Map([["reload", "repeat"]]);
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
 
 /** @param {Item} item @param {Ui} ui */
@@ -58,7 +62,11 @@ function node(widget, context) {
     case "Caption":
       return html`<small class=${textClass(widget)} dir="auto">${text(widget.value)}</small>`;
     case "Badge":
-      return html`<span class="badge ${color(widget)}" dir="auto">${text(widget.label)}</span>`;
+      return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${text(widget.label)}</span>`;
+    case "Icon": {
+      const drawn = ICONS.get(text(widget.name));
+      return drawn ? html`<span class="symbol ${color(widget)}">${icon(drawn)}</span>` : nothing;
+    }
     case "Spacer":
       return html`<span class="spacer"></span>`;
     case "Checkbox":
@@ -72,7 +80,7 @@ function node(widget, context) {
 
 /** @param {Widget} widget @param {"row" | "col"} direction @param {Context} context */
 const flex = (widget, direction, context) =>
-  html`<div class="${direction} align-${name(widget.align)}">${nodes(childrenOf(widget), context)}</div>`;
+  html`<div class="${direction} align-${name(widget.align)} ${widget.wrap === "wrap" ? "wrap" : ""}">${nodes(childrenOf(widget), context)}</div>`;
 
 /** @param {Widget} widget @param {Context} context */
 function checkbox(widget, { item, ui, row }) {
