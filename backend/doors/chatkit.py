@@ -1,6 +1,5 @@
 """ChatKit's operations: those that run no model are done here, the others are turns, whose log is rendered."""
 
-import json
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -15,13 +14,14 @@ from backend.conversation.acting import Acting
 from backend.conversation.model_input import history
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors import checks
-from backend.tools import widgets
+from backend.tools import actions, widgets
 from backend.tools.opened import with_tasks_now
 from backend.tools.task import Task
 from backend.tools.task_tools import TaskTools
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
 from backend.turn.turns import Turn, Turns
+from service.database import new_id
 
 
 class TodoChatServer(ChatKitServer[Acting]):
@@ -106,33 +106,35 @@ class TodoChatServer(ChatKitServer[Acting]):
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: Acting
     ) -> ck.SyncCustomActionResponse:
         assert sender is not None, "`check` lets no action through without its widget"
-        redrawn = await self._complete(action, sender, context)
+        redrawn = await self._by_hand(action, sender, context)
         return ck.SyncCustomActionResponse(updated_item=next(item for item in redrawn if item.id == sender.id))
 
     async def act(self, params: ck.ThreadCustomActionParams, context: Acting) -> list[ck.ThreadStreamEvent]:
-        """The events of a tick; it runs no model, so needs no lease."""
+        """The events of a click in a widget; it runs no model, so needs no lease."""
         try:
             sender = await self.store.load_item(params.thread_id, params.item_id or "", context)
             assert isinstance(sender, ck.WidgetItem)
-            redrawn = await self._complete(params.action, sender, context)
+            redrawn = await self._by_hand(params.action, sender, context)
             return [ck.ThreadItemReplacedEvent(item=item) for item in redrawn]
         except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
             return [ck.ErrorEvent(message=explain(error).message)]
 
-    async def _complete(self, action: Action[str, Any], sender: ck.WidgetItem, context: Acting) -> list[ck.ThreadItem]:
-        """Complete the task that was ticked, redraw the widgets that show it, and let the model know."""
-        task_id = widgets.ticked_task(action.type, action.payload, rows.widget(sender))
-        key = f"tick {sender.id} {task_id}"  # the same tick sent twice is one
+    async def _by_hand(self, asked: Action[str, Any], sender: ck.WidgetItem, context: Acting) -> list[ck.ThreadItem]:
+        """Do what was asked for in a widget, redraw those that show the task, and let the model know."""
+        action, arguments = actions.asked_for(asked.type, asked.payload, rows.widget(sender))
         zone = context.time_zone or await profiles.time_zone(self.store.engine, context.user_id)
-        completed = await self._tools.complete_task(task_id, user_id=context.user_id, key=key, time_zone=zone)
-        task = Task.model_validate(completed)
-        told = f"The person ticked task {task.id}, {json.dumps(task.title, ensure_ascii=False)}: it is completed."
+        # A key of its own: a box may be ticked, unticked and ticked again, and what is done twice changes nothing more.
+        change = partial(self._tools.change, user_id=context.user_id, key=new_id("act"), time_zone=zone)
+        changed = await change(action.tool, arguments)
+        if changed is None:
+            raise action.refused
+        task = Task.model_validate(changed)
         redrawn = await self.store.redraw(
             sender.thread_id,
             lambda shown: widgets.redrawn(shown, [task]),
             context,
             sender=sender.id,
-            note=history.change_by_hand(told),
+            note=history.change_by_hand(action.note(task)),
         )
         return [rows.as_shown(sender.thread_id, item) for item in redrawn]
 

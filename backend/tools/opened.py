@@ -25,8 +25,8 @@ async def with_tasks_now(
     time_zone: str | None = None,
     now: datetime | None = None,
 ) -> list[Widget]:
-    """The widgets, with what is open in them as it is now, by the person's wall clock; nothing is stored."""
-    shown = {task.id: task for item in items for task in widgets.open_tasks(item)}
+    """The widgets, with what can be changed in them as it is now, by the person's wall clock; nothing is stored."""
+    shown = {task.id: task for item in items for task in widgets.changeable_tasks(item)}
     if not shown:
         return [*items]
     try:
@@ -36,8 +36,7 @@ async def with_tasks_now(
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return [*items]
     gone = [task for number, task in shown.items() if number <= known_to and number not in found]
-    tasks = [found[number] for number in shown if number in found]
-    tasks += [task.model_copy(update={"status": "deleted"}) for task in gone]
+    tasks = [*(found[number] for number in shown if number in found), *gone]
     return [_as_they_are(item, tasks, now) for item in items]
 
 

@@ -10,7 +10,6 @@ from agents.mcp import MCPToolMetaContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, Tool
 
-from backend.conversation.errors import BackendError
 from backend.tools.connection import Connection, ToolsUnavailable
 from service.tokens import BACKEND, make_call_token
 
@@ -30,10 +29,6 @@ _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that 
 
 class TasksUnavailable(ToolsUnavailable):
     """The task service cannot be reached right now. What was done so far is kept; try again in a moment."""
-
-
-class NotCompleted(BackendError):
-    """The task could not be completed; it may be gone. Ask for the list to see what is there."""
 
 
 class TaskTools(Connection):
@@ -84,15 +79,13 @@ class TaskTools(Connection):
         finally:
             _caller.reset(token)
 
-    async def complete_task(
-        self, task_id: int, *, user_id: str, key: str, time_zone: str | None = None
-    ) -> dict[str, Any]:
-        """Complete a task that its person ticked, and return it as it is now; raises `NotCompleted`."""
+    async def change(
+        self, tool: str, arguments: dict[str, Any], *, user_id: str, key: str, time_zone: str | None = None
+    ) -> dict[str, Any] | None:
+        """What a person did by hand, done by a tool: the task as it is now; None when the tool refuses."""
         meta = {USER: user_id, KEY: key, ACTOR: "person", **_here(time_zone)}
-        result = await self.call_tool("complete_task", {"task_id": task_id}, meta)
-        if result.is_error or result.structured_content is None:
-            raise NotCompleted
-        return result.structured_content
+        result = await self.call_tool(tool, arguments, meta)
+        return None if result.is_error else result.structured_content
 
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST

@@ -5,25 +5,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from backend.conversation.errors import InvalidRequest
 from backend.conversation.items import Json, Widget
 from backend.tools.details import DUE, NEXT, details
 from backend.tools.task import Task
 
-COMPLETE = "complete_task"
+COMPLETE, REOPEN = "complete_task", "reopen_task"  # types of actions
 _SHOWN_AT_FIRST = 20
 _SHOWN_AT_MOST = 200
 _THE_REST, _CHANGED = "more", "changed"  # keys: of the row that says so, and of a list with a heading of its own
 _MORE = "There are more: ask for the rest."
 _SEEN = ("label", "value", "color", "defaultChecked", "disabled")  # of a component
-
-
-class _Ticked(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    task_id: int
 
 
 def task_list(tasks: Sequence[Task], *, more: bool, now: datetime | None = None) -> Json:
@@ -50,23 +41,15 @@ def item(root: Json) -> Widget:
     return Widget(root=root, copy_text=_copied(root))
 
 
-def ticked_task(action: str, payload: Any, sender: Widget) -> int:
-    """The number of the task whose box was ticked; raises `InvalidRequest` for what this widget does not offer."""
-    if action != COMPLETE:
-        raise InvalidRequest(f"There is no action {action!r}.")
-    try:
-        task_id = _Ticked.model_validate(payload).task_id
-    except ValidationError:
-        raise InvalidRequest(f"The action {COMPLETE} needs a task_id: ask for the list again.") from None
-    if not any(box.get("key") == _key(task_id) for box in _boxes(sender.root)):
-        raise InvalidRequest("This task is not in this widget: ask for the list again.")
-    return task_id
+def shows(shown: Widget, task_id: int) -> bool:
+    """Whether there is a box for the task in it."""
+    return any(box.get("key") == _key(task_id) for box in _boxes(shown.root))
 
 
-def open_tasks(shown: Widget) -> list[Task]:
-    """The tasks whose boxes can still be ticked: their numbers and titles."""
+def changeable_tasks(shown: Widget) -> list[Task]:
+    """The tasks whose boxes can be ticked or unticked: their numbers and titles."""
     return [
-        Task(id=box["onChangeAction"]["payload"]["task_id"], title=box["label"], status="pending")
+        Task(id=box["onChangeAction"]["payload"]["task_id"], title=box["label"])
         for box in _boxes(shown.root)
         if box.get("onChangeAction")
     ]
@@ -130,14 +113,11 @@ def _list_row(task: Task, now: datetime | None, kept: Sequence[Json] = ()) -> Js
 
 def _box(task: Task) -> Json:
     box: Json = {"type": "Checkbox", "key": _key(task.id), "name": _key(task.id), "label": task.title}
-    match task.status:
-        case "completed":
-            return {**box, "defaultChecked": True, "disabled": True}
-        case "deleted":
-            return {**box, "label": f"{task.title} (deleted)", "defaultChecked": False, "disabled": True}
-        case "pending":
-            action = {"type": COMPLETE, "payload": {"task_id": task.id}}
-            return {**box, "defaultChecked": False, "onChangeAction": action}
+    if task.status == "deleted":
+        return {**box, "label": f"{task.title} (deleted)", "defaultChecked": False, "disabled": True}
+    done = task.status == "completed"
+    action = {"type": REOPEN if done else COMPLETE, "payload": {"task_id": task.id}}
+    return {**box, "defaultChecked": done, "onChangeAction": action}
 
 
 def _key(task_id: int) -> str:

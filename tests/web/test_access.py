@@ -134,6 +134,8 @@ async def test_what_an_answer_shows_and_what_is_ticked_is_read_out(open_page: Op
     await expect(heard).to_have_text("Assistant: Here: That is all. 1 task: milk.")
     await screen.task_list(page).get_by_role("checkbox", name="milk").check()
     await expect(heard).to_have_text("milk: done. 1 task, 1 done")
+    await screen.task_list(page).get_by_role("checkbox", name="milk").uncheck()
+    await expect(heard).to_have_text("milk: open again. 1 task")
     await model.script({"text": "word " * 200, "token_delay": 0.02})
     await screen.send(page, "go on")
     await expect(screen.answers(page).last).to_contain_text("word")

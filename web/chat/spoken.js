@@ -13,12 +13,13 @@ export function spokenAnswer(answer) {
   return parts.length ? `Assistant: ${parts.join("\n")}` : "The answer has ended.";
 }
 
-/** What is read out when a box was ticked. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
+/** What is read out when a box was ticked or unticked. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
 export function spokenTick(action, before, after) {
   const same = actionKey(action);
   const ticked = boxesOf(before?.widget).find(({ onChangeAction: own }) => own && actionKey(/** @type {Action} */ (own)) === same);
   const box = boxesOf(after?.widget).find(({ key }) => key === ticked?.key);
-  return box?.defaultChecked ? [`${box.label}: done.`, headingOf(after?.widget)].join(" ").trim() : null;
+  if (!box || box.defaultChecked === ticked?.defaultChecked) return null;
+  return [`${box.label}: ${box.defaultChecked ? "done" : "open again"}.`, headingOf(after?.widget)].join(" ").trim();
 }
 
 /** @param {Item} item */

@@ -86,7 +86,7 @@ const flex = (widget, direction, context) =>
 function checkbox(widget, { item, ui, row }) {
   const action = /** @type {Action | undefined} */ (widget.onChangeAction);
   const runs = action !== undefined && ui.conversation.actions.running.has(actionKey(action, item.id));
-  const checked = Boolean(widget.defaultChecked) || runs; // while it runs, the box shows what was asked for
+  const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the box shows what was asked for
   const label = text(widget.label);
   // Not `disabled`, which would take the focus away from it.
   const locked = Boolean(widget.disabled) || runs || !action;

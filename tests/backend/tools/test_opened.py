@@ -39,25 +39,25 @@ async def test_what_changed_in_another_conversation_shows(chat: ChatKit, rows: R
     [stored] = rows("SELECT item FROM messages WHERE id = %s", item["id"])
     assert stored["item"]["widget"]["status"] == {"text": "4 tasks"}, "nothing is written by reading"
     await tick(chat, now, "rye bread")
-    assert boxes(await shown(chat, thread, kind))["rye bread"]["disabled"] is True
+    assert boxes(await shown(chat, thread, kind))["rye bread"]["defaultChecked"] is True
 
 
-async def test_the_tools_are_asked_once_and_only_when_something_is_open(
+async def test_the_tools_are_asked_once_and_only_when_something_can_change(
     chat: ChatKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread, item = await listed(chat, "milk")
+    thread, _ = await listed(chat, "milk")
     await listed(chat, "bread", "eggs")
     asked = []
     call = TaskTools.call_tool
 
-    async def counted(self: TaskTools, name: str, *rest: Any) -> Any:
+    async def counted(self: TaskTools, name: str, *rest: Any, **options: Any) -> Any:
         asked.append(name)
-        return await call(self, name, *rest)
+        return await call(self, name, *rest, **options)
 
     monkeypatch.setattr(TaskTools, "call_tool", counted)
     await chat.items(thread)
     assert asked == ["list_tasks"]
-    await tick(chat, item, "milk")
+    await chat.say("delete milk", thread)
     asked.clear()
     await chat.items(thread)
     assert asked == []
