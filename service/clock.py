@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -33,10 +33,8 @@ def running_from(instant: datetime, *, real: Clock = real) -> Clock:
     return lambda: (real() + ahead).astimezone(UTC)
 
 
-def find_zone(name: str) -> tzinfo | None:
+def find_zone(name: str) -> ZoneInfo | None:
     """The zone of this name in IANA's database, or None."""
-    if name == "UTC":
-        return UTC
     if len(name) > LONGEST_ZONE or not _ZONE.fullmatch(name):
         return None
     try:
