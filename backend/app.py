@@ -22,6 +22,7 @@ from backend.turn import reports
 from backend.turn.answers import Answers
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
+from service.clock import wall_time
 from service.database import create_engine
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
@@ -64,6 +65,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     # Of its own: turns that use up the pool must not cost others their leases.
     beats = create_engine(settings.database_url.get_secret_value(), pool_size=1, max_overflow=0)
     stack.push_async_callback(beats.dispose)
+    clock = settings.clock()
     turns = Turns(
         engine,
         _limits(settings),
@@ -71,7 +73,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         heartbeat_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
         worker=worker,
-        clock=settings.clock(),
+        clock=clock,
         time_zone=settings.time_zone,
     )
     await stack.enter_async_context(turns)
@@ -80,7 +82,14 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     agent = create_assistant(model, sent, [tools])
     answers = Answers(engine, store, model, agent, tool_wait_seconds=settings.tool_wait_seconds)
-    server = TodoChatServer(store, turns, answers, tools, message_chars=settings.limit_message_chars)
+    server = TodoChatServer(
+        store,
+        turns,
+        answers,
+        tools,
+        message_chars=settings.limit_message_chars,
+        wall_time=lambda zone: wall_time(clock(), zone or settings.time_zone),
+    )
     pace = Pace(settings.limit_requests_per_minute)
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
     return Parts(engine, model, tools, turns, chatkit, pace)

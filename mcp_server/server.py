@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -21,10 +22,9 @@ from mcp_server.doors.warm_up import warm_up
 from mcp_server.doors.wire import CANCELLED_CHANNEL, Announced, Wire
 from mcp_server.errors import FriendlyErrors
 from mcp_server.settings import Settings
-from mcp_server.tasks.changes import UTC
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
-from service.database import create_engine, listen, schema, utc_now
+from service.database import create_engine, listen, schema
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
 
@@ -95,7 +95,7 @@ def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Life
                 )
             ]
             try:
-                when = {"zone": UTC, "clock": utc_now}
+                when = {"zone": ZoneInfo(settings.time_zone), "clock": settings.clock()}
                 yield {"engine": engine, "auth_mode": settings.auth_mode, "quota": kept, **when}
             finally:
                 for task in beside:

@@ -43,6 +43,11 @@ def find_zone(name: str) -> ZoneInfo | None:
         return None
 
 
+def wall_time(now: datetime, zone: str) -> datetime:
+    """What clocks show in a zone, naive; in UTC for one that this machine does not know."""
+    return now.astimezone(find_zone(zone) or UTC).replace(tzinfo=None)
+
+
 def wall_clock(now: datetime, zone: str) -> str:
     """`Sun 2026-11-22 10:54, Europe/Berlin`; in UTC, and saying so, for a zone that this machine does not know."""
     known = find_zone(zone)

@@ -1,6 +1,7 @@
 """ChatKit's operations: those that run no model are done here, the others are turns, whose log is rendered."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -30,9 +31,18 @@ class TodoChatServer(ChatKitServer[Acting]):
     store: PostgresStore
 
     def __init__(
-        self, store: PostgresStore, turns: Turns, answers: Answers, tools: TaskTools, *, message_chars: int
+        self,
+        store: PostgresStore,
+        turns: Turns,
+        answers: Answers,
+        tools: TaskTools,
+        *,
+        message_chars: int,
+        wall_time: Callable[[str | None], datetime],
     ) -> None:
+        """`wall_time` tells what clocks show in a zone, or where people are taken to be who name none."""
         super().__init__(store)
+        self._wall_time = wall_time
         self._turns = turns
         self._answers = answers
         self._tools = tools
@@ -131,7 +141,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         task = Task.model_validate(changed)
         redrawn = await self.store.redraw(
             sender.thread_id,
-            lambda shown: widgets.redrawn(shown, [task]),
+            lambda shown: widgets.redrawn(shown, [task], now=self._wall_time(zone)),
             context,
             sender=sender.id,
             note=history.change_by_hand(action.note(task)),

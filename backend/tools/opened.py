@@ -23,7 +23,6 @@ async def with_tasks_now(
     *,
     user_id: str,
     time_zone: str | None = None,
-    now: datetime | None = None,
 ) -> list[Widget]:
     """The widgets, with what can be changed in them as it is now, by the person's wall clock; nothing is stored."""
     shown = {task.id: task for item in items for task in widgets.changeable_tasks(item)}
@@ -32,7 +31,7 @@ async def with_tasks_now(
     try:
         async with asyncio.timeout(_SECONDS):
             listing = partial(tools.list_tasks, user_id=user_id, time_zone=time_zone)
-            found, known_to = await _tasks_up_to(max(shown), listing)
+            found, known_to, now = await _tasks_up_to(max(shown), listing)
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return [*items]
     gone = [task for number, task in shown.items() if number <= known_to and number not in found]
@@ -40,20 +39,22 @@ async def with_tasks_now(
     return [_as_they_are(item, tasks, now) for item in items]
 
 
-async def _tasks_up_to(last: int, list_tasks: Callable[..., Awaitable[Json]]) -> tuple[dict[int, Task], int]:
-    """The tasks by their numbers, and the number up to which these are all."""
+async def _tasks_up_to(
+    last: int, list_tasks: Callable[..., Awaitable[Json]]
+) -> tuple[dict[int, Task], int, datetime | None]:
+    """The tasks by their numbers, the number up to which these are all, and what the person's clock shows."""
     found: dict[int, Task] = {}
-    cursor = None
+    cursor = now = None
     for _ in range(_PAGES):
         # Numbers begin at 1: so many tasks at most come before the last one that is shown.
         page = TaskPage.model_validate(await list_tasks(cursor=cursor, limit=min(last, MOST)))
         found |= {task.id: task for task in page.tasks}
-        cursor = page.next_cursor
+        cursor, now = page.next_cursor, page.now
         if cursor is None:
-            return found, last
+            return found, last, now
         if page.tasks[-1].id >= last:
             break
-    return found, max(found)
+    return found, max(found), now
 
 
 def _as_they_are(item: Widget, tasks: Sequence[Task], now: datetime | None) -> Widget:

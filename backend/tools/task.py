@@ -57,3 +57,5 @@ class TaskPage(BaseModel):
 
     tasks: list[Task]
     next_cursor: str | None
+    now: Annotated[datetime, BeforeValidator(_moment)] | None = None
+    """What the person's clock shows."""

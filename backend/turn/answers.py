@@ -127,7 +127,7 @@ class Answers:
             count = partial(outcomes.count, self._engine, run)
             turn.afterwards.append(partial(self._summaries.make, run, window.left_out, count=count))
         asked = next((row.id for row in reversed(window.rows) if row.kind in ASKING), run.id)
-        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, message_id=asked)
+        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, message_id=asked, now=run.wall_time)
         telling.set(lambda line: turn.say(Progress(line)))
         stream = Runner.run_streamed(
             self._agent,

@@ -1,6 +1,7 @@
 """What a turn is, and how it ended: values that stores and reports take."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from backend.conversation.acting import Acting
@@ -14,7 +15,8 @@ class Run:
     """One answer in a conversation, for one person.
 
     `said` was stored when it began, and what the model is to read came with it as `recent`. `time_zone` is the
-    person's, if it is known; `now`, for an answer to an earlier message, is the note of what day and time it is.
+    person's, if it is known, and `wall_time` what their clock shows; `now`, for an answer to an earlier message, is the
+    note of it.
     """
 
     id: str
@@ -24,6 +26,7 @@ class Run:
     said: Said | None = None
     recent: Recent | None = None
     time_zone: str | None = None
+    wall_time: datetime | None = None
     now: Hidden | None = None
 
     @property

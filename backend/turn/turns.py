@@ -25,7 +25,7 @@ from backend.turn.heartbeat import Heartbeat
 from backend.turn.log import Done, Event, Failed, Log, Started
 from backend.turn.recorder import Calls
 from backend.turn.run import Ended, Run
-from service.clock import Clock, real
+from service.clock import Clock, real, wall_time
 from service.database import new_id, pipelined, transaction
 from service.telemetry import traces
 
@@ -196,6 +196,7 @@ class Turns:
             run,
             recent=await sent.recent() if sent is not None else None,
             time_zone=zone,
+            wall_time=wall_time(now, zone or self._time_zone),
             now=history.now_note(now, zone or self._time_zone),
         )
         turn.calls.time_zone = zone

@@ -14,7 +14,7 @@ from mcp_server.arguments import is_plain
 from mcp_server.calls import reports, running_calls
 from mcp_server.errors import ForeignUserId, MetaInvalid, explained, shown
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.zones import zone_named
+from service.clock import LONGEST_ZONE, find_zone
 from service.database import transaction
 from service.tokens import is_from_backend
 
@@ -57,7 +57,7 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
         actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
         idempotency_key=_label(meta, "todo/idempotency_key", longest=200),
         quota=context.lifespan_context["quota"],
-        zone=zone_named(_label(meta, "todo/time_zone", longest=60) or ""),
+        zone=find_zone(_label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],
         clock=context.lifespan_context["clock"],
     )

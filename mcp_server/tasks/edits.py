@@ -97,13 +97,15 @@ async def _found(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> l
 
 
 async def _updated(session: AsyncSession, caller: Caller, task: Stored, wanted: Wanted, now: Now) -> Stored:
-    changed = with_fields(task, wanted, now).model_copy(update={"updated_at": now.instant})
+    changed = with_fields(task, wanted, now)
+    if wanted.given().keys() != {"status"}:
+        changed = changed.model_copy(update={"updated_at": now.instant})
     if wanted.status == "completed":
         return _completed(changed, now)
     if wanted.status == "pending" and task.status == "completed":
         if task.series is not None:
             await _check_series(session, caller, task)
-        return changed.model_copy(update={"status": "pending", "completed_at": None})
+        return changed.model_copy(update={"status": "pending", "completed_at": None, "updated_at": now.instant})
     return changed
 
 

@@ -20,7 +20,7 @@ TASKS, CHANGES = TaskRow.metadata.tables["tasks"], TaskChange.metadata.tables["t
 PEOPLE = Person.metadata.tables["people"]
 OWNER, _MOST = bindparam("owner"), bindparam("most")
 Hints = Row[*tuple[Any, ...]]
-_BUSY = 1_000  # changes
+_BUSY = 500  # changes
 _AT_ONCE = 1_000  # changes of calls of one person that are under way
 # One at a time per person, or calls at the same time would all see the last free place; not the lock of the turns.
 _ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 1)))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import insert
@@ -10,9 +10,9 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.models import Person
 from mcp_server.tasks.changes import OWNER, Caller
+from service.clock import find_zone
 
 PEOPLE = Person.metadata.tables["people"]
-_LONGEST_NAME = 64  # characters
 _KNOWN = select(PEOPLE.c.time_zone).where(PEOPLE.c.user_id == OWNER)
 _NEW = insert(PEOPLE).values(user_id=OWNER, time_zone=bindparam("zone"))
 _KEEP = _NEW.on_conflict_do_update(index_elements=["user_id"], set_={"time_zone": _NEW.excluded.time_zone})
@@ -36,13 +36,5 @@ async def now(session: AsyncSession, caller: Caller) -> Now:
     known = await connection.scalar(_KNOWN, {"owner": caller.user_id})
     if caller.zone is not None and caller.zone.key != known:
         await connection.execute(_KEEP, {"owner": caller.user_id, "zone": caller.zone.key})
-    zone = caller.zone or (known and zone_named(known)) or caller.usual_zone
+    zone = caller.zone or (known and find_zone(known)) or caller.usual_zone
     return Now(caller.clock(), zone)
-
-
-def zone_named(name: str) -> ZoneInfo | None:
-    """The IANA time zone of that name, None if there is none."""
-    try:
-        return ZoneInfo(name) if 1 <= len(name) <= _LONGEST_NAME else None
-    except (OSError, ValueError, ZoneInfoNotFoundError):
-        return None
