@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from mcp_server.models import TaskRow
+from mcp_server.models import Person
 from mcp_server.tasks.changes import CALLS, CHANGES
+from mcp_server.tasks.task import TASKS, Stored
 from service import data_commands
 from service.database import transaction
 from service.database.documents import Writer, freeze, rows
 
-TASKS = TaskRow.metadata.tables["tasks"]
+PEOPLE = Person.metadata.tables["people"]
 
-_TASK = ("id", "title", "description", "status", "created_at", "updated_at", "completed_at")
 _CHANGE = (
     *(CHANGES.c.id, CHANGES.c.task_id, CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after),
-    *(CALLS.c.actor, CHANGES.c.created_at),
+    *(CALLS.c.actor, CHANGES.c.undoes, CHANGES.c.created_at),
 )
 
 
@@ -27,9 +27,10 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _export(engine: AsyncEngine, *, user: str) -> None:
-    tasks = select(*(TASKS.c[name] for name in _TASK)).where(TASKS.c.user_id == user).order_by(TASKS.c.id)
+    tasks = select(*(TASKS.c[name] for name in Stored.model_fields)).where(TASKS.c.user_id == user).order_by(TASKS.c.id)
     made = and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == CALLS.c.user_id)
     changes = select(*_CHANGE).join_from(CHANGES, CALLS, made).where(CHANGES.c.user_id == user).order_by(CHANGES.c.id)
+    people = select(PEOPLE.c.time_zone, PEOPLE.c.week_starts).where(PEOPLE.c.user_id == user)
     writer = Writer(sys.stdout.buffer)
     async with transaction(engine, user) as session:
         await freeze(session)
@@ -37,6 +38,8 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
         found = await writer.array(rows(session, tasks))
         writer.text(',\n"changes": ')
         found += await writer.array(rows(session, changes))
+        writer.text(',\n"people": ')
+        await writer.array(rows(session, people))
         writer.text("}\n")
     if not found:
         raise data_commands.NothingStored(user)

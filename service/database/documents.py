@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Any, BinaryIO
 
 from sqlalchemy import Select, text
@@ -66,5 +66,6 @@ def _json(row: Row) -> str:
 
 
 def _moment(value: Any) -> str:
-    assert isinstance(value, datetime), type(value)
-    return to_utc(value).isoformat()
+    """Moments in UTC; days and clock times as they are, which are somebody's own."""
+    assert isinstance(value, date | time), type(value)
+    return to_utc(value).isoformat() if isinstance(value, datetime) else value.isoformat()

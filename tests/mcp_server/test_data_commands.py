@@ -1,5 +1,6 @@
 """`python -m mcp_server export` and `forget`."""
 
+import asyncio
 import json
 import threading
 from typing import Any
@@ -52,6 +53,33 @@ def test_an_export_holds_tasks_and_all_changes_of_one_person(capsys: pytest.Capt
     ]
     assert exported["changes"][3]["before"]["title"] == "größer"
     assert "bread" not in text
+
+
+async def test_an_export_holds_dates_labels_and_what_took_back_what(
+    guarded_http: httpx2.AsyncClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dated = {"title": "dentist", "due": "2027-03-05 15:00", "labels": ["health"], "repeat": "FREQ=MONTHLY"}
+    for tool, arguments in (
+        ("add_task", dated | {"priority": "high"}),
+        ("update_task", {"task_id": 1, "title": "the dentist"}),
+        ("update_task", {"task_id": 1, "undo": True}),
+    ):
+        result(await send(guarded_http, call(tool, arguments, token=own())))
+    await asyncio.to_thread(export_command.run, ["--user", "alice"])
+    exported = json.loads(capsys.readouterr().out)
+    (task,) = exported["tasks"]
+    assert {name: task[name] for name in ("title", "due_on", "due_time", "priority", "labels", "repeat", "series")} == {
+        "title": "dentist",
+        "due_on": "2027-03-05",
+        "due_time": "15:00:00",
+        "priority": 1,
+        "labels": ["health"],
+        "repeat": "FREQ=MONTHLY;BYMONTHDAY=5",
+        "series": 1,
+    }
+    added, renamed, undone = exported["changes"]
+    assert [change["undoes"] for change in (added, renamed, undone)] == [None, None, renamed["id"]]
+    assert exported["people"] == [{"time_zone": None, "week_starts": None}]
 
 
 @pytest.mark.usefixtures("bread")
