@@ -13,6 +13,7 @@ from service.tokens import is_user_id
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
 _LONGEST_WORDS = 300  # characters
+_MOST_LISTED = 100
 _BREAKS = "\n\r\t\u2028\u2029"
 
 # What each argument may be, to complete the sentence "<name> must be …"; of one tool, where it differs there.
@@ -106,11 +107,18 @@ _Text = Annotated[str, StringConstraints(max_length=4000), AfterValidator(_lines
 
 
 def _list(value: Any) -> Any:
-    """What models send instead of a list: its JSON as text, or one thing alone."""
-    if isinstance(value, str) and value.strip().startswith("["):
-        with suppress(ValueError):
-            return json.loads(value)
+    """What models send instead of a list: its JSON as text, or nothing."""
+    if isinstance(value, str) and value.strip().startswith("[") and len(value) <= _MOST_LOOKED_AT:
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, list) and len(value) > _MOST_LISTED:
+        raise ValueError("more than any list may hold: each would be looked at")
     return None if value in ("", "null", []) else value
+
+
+def _flag(value: Any) -> Any:
+    """What models send for a thing that they do not want."""
+    return None if value in (False, "false", "", "null") else value
 
 
 def _words(text: str) -> str:
@@ -120,7 +128,7 @@ def _words(text: str) -> str:
     return _lines(text)
 
 
-_Words = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_words)]
+_Words = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_words), BeforeValidator(_seen)]
 _Texts = Annotated[list[_Words], Field(max_length=10)]
 _Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
 _Id = Annotated[int, Field(ge=1), AfterValidator(_stored), BeforeValidator(_number)]
@@ -191,7 +199,7 @@ NewStatus = Annotated[
 ]
 Undo = Annotated[
     Literal[True] | None,
-    BeforeValidator(_absent),
+    BeforeValidator(_flag),
     Field(description="Take back its last change; with nothing but task_id and also."),
 ]
 OrderBy = Annotated[Order | None, BeforeValidator(_absent), Field(description="What comes first.")]

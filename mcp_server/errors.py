@@ -61,7 +61,7 @@ class RepeatNeedsDue(TaskError):
 
 
 class NotRepeating(TaskError):
-    """Task {task_id} does not repeat, so it has no next date: give due as a day."""
+    """{task} does not repeat, so it has no next date: give due as a day."""
 
 
 class RepeatEnded(TaskError):
@@ -71,6 +71,11 @@ class RepeatEnded(TaskError):
 class NextIsOpen(TaskError):
     """Task {task_id} cannot be opened again: the one that followed it, task {next_id}, is open. Undo its completion
     with undo, or delete task {next_id} first."""
+
+
+class OneIsOpen(TaskError):
+    """Of the tasks of one repeat only one can be open: complete or delete the one that is, and open one at a time;
+    nothing was changed."""
 
 
 class NextIsChanged(TaskError):

@@ -19,6 +19,8 @@ from sqlmodel import Field, SQLModel
 
 from service.database import utc_now
 
+ONE_OPEN = "tasks_one_open_of_series"
+
 
 class Person(SQLModel, table=True):
     """What is kept of a person beside the tasks: the number of the last one that was added, and where they live."""
@@ -54,7 +56,7 @@ class TaskRow(SQLModel, table=True):
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
         Index("tasks_by_due", "user_id", "due_on", "id", postgresql_where=text("status = 'pending'")),
         Index(
-            "tasks_one_open_of_series",
+            ONE_OPEN,
             "user_id",
             "series",
             unique=True,

@@ -10,7 +10,7 @@ from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOf
 from mcp_server.tasks import changes, statements, zones
 from mcp_server.tasks.changes import OWNER, Caller, Change
 from mcp_server.tasks.fields import Wanted, following, with_fields
-from mcp_server.tasks.results import changed_tasks, deleted_tasks
+from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
 from mcp_server.tasks.task import TASKS, ChangedTask, DeletedTask, Stored
 from mcp_server.tasks.zones import Now
 
@@ -34,7 +34,7 @@ async def add(
     made = await changes.make(
         session, caller, operation="add", arguments=arguments, work=work, adds=len(titles), changes=len(titles)
     )
-    return changed_tasks(made)
+    return added_tasks(made)
 
 
 async def complete(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
@@ -60,7 +60,8 @@ async def update(session: AsyncSession, caller: Caller, ids: Sequence[int], want
 
     async def work(call: int) -> list[Change]:
         found = await _found(session, caller, ids)
-        now = await _now(session, caller, needed=wanted.due is not None or any(task.repeat for task in found))
+        dated = wanted.due is not None or wanted.repeat is not None
+        now = await _now(session, caller, needed=dated or any(task.repeat for task in found))
         made = [Change(task, await _updated(session, caller, task, wanted, now)) for task in found]
         return await _write(session, caller, call, made, now)
 

@@ -74,7 +74,7 @@ def _rule(text: str, due: Due | None) -> str | None:
 def _skipped(task: Stored, now: Now) -> tuple[Due, str]:
     """When a task that repeats is due if this time is left out, and its rule from then on."""
     if task.repeat is None or task.due is None:
-        raise NotRepeating(task_id=task.id)
+        raise NotRepeating(task=f"Task {task.id}" if task.id else "A new task")
     rule = repeats.parse(task.repeat)
     day = repeats.following(rule, due=task.due.day, today=now.local.date())
     if day is None:
@@ -104,7 +104,8 @@ def _labels(task: Stored, wanted: Wanted) -> tuple[str, ...]:
 
 def label_of(text: str) -> str:
     """As it is stored: every spelling of a label is one."""
-    label = unicodedata.normalize("NFC", " ".join(text.split()).lstrip("#@").casefold())
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+    label = " ".join(" ".join(folded.split()).lstrip("#@ ").split())
     if not 1 <= len(label) <= _LONGEST_LABEL:
         raise LabelInvalid(longest=_LONGEST_LABEL)
     return label

@@ -16,6 +16,7 @@ from mcp_server.errors import RepeatInvalid, shown
 from mcp_server.tasks.dates import LAST_DAY, plus_months
 
 _LONGEST = 300  # characters: more than every day of the month, or every weekday in every week of it
+_LONGEST_STORED = 200  # characters, as the table has it
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _DAY = rf"(?:[1-5]|-1)?(?:{'|'.join(_WEEKDAYS)})"
 _MONTH_DAY = r"(?:0?[1-9]|[12]\d|3[01]|-1)"
@@ -66,7 +67,13 @@ class Rule:
 
 def read(text: str, due_day: date) -> Rule:
     """The rule that is meant for a task due on that day, which says what the text leaves out; else RepeatInvalid."""
-    rule = parse(text)
+    rule = _completed(parse(text), due_day)
+    if len(str(rule)) > _LONGEST_STORED:
+        raise RepeatInvalid(problem="is too long")
+    return rule
+
+
+def _completed(rule: Rule, due_day: date) -> Rule:
     if rule.until and rule.until < due_day:
         raise RepeatInvalid(problem=f"ends with UNTIL={rule.until}, before the task is due on {due_day}")
     if rule.from_done:

@@ -1,6 +1,6 @@
 """What became of a call's tasks: from the log alone, so that a call that is sent again is told the same."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_server.tasks.changes import Change
@@ -8,11 +8,24 @@ from mcp_server.tasks.dates import shown
 from mcp_server.tasks.task import ChangedTask, DeletedTask, Following, OtherDeleted, OtherTask, Stored
 
 
-def changed_tasks(made: Sequence[Change], ids: Sequence[int] = ()) -> ChangedTask:
-    """The tasks in the order of their ids in the call, those that it added in their own."""
-    left = {change.task.series: change.task for change in made if ids and change.task.id not in ids}
-    by_id = {change.task.id: change for change in made if not ids or change.task.id in ids}
-    order = [id for id in dict.fromkeys(ids or sorted(by_id)) if id in by_id]
+def changed_tasks(made: Sequence[Change], ids: Sequence[int]) -> ChangedTask:
+    """The tasks in the order of their ids in the call, each with the one that it left behind."""
+    left = {change.task.series: change.task for change in made if change.before is None}
+    return _in_order({change.task.id: change for change in made if change.before is not None}, ids, left)
+
+
+def added_tasks(made: Sequence[Change]) -> ChangedTask:
+    by_id = {change.task.id: change for change in made}
+    return _in_order(by_id, sorted(by_id), {})
+
+
+def restored_tasks(made: Sequence[Change], ids: Sequence[int]) -> ChangedTask:
+    """Those of the call; what a completion had left behind and went with it is not told."""
+    return _in_order({change.task.id: change for change in made}, ids, {})
+
+
+def _in_order(by_id: Mapping[int, Change], ids: Sequence[int], left: Mapping[int | None, Stored]) -> ChangedTask:
+    order = [id for id in ids if id in by_id]
     first, *others = [_told(by_id[id], left) for id in order]
     also = tuple(OtherTask.model_validate(task) for task in others)
     return ChangedTask.model_validate({**first, "also": also, "not_found": _missing(ids, order)})
@@ -25,12 +38,13 @@ def deleted_tasks(made: Sequence[Change], ids: Sequence[int]) -> DeletedTask:
     return DeletedTask(id=first, title=titles[first], also=also, not_found=_missing(ids, [first, *others]))
 
 
-def _told(change: Change, left: dict[int | None, Stored]) -> dict[str, Any]:
+def _told(change: Change, left: Mapping[int | None, Stored]) -> dict[str, Any]:
     task = change.task.told()
     if change.after is None:
         return task | {"deleted": True}
-    following = left.get(change.task.series)
-    if change.task.series is None or following is None or following.due is None:
+    ended = change.before is not None and (change.before.status, change.after.status) == ("pending", "completed")
+    following = left.get(change.task.series) if ended else None
+    if following is None or following.due is None:
         return task
     return task | {"next": Following(id=following.id, due=shown(following.due))}
 

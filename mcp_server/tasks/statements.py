@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+import psycopg
 from sqlalchemy import Text, bindparam, case, cast, column, func, null, true
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server.models import Person
+from mcp_server.errors import OneIsOpen
+from mcp_server.models import ONE_OPEN, Person
 from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of, logged
 from mcp_server.tasks.task import TASKS, Stored
 
@@ -122,4 +125,9 @@ async def edit(session: AsyncSession, caller: Caller, call: int, changes: Sequen
         for change in changes
     ]
     params = {"owner": caller.user_id, "call": call, "rows": rows, "ids": gone, "changes": log}
-    await (await session.connection()).execute(_EDIT, params)
+    try:
+        await (await session.connection()).execute(_EDIT, params)
+    except IntegrityError as error:
+        if isinstance(error.orig, psycopg.Error) and error.orig.diag.constraint_name == ONE_OPEN:
+            raise OneIsOpen from None
+        raise

@@ -12,7 +12,7 @@ from mcp_server.errors import NextIsChanged, NothingToUndo
 from mcp_server.models import Person
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of
-from mcp_server.tasks.results import changed_tasks
+from mcp_server.tasks.results import restored_tasks
 from mcp_server.tasks.task import ChangedTask, Stored
 
 _WITHIN = timedelta(days=30)
@@ -54,7 +54,7 @@ async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> Cha
 
     arguments: dict[str, object] = {"task_id": ids[0], "undo": True, **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
     made = await changes.make(session, caller, operation="undo", arguments=arguments, work=work, changes=len(ids))
-    return changed_tasks(made, ids)
+    return restored_tasks(made, ids)
 
 
 async def _taken_back(session: AsyncSession, caller: Caller, id: int, task: Stored | None) -> list[Change]:
