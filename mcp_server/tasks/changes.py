@@ -109,7 +109,10 @@ async def make(
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
     await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=adds, changes=changes)
-    return await work(claimed.id)
+    made = await work(claimed.id)
+    if not adds and any(change.before is None for change in made):  # the next of a repeat, or what was deleted
+        await quota.check_kept(connection, caller.quota, claimed, user_id=caller.user_id)
+    return made
 
 
 async def _recorded(

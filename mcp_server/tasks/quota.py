@@ -66,7 +66,7 @@ async def check(
     It adds so many tasks and makes so many changes, those included.
     """
     most = quota.tasks if adds else None
-    tasks_are_near = most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
+    tasks_are_near = _are_near(most, hints)
     most_changes = quota.changes_per_day
     changes_are_near = most_changes is not None and (hints.busy_day or most_changes <= _BUSY + _AT_ONCE)
     if not tasks_are_near and not changes_are_near:
@@ -80,6 +80,20 @@ async def check(
         left = most_changes - changes
         if left < 0 or await connection.scalar(_CHANGES, {"owner": user_id, "most": left}):
             raise TooManyChanges(most=f"{most_changes:,}")
+
+
+async def check_kept(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str) -> None:
+    """Raise `TooManyTasks` if there are more than may be kept, for a call that has added tasks nobody could foresee."""
+    most = quota.tasks
+    if most is None or not _are_near(most, hints):
+        return
+    await connection.execute(_ONE_BY_ONE, {"owner": user_id})
+    if (await connection.scalar(_TASKS, {"owner": user_id, "most": most + 1}) or 0) > most:
+        raise TooManyTasks(most=f"{most:,}")
+
+
+def _are_near(most: int | None, hints: Hints) -> bool:
+    return most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
 
 
 async def keep_sweeping(engine: AsyncEngine, days: int | None) -> None:

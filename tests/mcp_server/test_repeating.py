@@ -12,7 +12,8 @@ from tests.mcp_server.calls import Tools
 from tests.mcp_server.clock import Clocked, clocked
 from tests.mcp_server.conftest import Rows
 
-WEEKLY = {"due": "Mon 2996-11-28 09:00", "repeat": "FREQ=WEEKLY;BYDAY=MO"}
+WEEKLY: dict[str, Any] = {"due": "Mon 2996-11-28 09:00", "repeat": "FREQ=WEEKLY;BYDAY=MO"}
+WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 KEY = {"todo/idempotency_key": "key-1"}
 TIMES = ("created_at", "updated_at", "completed_at")
 
@@ -28,7 +29,7 @@ def timeless(task: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_completing_leaves_the_next_with_the_same_details(tools: Tools, rows: Rows) -> None:
-    details = {"title": "water", "description": "all", "priority": "high", "labels": ["plants"]}
+    details: dict[str, Any] = {"title": "water", "description": "all", "priority": "high", "labels": ["plants"]}
     added = await tools.call("add_task", **details, **WEEKLY)
     completed = await tools.call("complete_task", task_id=1)
     assert completed["status"] == "completed"
@@ -98,7 +99,7 @@ async def test_moving_one_keeps_the_rule(tools: Tools) -> None:
 
 
 async def test_next_skips_one(tools: Tools, rows: Rows) -> None:
-    await tools.call("add_task", title="water", **WEEKLY | {"repeat": "FREQ=WEEKLY;BYDAY=MO;COUNT=3"})
+    await tools.call("add_task", title="water", due=WEEKLY["due"], repeat="FREQ=WEEKLY;BYDAY=MO;COUNT=3")
     skipped = await tools.call("update_task", task_id=1, due="next")
     assert (skipped["due"], skipped["repeat"]) == ("Mon 2996-12-05 09:00", "FREQ=WEEKLY;BYDAY=MO;COUNT=2")
     await tools.call("update_task", task_id=1, due="next")
@@ -109,7 +110,7 @@ async def test_next_skips_one(tools: Tools, rows: Rows) -> None:
 
 
 async def test_a_count_runs_out(tools: Tools) -> None:
-    await tools.call("add_task", title="water", **WEEKLY | {"repeat": "FREQ=DAILY;COUNT=3"})
+    await tools.call("add_task", title="water", due=WEEKLY["due"], repeat="FREQ=DAILY;COUNT=3")
     assert (await tools.call("complete_task", task_id=1))["next"]["id"] == 2
     assert (await tools.call("complete_task", task_id=2))["next"] == {"id": 3, "due": "Wed 2996-11-30 09:00"}
     assert (await tools.call("complete_task", task_id=3))["next"] is None
@@ -171,11 +172,7 @@ async def test_two_of_one_repeat_are_not_opened_together(tools: Tools, rows: Row
         (
             {
                 "repeat": "FREQ=MONTHLY;INTERVAL=999;COUNT=999;BYDAY="
-                + ",".join(
-                    f"{nth}{day}"
-                    for nth in ("", *range(1, 6), -1)
-                    for day in ["MO", "TU", "WE", "TH", "FR", "SA", "SU"]
-                )
+                + ",".join(f"{nth}{day}" for nth in ("", *range(1, 6), -1) for day in WEEKDAYS)
             },
             "repeat is too long: write FREQ=",
         ),
