@@ -114,8 +114,10 @@ def _list(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    """What models send for a thing that they do not want."""
-    return None if value in (False, "false", "", "null") else value
+    """What models send for yes and for no."""
+    if value in ("false", "", "null") or value is False:
+        return None
+    return True if value == "true" else value
 
 
 def _words(text: str) -> str:

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, exists
+from sqlalchemy import bindparam, exists, func
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import NextIsChanged, NothingToUndo
-from mcp_server.models import Person
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of
 from mcp_server.tasks.results import restored_tasks
@@ -36,9 +35,8 @@ _LAST = (
 _ADDED_BY_CALL = select(CHANGES.c.id, CHANGES.c.task_id).where(
     CHANGES.c.user_id == OWNER, CHANGES.c.call_id == bindparam("call"), CHANGES.c.before.is_(None)
 )
-PEOPLE = Person.metadata.tables["people"]
-# A task that was deleted has no row to lock.
-_ONE_BY_ONE = select(PEOPLE.c.user_id).where(PEOPLE.c.user_id == OWNER).with_for_update()
+# A task that was deleted has no row to lock; the person's is locked after the tasks' by whoever completes a repeat.
+_ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 2)))
 
 
 async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
@@ -48,9 +46,11 @@ async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> Cha
         connection = await session.connection()
         await connection.execute(_ONE_BY_ONE, {"owner": caller.user_id})
         now = await statements.locked(session, caller, ids)
-        made = [change for id in dict.fromkeys(ids) for change in await _taken_back(session, caller, id, now.get(id))]
-        await statements.edit(session, caller, call, made)
-        return made
+        made: dict[int | None, Change] = {}  # by what they take back: a task may be named that goes with another
+        for id in ids:
+            made |= {change.undoes: change for change in await _taken_back(session, caller, id, now.get(id))}
+        await statements.edit(session, caller, call, [*made.values()])
+        return [*made.values()]
 
     arguments: dict[str, object] = {"task_id": ids[0], "undo": True, **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
     made = await changes.make(session, caller, operation="undo", arguments=arguments, work=work, changes=len(ids))
@@ -58,14 +58,19 @@ async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> Cha
 
 
 async def _taken_back(session: AsyncSession, caller: Caller, id: int, task: Stored | None) -> list[Change]:
-    params = {"owner": caller.user_id, "task": id, "since": caller.clock() - _WITHIN}
-    last = (await (await session.connection()).execute(_LAST, params)).one_or_none()
+    last = await _last(session, caller, id)
     if last is None:
         raise NothingToUndo(task_id=id)
     was = change_of(last).before
     restored = was and was.model_copy(update={"updated_at": caller.clock()})
     left = await _left_behind(session, caller, last) if was is not None else []
     return [Change(task, restored, undoes=last.id), *left]
+
+
+async def _last(session: AsyncSession, caller: Caller, id: int) -> Any:
+    """The change of a task that would be taken back; None if there is none."""
+    params = {"owner": caller.user_id, "task": id, "since": caller.clock() - _WITHIN}
+    return (await (await session.connection()).execute(_LAST, params)).one_or_none()
 
 
 async def _left_behind(session: AsyncSession, caller: Caller, completion: Any) -> list[Change]:
@@ -76,6 +81,7 @@ async def _left_behind(session: AsyncSession, caller: Caller, completion: Any) -
     found = await statements.locked(session, caller, [*added]) if series is not None and added else {}
     following = [task for task in found.values() if task.series == series]
     for task in following:
-        if task.updated_at != task.created_at:
+        last = await _last(session, caller, task.id)
+        if last is None or last.id != added[task.id]:
             raise NextIsChanged(next_id=task.id)
     return [Change(task, None, undoes=added[task.id]) for task in following]
