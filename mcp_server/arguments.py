@@ -13,6 +13,7 @@ from service.tokens import is_user_id
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
 _LONGEST_WORDS = 300  # characters
+_LONGEST_CURSOR = 1_000  # characters; it holds what the list was asked for
 _BREAKS = "\n\r\t\u2028\u2029"
 
 # What each argument may be, to complete the sentence "<name> must be …"; of one tool, where it differs there.
@@ -80,12 +81,18 @@ def _title(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A user's id, held to what tokens may name, or a cursor.
+    """A user's id, held to what tokens may name.
 
     Checked here, and not published: a limit that no model needs to know costs tokens in each request.
     """
     if not is_user_id(text):
         raise ValueError("not one visible line")
+    return text
+
+
+def _position(text: str) -> str:
+    if not (len(text) <= _LONGEST_CURSOR and is_plain(text)):
+        raise ValueError("longer than any that was returned")
     return text
 
 
@@ -152,7 +159,9 @@ TaskId = Annotated[
 ]
 StatusFilter = Annotated[Status | None, BeforeValidator(_absent), Field(description="Which tasks.")]
 Cursor = Annotated[
-    _Line | None, BeforeValidator(_absent), Field(description="next_cursor of the page before; none for the first.")
+    Annotated[str, AfterValidator(_position)] | None,
+    BeforeValidator(_absent),
+    Field(description="next_cursor of the page before; none for the first."),
 ]
 Limit = Annotated[_Limit | None, BeforeValidator(_absent), Field(description="How many tasks at most.")]
 AlsoTitles = Annotated[

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.arguments import MAX_ID, Order, Status
-from mcp_server.errors import CursorOfOtherList, CursorUnknown
+from mcp_server.errors import CursorOfOtherList, CursorUnknown, shown
 from mcp_server.tasks import dates, zones
 from mcp_server.tasks.changes import OWNER, Caller
 from mcp_server.tasks.dates import Due, Range
@@ -75,8 +75,15 @@ class Wish(BaseModel):
     order: Order = "created"
 
     def in_words(self) -> str:
-        given = {name: value for name, value in vars(self).items() if value not in (None, "created")}
-        return ", ".join(f"{name} {value}" for name, value in given.items())
+        given = {name: value for name, value in vars(self).items() if (name, value) != ("order", "created")}
+        return ", ".join(f"{name} {shown(value, longest=100)}" for name, value in given.items() if value is not None)
+
+    def in_one_spelling(self) -> "Wish":
+        """As every spelling of it is written in a cursor."""
+        days = {
+            name: text and " ".join(text.lower().split()) for name, text in (("due", self.due), ("done", self.done))
+        }
+        return self.model_copy(update={"label": self.label and label_of(self.label), **days})
 
 
 class _Position(BaseModel):
@@ -87,9 +94,9 @@ class _Position(BaseModel):
     v: Literal[2] = 2
     wish: Wish
     after: int = Field(ge=1, le=MAX_ID)
-    urgency: int | None = None
-    day: str | None = None
-    time: str | None = None
+    urgency: int | None = Field(default=None, ge=1, le=len(PRIORITIES))
+    day: str | None = Field(default=None, pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+    time: str | None = Field(default=None, pattern=r"^[0-9]{2}:[0-9]{2}:[0-9]{2}$")
 
 
 async def list_page(
@@ -99,6 +106,7 @@ async def list_page(
 
     A page has `limit` tasks, or as many as fit into `PAGE_BYTES`.
     """
+    wish = wish.in_one_spelling()
     position = _read(cursor, wish) if cursor is not None else None
     now = await zones.now(session, caller)
     values = _values(wish, now)
@@ -123,7 +131,7 @@ def _values(wish: Wish, now: Now) -> dict[str, Any]:
     """The values of the conditions that hold, by the conditions' names."""
     values: dict[str, Any] = {"status": wish.status} if wish.status != "all" else {}
     if wish.label is not None:
-        values["label"] = [label_of(wish.label)]
+        values["label"] = [wish.label]
     if wish.priority == "none":
         values["no priority"] = True
     elif wish.priority is not None:

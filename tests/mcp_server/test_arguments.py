@@ -49,7 +49,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("list_tasks", {"limit": "many"}, LIMIT),
     ("list_tasks", {"limit": True}, LIMIT),
     ("list_tasks", {"cursor": 3}, CURSOR),
-    ("list_tasks", {"cursor": "x" * 201}, CURSOR),
+    ("list_tasks", {"cursor": "x" * 1001}, CURSOR),
     ("list_tasks", {"cursor": "!"}, CURSOR_UNKNOWN),
     ("list_tasks", {"cursor": "bm90IGpzb24"}, CURSOR_UNKNOWN),
     ("list_tasks", {"cursor": "eyJ2IjoyLCJhZnRlciI6NSwic3RhdHVzIjoiYWxsIn0"}, CURSOR_UNKNOWN),
