@@ -151,13 +151,13 @@ async def test_all_pages_together_are_the_list(
     "other", [{}, {"order": "priority"}, {"status": "all"}, {"due": "today"}, {"label": "home"}, {"done": "today"}]
 )
 async def test_a_cursor_of_another_list(tools: Tools, other: dict[str, Any]) -> None:
-    wish = {"status": "pending", "due": "any", "label": "work", "order": "due"}
+    wish: dict[str, Any] = {"status": "pending", "due": "any", "label": "work", "order": "due"}
     cursor = (await tools.call("list_tasks", **wish, limit=3))["next_cursor"]
     assert await tools.refusal("list_tasks", **(wish | other if other else {}), cursor=cursor) == (
         "cursor belongs to a list with status pending, due any, label work, order due: "
         "call list_tasks with that and nothing else, or without cursor."
     )
-    same = wish | {"label": " @WORK ", "due": "ANY"}
+    same: dict[str, Any] = wish | {"label": " @WORK ", "due": "ANY"}
     assert len((await tools.call("list_tasks", **same, cursor=cursor))["tasks"]) == 50
 
 
@@ -165,7 +165,7 @@ async def test_a_cursor_of_another_list(tools: Tools, other: dict[str, Any]) -> 
 async def test_the_longest_wish_has_pages(tools: Tools, rows: Rows) -> None:
     label = "\U0001f95b" * 40
     rows("UPDATE tasks SET labels = %s, status = 'completed', completed_at = now() RETURNING id", [label])
-    wish = {"status": "completed", "label": label, "due": "2026-11-21" + " " * 70 + "..2026-11-29"}
+    wish: dict[str, Any] = {"status": "completed", "label": label, "due": "2026-11-21" + " " * 70 + "..2026-11-29"}
     wish |= {"done": "Thu 1970-01-01..Tue 2999-12-31", "order": "priority", "priority": "high"}
     page = await tools.call("list_tasks", **wish, limit=2)
     second = await tools.call("list_tasks", **wish, limit=2, cursor=page["next_cursor"])
