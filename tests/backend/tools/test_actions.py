@@ -98,5 +98,5 @@ async def test_what_was_done_elsewhere_shows_when_a_conversation_is_opened(chat:
     assert "Reopened" in json.dumps(card)
     now = (await chat.items(thread))[-1]
     assert now["id"] == done["id"]
-    assert now["copy_text"] == "- [ ] milk (Fri 27 Nov 15:00)\n- [ ] bread"
+    assert now["copy_text"] == "- [ ] milk (Fri 27 Nov 2099 15:00)\n- [ ] bread"
     assert boxes(now)["milk"]["defaultChecked"] is False

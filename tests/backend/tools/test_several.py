@@ -33,7 +33,10 @@ async def test_many_completed_at_once_are_one_list_and_tick_the_list_above(chat:
 async def test_a_few_have_a_card_each(chat: ChatKit, model: ScriptedModel) -> None:
     added = await called(chat, model, "add_task", title="milk", also=["bread"], due="2099-11-27", labels=["shop"])
     assert [labels(card) for card in widgets_of(added)] == [["milk", "Added"], ["bread", "Added"]]
-    assert [card["copy_text"] for card in widgets_of(added)] == ["- [ ] milk (Fri 27 Nov)", "- [ ] bread (Fri 27 Nov)"]
+    assert [card["copy_text"] for card in widgets_of(added)] == [
+        "- [ ] milk (Fri 27 Nov 2099)",
+        "- [ ] bread (Fri 27 Nov 2099)",
+    ]
     deleted = await called(chat, model, "delete_task", added.thread_id, task_id=1, also=[2])
     gone = [["milk (deleted)", "Deleted"], ["bread (deleted)", "Deleted"]]
     assert [labels(card) for card in widgets_of(deleted)] == gone

@@ -102,7 +102,7 @@ async def test_connections_that_died_are_replaced(engine: AsyncEngine, database_
     await titles(engine, "alice")
     with psycopg.connect(as_admin(database_url)) as admin:
         ended = admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "  # and wait until it has ended
             "WHERE datname = current_database() AND application_name = 'todo-assistant'"
         ).fetchall()
     assert (True,) in ended
