@@ -212,6 +212,17 @@ async def test_nothing_older_than_thirty_days(tools: Tools, rows: Rows) -> None:
     assert (await undo(tools))["title"] == "a"
 
 
+async def test_changes_logged_before_tasks_had_dates(tools: Tools, rows: Rows) -> None:
+    first = await tools.call("add_task", title="a", meta=KEY)
+    await tools.call("complete_task", task_id=1)
+    newer = "'{due_on,due_time,priority,labels,repeat,series}'::text[]"
+    rows(f"UPDATE task_changes SET before = before - {newer}, after = after - {newer} RETURNING id")
+    assert await tools.call("add_task", title="a", meta=KEY) == first
+    undone = await undo(tools)
+    assert (undone["status"], undone["due"], undone["labels"]) == ("pending", None, [])
+    assert (await undo(tools))["deleted"] is True
+
+
 async def test_nobody_else_s(tools: Tools, rows: Rows) -> None:
     await tools.call("add_task", user_id="alice", title="hers")
     await tools.call("update_task", user_id="alice", task_id=1, title="still hers")
