@@ -20,6 +20,8 @@ class Task(BaseModel):
     title: str
     description: str | None = None
     status: str = "pending"
+    due: str | None = None
+    repeat: str | None = None
 
 
 class Page(BaseModel):

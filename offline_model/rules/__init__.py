@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from offline_model.conversation import Result, Turn, turns_of
 from offline_model.protocol import Message
 from offline_model.rules import sentences
+from offline_model.rules.language.text import parts_of
+from offline_model.rules.language.words import may_be_task
 from offline_model.rules.lookup import Calls, Intent, Known, Steps, Stopped, ToolCall
 from offline_model.rules.questions import Question
 from offline_model.rules.reading import TABLE, Table, intents_of
-from offline_model.rules.text import parts_of
-from offline_model.rules.words import may_be_task
 from offline_model.summary import summary_of
 
 MAX_QUESTIONS = 10

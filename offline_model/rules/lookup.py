@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from offline_model.conversation import Result, Task
 from offline_model.rules import sentences
-from offline_model.rules.pattern import Reading
-from offline_model.rules.text import Text
-from offline_model.rules.vocabulary import VERBS
-from offline_model.rules.words import meaning, numbers_in, points, tokens
+from offline_model.rules.language.pattern import Reading
+from offline_model.rules.language.text import Text
+from offline_model.rules.language.vocabulary import VERBS
+from offline_model.rules.language.words import meaning, numbers_in, points, tokens
 
 MAX_CALLS = 25
 PAGE = 100

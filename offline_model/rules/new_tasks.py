@@ -3,10 +3,11 @@
 import re
 from itertools import islice
 
-from offline_model.rules.pattern import Pattern, Phrases, without
-from offline_model.rules.text import JOINT, Text
-from offline_model.rules.vocabulary import PREPOSITIONS, VERBS
-from offline_model.rules.words import tokens
+from offline_model.rules.language import dates
+from offline_model.rules.language.pattern import Pattern, Phrases, without
+from offline_model.rules.language.text import JOINT, Text
+from offline_model.rules.language.vocabulary import PREPOSITIONS, VERBS
+from offline_model.rules.language.words import tokens
 
 _LIST_HEAD = Phrases.of("the following|these|this|[:] (to|on) {our_list}|:")
 _HEAD = Pattern(
@@ -23,8 +24,11 @@ _BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _BEFORE_ITEM = Phrases.of("and|then|also|to")
 
 
-def new_tasks(text: Text) -> list[dict[str, str]]:
-    """Of "milk, eggs and bread to shopping": three, each described as "shopping", as there is one list only."""
+def new_tasks(text: Text, when: str = "") -> list[dict[str, str]]:
+    """Of "milk, eggs and bread to shopping": three, each described as "shopping", as there is one list only.
+
+    `when` is what else was said of their time; what of it is no date stays as words of the titles.
+    """
     list_name = list_named_in(text) or ""
     text = without(text, _LIST_HEAD, _ON_LIST)
     for reading in _HEAD.readings(text):
@@ -32,7 +36,7 @@ def new_tasks(text: Text) -> list[dict[str, str]]:
             text = reading["new"]
     numbered = len(_NUMBERED.findall(text.raw)) > 1
     lines = re.split("[\n;]", _NUMBERED.sub("\n", text.raw) if numbered else text.raw)
-    return [task for line in lines for task in _tasks_in(text.with_raw(line), list_name)]
+    return [task for line in lines for task in _tasks_in(text.with_raw(line), list_name, when)]
 
 
 def list_named_in(text: Text) -> str | None:
@@ -48,7 +52,7 @@ def is_bulleted(text: Text) -> bool:
     return len(lines) > 1 and all(_BULLETS.match(line) for line in lines)
 
 
-def _tasks_in(line: Text, list_name: str) -> list[dict[str, str]]:
+def _tasks_in(line: Text, list_name: str, when: str) -> list[dict[str, str]]:
     """What describes goes on to the end of the line, and describes the last title before it."""
     titles, described = line, {}
     for first, end in islice(_DESCRIPTION.places(line.keys), 1):
@@ -56,12 +60,27 @@ def _tasks_in(line: Text, list_name: str) -> list[dict[str, str]]:
         if before and after:
             titles = line.with_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
+    titles, date = dates.taken_from(_with_when(titles, when))
+    if date:
+        list_name = list_name or list_named_in(titles) or ""
+        titles = without(titles, None, _ON_LIST)
     listed = {"description": list_name} if list_name else {}
-    tasks = [{"title": title} | listed for title in _titles(titles) if title]
+    tasks = [_dated(title, date) | listed for title in _titles(titles)]
     return [*tasks[:-1], tasks[-1] | described] if tasks else []
 
 
-def _titles(line: Text) -> list[str]:
+def _with_when(text: Text, when: str) -> Text:
+    """Of "call mum", said with "tomorrow": "call mum tomorrow"."""
+    return text.with_raw(f"{text.raw} {when}") if when and text else text
+
+
+def _dated(title: Text, date: dates.When) -> dict[str, str]:
+    """A date of its own counts, not that at the end of the line, which is everyone's."""
+    rest, own = dates.taken_from(title)
+    return {"title": rest.shown(), **(own or date)}
+
+
+def _titles(line: Text) -> list[Text]:
     """Parted at commas and "and", where what follows is a task of its own and goes not on with the one before."""
     pieces = JOINT.split(line.raw)
     found = [(joint, raw, _bare(line, raw)) for joint, raw in zip(["", *pieces[1::2]], pieces[::2], strict=True)]
@@ -71,7 +90,7 @@ def _titles(line: Text) -> list[str]:
     with_commas = any("," in joint for joint, _, _ in found[1:])
     if len(items) > 2 and verbs[0] and not any(verbs[1:]) and with_commas and _are_nouns(items[1:]):
         verb = items[0].raw.split()[0]  # "buy milk, eggs and bread"
-        return [items[0].shown(), *(f"{verb} {noun.shown()}" for noun in items[1:])]
+        return [items[0], *(line.with_raw(f"{verb} {noun.raw}") for noun in items[1:])]
     are_nouns = _are_nouns(items, longest=3 if with_commas else 2)
     titles: list[str] = []
     for (joint, raw, _), verbal in zip(found, verbs, strict=True):
@@ -79,7 +98,7 @@ def _titles(line: Text) -> list[str]:
             titles.append(raw)
         else:
             titles[-1] += joint + raw
-    return [_bare(line, title).shown() for title in titles]
+    return [bare for title in titles if (bare := _bare(line, title)).shown()]
 
 
 def _bare(line: Text, raw: str) -> Text:

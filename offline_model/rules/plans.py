@@ -7,13 +7,14 @@ results, and returns what to say: as a rule `sentences.told`, which fills the wi
 from collections.abc import Callable
 from typing import Any
 
-from offline_model.rules import lookup, sentences, vocabulary
+from offline_model.rules import lookup, sentences
+from offline_model.rules.language import dates, vocabulary
+from offline_model.rules.language.pattern import Reading
+from offline_model.rules.language.text import parts_of
+from offline_model.rules.language.words import tokens
 from offline_model.rules.lookup import Calls, Intent, Known, Steps, Stopped, Tasks, ToolCall
 from offline_model.rules.new_tasks import new_tasks
-from offline_model.rules.pattern import Reading
 from offline_model.rules.questions import one_of
-from offline_model.rules.text import parts_of
-from offline_model.rules.words import tokens
 
 Plan = Callable[[Intent, Known], Steps]
 
@@ -27,16 +28,20 @@ def say(intent: Intent, known: Known) -> Steps:
 
 
 def add(intent: Intent, known: Known) -> Steps:
-    calls = _calls("add_task", [task for reading in intent.readings for task in _added(reading)])
-    return (yield from _change(calls, intent.answer)) if calls else sentences.NO_TITLE
+    tasks = [task for reading in intent.readings for task in _added(reading)]
+    answer = sentences.with_date(intent.answer) if any("due" in task for task in tasks) else intent.answer
+    return (yield from _change(_calls("add_task", tasks), answer)) if tasks else sentences.NO_TITLE
 
 
 def _added(reading: Reading) -> list[dict[str, str]]:
-    """Of "remind me tomorrow to call mum": "call mum tomorrow"."""
+    """Of "remind me tomorrow to call mum": "call mum", with that date."""
     if "title" in reading:
         return [{"title": reading["title"].shown()}]
-    *when, text = reading.values()
-    return [task | {"title": " ".join([task["title"], *(time.shown() for time in when)])} for task in new_tasks(text)]
+    text = next(reversed(reading.values()))
+    if start := dates.leading(text) if set(reading) & {"dated errand"} else None:
+        _, errand = start
+        return new_tasks(errand, text.part(0, len(text.keys) - len(errand.keys)).raw.strip(" ,:"))
+    return new_tasks(text, reading["when"].raw if "when" in reading else "")
 
 
 def complete(intent: Intent, known: Known) -> Steps:

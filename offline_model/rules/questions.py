@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offline_model.conversation import Task
+from offline_model.rules.language.pattern import Phrases, without
+from offline_model.rules.language.text import Text
+from offline_model.rules.language.words import numbers_in, tokens
 from offline_model.rules.lookup import Stopped, Tasks
-from offline_model.rules.pattern import Phrases, without
 from offline_model.rules.sentences import one_line
-from offline_model.rules.text import Text
-from offline_model.rules.words import numbers_in, tokens
 
 _ASKED = 'Which task do you mean by "'
 _STATES = {"completed": " (done)"}

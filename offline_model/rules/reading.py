@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import islice, pairwise
 
 from offline_model.rules import plans, sentences
+from offline_model.rules.language.pattern import Pattern, Phrases, Reading, without
+from offline_model.rules.language.text import Text
 from offline_model.rules.lookup import MAX_CALLS, Intent
 from offline_model.rules.new_tasks import is_bulleted
-from offline_model.rules.pattern import Pattern, Phrases, Reading, without
-from offline_model.rules.text import Text
 from offline_model.rules.wishes import DEEDS, GAPS, NAMING, SMALL_TALK, WISHES, Wish
 
 MAX_CHARACTERS = 5_000

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from offline_model.conversation import Result, Task
-from offline_model.rules.words import is_foreign, may_be_task
+from offline_model.rules.language.words import is_foreign, may_be_task
 
 REAL_MODEL = "For a real model set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and that provider's key, and start again."
 ABOUT = f'I am the offline model and only keep tasks, by simple rules: say "help" for what I know. {REAL_MODEL}'
@@ -39,7 +39,8 @@ BYE = "Goodbye."
 NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
 NO_VERB = 'What shall I do with it? Say, for example, "complete milk" or "delete milk".'
 ONE_LIST = "I keep one list only, so the name of that list stands in the description."
-TIME_IS_TEXT = "I cannot remind you: I keep a time only as words of the task."
+TIME_IS_TEXT = "I cannot remind you, and did not understand the time: it stands in the words of the task."
+NOTHING_RINGS = "Nothing rings at that time: it stands in the list as the date of the task."
 NO_BULK = 'I complete or delete only tasks that you name. Say, for example, "complete milk and bread".'
 NO_SUBJECT = "Which task? Say words of its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
@@ -117,9 +118,16 @@ def told(answer: str, results: Sequence[Result]) -> str:
     done = [task for result in results for task in result.page.tasks]
     failed = [result for result in results if result.error]
     # Added tasks are shown on cards: they are named where it matters which of them were added.
-    count = _counted(len(done)) if len(done) > 1 and not failed else _named(done)
-    said = [answer.format(tasks=_named(done), count=count)] if done else []
+    dated = any("due" in result.arguments or "repeat" in result.arguments for result in results)
+    names = _named(done, with_dates=dated)
+    count = names if len(done) == 1 or failed or dated else _counted(len(done))
+    said = [answer.format(tasks=names, count=count)] if done else []
     return "\n\n".join([*said, *dict.fromkeys(map(_failure, failed))])
+
+
+def with_date(answer: str) -> str:
+    """The answer about tasks of which some got a date."""
+    return answer.replace(TIME_IS_TEXT, NOTHING_RINGS)
 
 
 def _failure(result: Result) -> str:
@@ -128,9 +136,16 @@ def _failure(result: Result) -> str:
     return f"{what}: {in_words(result.error)}"
 
 
-def _named(tasks: Sequence[Task]) -> str:
-    *others, last = [f'"{one_line(task.title)}"' for task in sorted(tasks, key=lambda task: task.id)] or [""]
+def _named(tasks: Sequence[Task], *, with_dates: bool = False) -> str:
+    in_order = sorted(tasks, key=lambda task: task.id)
+    *others, last = [f'"{one_line(task.title)}"{_date(task) if with_dates else ""}' for task in in_order] or [""]
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _date(task: Task) -> str:
+    """As the tool's result shows it: this model does not know what day it is."""
+    repeats = ", repeats" if task.repeat else ""
+    return f" (due {one_line(task.due)}{repeats})" if task.due else ""
 
 
 def _counted(number: int, kind: str = "") -> str:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from string import punctuation
 from typing import NamedTuple
 
-from offline_model.rules import new_tasks, plans, sentences, vocabulary, words
+from offline_model.rules import new_tasks, plans, sentences
+from offline_model.rules.language import dates, vocabulary, words
+from offline_model.rules.language.pattern import Phrases
+from offline_model.rules.language.text import Text
 from offline_model.rules.lookup import Kind
-from offline_model.rules.pattern import Phrases
 from offline_model.rules.sentences import ADDED, CANNOT, CHANGED, COMPLETED, DELETED, HELP, LEFT_ALONE, LISTED, NOTED
-from offline_model.rules.text import Text
 
 _TIME = Phrases.of("{time}")
 rename, describe = plans.update("title"), plans.update("description")
@@ -71,15 +72,27 @@ def _is_errand(text: Text) -> bool:
     return not is_asked_of_me and words.may_be_task(text.raw)
 
 
+def _has_time(text: Text) -> object:
+    """Whether some of its words tell a time, be they a date that is understood or not."""
+    return dates.taken_from(text)[1] or next(_TIME.places(text.keys), None)
+
+
+def _is_dated_errand(text: Text) -> bool:
+    """Of "every Monday at 9 water the plants"."""
+    start = dates.leading(text)
+    return start is not None and _is_errand(start[1])
+
+
 GAPS: dict[str, Callable[[Text], object]] = {
     **dict.fromkeys(("...", "title", "new", "task"), bool),  # whatever there is
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
     "new on other list": new_tasks.list_named_in,
     "new on list": lambda text: new_tasks.list_named_in(text) is not None,
     "bullets": new_tasks.is_bulleted,
-    "new at time": lambda text: next(_TIME.places(text.keys), None),
+    "new at time": _has_time,
+    "dated errand": _is_dated_errand,
     "errand": _is_errand,
-    "errand at time": lambda text: _is_errand(text) and next(_TIME.places(text.keys), None),
+    "errand at time": lambda text: _is_errand(text) and _has_time(text),
     "duty": _is_duty,
     "value": lambda text: text.shown().strip(punctuation + " "),
     "list": _is_list,
@@ -164,6 +177,7 @@ WISHES = (
     # New tasks.
     Wish("({add}|make|new) [me] [{one}] [new|more] {noun} [(to|on) {our_list}] {called} <title>", plans.add, ADDED),
     Wish("({add} [me]|put|stick|place|get) <new on other list>", plans.add, LISTED),
+    Wish("[{add} [me]] <dated errand>", plans.add, NOTED),
     Wish("{add} [me] <new>", plans.add, ADDED),
     Wish("(make|set up) [me] (the|some|{one}) [new] {noun} <new>", plans.add, ADDED),
     Wish("(new {noun}|[new] ({noun}|to do) :) <new>", plans.add, ADDED),

@@ -3,14 +3,17 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from mcp_server.tasks import dates, repeats
 from offline_model import rules
 from offline_model.protocol import Message
 from offline_model.rules.lookup import ToolCall
 from offline_model.rules.reading import TABLE, Table
 
 TOOLS = frozenset({"add_task", "list_tasks", "complete_task", "update_task", "delete_task"})
+NOW = datetime(2026, 11, 23, 10, 0)  # a Monday
 NOT_FOUND = "There is no task {task_id} on your list: look up the numbers with list_tasks."
 Json = dict[str, Any]
 
@@ -47,10 +50,20 @@ class TaskList:
         except ToolError as error:
             return str(error)
 
-    def add_task(self, title: str, description: str = "") -> Json:
+    def add_task(self, title: str, description: str = "", **more: str) -> Json:
         number = max(self.tasks, default=0) + 1
         self.tasks[number] = {"id": number, "title": title, "description": description, "status": "pending"}
+        if "due" in more:
+            self.tasks[number]["due"] = self._day(more["due"])
+        if "repeat" in more:
+            self.tasks[number]["repeat"] = str(repeats.read(more["repeat"], NOW.date()))
         return self.tasks[number]
+
+    def _day(self, due: str, current: str | None = None) -> str | None:
+        """As the real tool tells it: what it cannot read fails the test."""
+        before = dates.read_due(current, now=NOW) if current else None
+        day = dates.read_due(due, now=NOW, current=before if isinstance(before, dates.Due) else None)
+        return dates.shown(day) if isinstance(day, dates.Due) else day
 
     def list_tasks(self, status: str = "all", cursor: str | None = None, limit: int = 50) -> Json:
         start, size = int(cursor or 0), min(limit, self.page)

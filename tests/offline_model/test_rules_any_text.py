@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from offline_model import rules
 from offline_model.protocol import Message
-from offline_model.rules.vocabulary import LIST_FILLERS, LIST_SUBJECTS, UNSAID, VERBS
+from offline_model.rules.language.vocabulary import LIST_FILLERS, LIST_SUBJECTS, UNSAID, VERBS
 from tests.offline_model.fake_tools import TOOLS, Conversation, TaskList
 
 WORDS = sorted(LIST_FILLERS | LIST_SUBJECTS | UNSAID | VERBS)

@@ -49,6 +49,7 @@ PIECES = [
     ],
     *["and ", "and add a ", "and mark a ", "and delete the ", "rename a to b ", "add a note to ", "is done ", "to "],
     *["described as ", "with note: a\n", 'with note "a" and ', "to shopping ", "please ", "thanks ", "just ", "the "],
+    *["tomorrow ", "tomorrow and ", "every day at 9 ", "in 3 ", "at 3 pm "],
 ]
 
 

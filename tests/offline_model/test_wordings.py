@@ -95,7 +95,7 @@ def test_a_range_of_many_numbers_is_too_much():
 @pytest.mark.parametrize(
     ("sentence", "titles"),
     [
-        ("add dinner with Tom and Ann on Friday", ["dinner with Tom and Ann on Friday"]),
+        ("add dinner with Tom and Ann on Friday", ["dinner with Tom and Ann"]),
         ("add peanut butter and jelly sandwich ingredients", ["peanut butter and jelly sandwich ingredients"]),
         ("add milk and bread", ["milk", "bread"]),
         ("add milk, bread and eggs", ["milk", "bread", "eggs"]),
@@ -106,8 +106,8 @@ def test_a_range_of_many_numbers_is_too_much():
         ("buy milk, eggs, and bread please", ["buy milk", "buy eggs", "buy bread"]),
         ("\n".join(f"add job {number}" for number in range(10)), [f"job {number}" for number in range(10)]),
         ("add task 0 and task 1", ["task 0", "task 1"]),
-        ("remind me every Monday to water the plants", ["water the plants every Monday"]),
-        ("remind me at 5pm to call mum", ["call mum at 5pm"]),
+        ("remind me every Monday to water the plants", ["water the plants"]),
+        ("remind me at 5pm to call mum", ["call mum"]),
         ("remind me that I need to call mum", ["call mum"]),
         ("I should call dad", ["call dad"]),
         ("I need milk", ["milk"]),
@@ -119,7 +119,7 @@ def test_additions(sentence: str, titles: list[str]):
     conversation = Conversation(TaskList())
     answer = conversation.say(sentence)
     assert list(conversation.tasks.titles.values()) == titles
-    assert (sentences.TIME_IS_TEXT in answer) == sentence.startswith(("remind me every", "remind me at"))
+    assert (sentences.NOTHING_RINGS in answer) == sentence.startswith(("remind me every", "remind me at"))
 
 
 def test_the_answer_to_what_shall_i_add_is_added():
@@ -191,7 +191,7 @@ def added(*titles: str, **more: str) -> list[tuple[str, dict[str, str]]]:
         ("add milk, eggs and bread to shopping", added("milk", "eggs", "bread", description="shopping")),
         ("put milk on the shopping list", added("milk", description="shopping")),
         ("add bring the laptop to work", added("bring the laptop to work")),
-        ("add meet Ann at 5 p.m.", added("meet Ann at 5 p.m.")),
+        ("add meet Ann at 5 p.m.", added("meet Ann", due="17:00")),
         ("add \U0001f389 and R&D", added("\U0001f389", "R&D")),
         ("write a poem", []),
         ("buy flowers?", []),
@@ -242,10 +242,10 @@ def test_a_long_list_goes_on_where_it_stopped(more: str):
 
 def test_the_task_that_could_not_be_added_is_named():
     class Picky(TaskList):
-        def add_task(self, title: str, description: str = "") -> dict[str, object]:
+        def add_task(self, title: str, description: str = "", **more: str) -> dict[str, object]:
             if title == "eggs":
                 raise ToolError("title must be another one.")
-            return super().add_task(title, description)
+            return super().add_task(title, description, **more)
 
     assert Conversation(Picky()).say("add milk, bread and eggs") == (
         'Added "milk" and "bread".\n\nI could not add "eggs": Title must be another one.'

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 
-from offline_model.rules.text import Text
-from offline_model.rules.vocabulary import NAMES
+from offline_model.rules.language.text import Text
+from offline_model.rules.language.vocabulary import NAMES
 
 _SYMBOL = re.compile(r"<[^>]*>|[()\[\]|]|[^\s()\[\]|]+")
 _MOST_READINGS = 8

@@ -3,8 +3,8 @@
 import re
 from functools import lru_cache
 
-from offline_model.rules import vocabulary
-from offline_model.rules.vocabulary import PASTS, POINTING, POSITIONS, UNSAID, VERBS
+from offline_model.rules.language import vocabulary
+from offline_model.rules.language.vocabulary import PASTS, POINTING, POSITIONS, UNSAID, VERBS
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _RANGE = re.compile(r"\b([0-9]{1,18}) ?(?:-|\u2013|\.\.|to|through|until) ?(?:(?:task|number) )?([0-9]{1,18})\b")

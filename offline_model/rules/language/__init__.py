@@ -1,0 +1,1 @@
+"""What is known of English, and of the language of patterns."""

@@ -1,0 +1,90 @@
+"""Dates are given to the tools in their own words, and told as the tools' results show them."""
+
+import pytest
+
+from offline_model.rules import sentences
+from offline_model.rules.language import dates
+from offline_model.rules.language.text import Text
+from tests.offline_model.fake_tools import Conversation, TaskList
+
+MONDAYS = "FREQ=WEEKLY;BYDAY=MO"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "due", "repeat"),
+    [
+        ("add dentist tomorrow at 3pm", "dentist", "tomorrow 15:00", None),
+        ("add dentist at 15:30 tomorrow", "dentist", "tomorrow 15:30", None),
+        ("add gym in 3 days", "gym", "+3d", None),
+        ("add gym in a week", "gym", "+1w", None),
+        ("add report by next Friday", "report", "friday", None),
+        ("add report (due Friday)", "report", "friday", None),
+        ("add report due 2026-12-01", "report", "2026-12-01", None),
+        ("add meet Ann at 5 p.m.", "meet Ann", "17:00", None),
+        ("add standup at 9", "standup", "09:00", None),
+        ("add lunch on Friday at noon", "lunch", "friday 12:00", None),
+        ("add walk tomorrow morning", "walk", "tomorrow 09:00", None),
+        ("please add call the bank for tomorrow, thanks", "call the bank", "tomorrow", None),
+        ("add eggs to my list tomorrow", "eggs", "tomorrow", None),
+        ("remind me to call mum on Friday", "call mum", "friday", None),
+        ("remind me tomorrow to call mum at 3pm", "call mum", "tomorrow 15:00", None),
+        ("I need to call mum tonight", "call mum", "today", None),
+        ("every Monday at 9 water the plants", "water the plants", "monday 09:00", MONDAYS),
+        ("water the plants every Monday at 9", "water the plants", "monday 09:00", MONDAYS),
+        ("add water the plants every day", "water the plants", "today", "FREQ=DAILY"),
+        ("add every month pay the rent", "pay the rent", "today", "FREQ=MONTHLY"),
+        ("add pay the rent every other week", "pay the rent", "today", "FREQ=WEEKLY;INTERVAL=2"),
+        ("remind me every weekday at 8 to take the pills", "take the pills", "08:00", f"{MONDAYS},TU,WE,TH,FR"),
+        ("tomorrow: call mum", "call mum", "tomorrow", None),
+    ],
+)
+def test_a_date_is_given_as_a_date(sentence: str, title: str, due: str, repeat: str | None):
+    conversation = Conversation(TaskList())
+    answer = conversation.say(sentence)
+    arguments = {"title": title, "due": due, **({"repeat": repeat} if repeat else {})}
+    assert conversation.calls == [("add_task", arguments)]
+    assert f"(due {conversation.tasks.tasks[1]['due']}{', repeats' if repeat else ''})" in answer
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title"),
+    [
+        ('add "tomorrow never dies"', "tomorrow never dies"),
+        ("add tomorrow never dies", "tomorrow never dies"),
+        ('add "see you on Friday"', "see you on Friday"),
+        ("add a task called what to wear on Friday", "what to wear on Friday"),
+        ("add gifts for Black Friday", "gifts for Black Friday"),
+        ("add dentist on 27 November at 3pm", "dentist on 27 November at 3pm"),
+        ("add dentist in 3 days at 3pm", "dentist in 3 days at 3pm"),
+        ("add dentist at 25:00", "dentist at 25:00"),
+        ("add read 20 pages", "read 20 pages"),
+        ("add Friday", "Friday"),
+    ],
+)
+def test_words_that_are_no_date_stay_in_the_title(sentence: str, title: str):
+    conversation = Conversation(TaskList())
+    conversation.say(sentence)
+    assert conversation.calls == [("add_task", {"title": title})]
+
+
+def test_each_title_has_its_own_date_or_that_of_the_line():
+    conversation = Conversation(TaskList())
+    assert conversation.say("add call mum today and pay rent on Friday") == (
+        'Added "call mum" (due Mon 2026-11-23) and "pay rent" (due Fri 2026-11-27).'
+    )
+    assert conversation.say("add milk and bread tomorrow") == (
+        'Added "milk" (due Tue 2026-11-24) and "bread" (due Tue 2026-11-24).'
+    )
+
+
+def test_a_reminder_says_that_nothing_rings():
+    assert Conversation(TaskList()).say("remind me to call mum on Friday") == (
+        f'Added "call mum" (due Fri 2026-11-27).\n\n{sentences.NOTHING_RINGS}'
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "mum", "3", "morning", "at", "every", "in 0 days", "at 13 pm", "99:99", "every 0 days"]
+)
+def test_what_is_no_date(text: str):
+    assert dates.read(Text.said(text)) is None
