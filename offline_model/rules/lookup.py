@@ -100,10 +100,12 @@ class Tasks:
         return sentence.format(count=len(self.items), among=among, phrase=phrase)
 
 
-def read(status: str, cursor: str | None = None, *, most: int = PAGE * MAX_PAGES) -> Generator[Calls, Results, Tasks]:
+def read(
+    status: str, cursor: str | None = None, *, most: int = PAGE * MAX_PAGES, **filters: str
+) -> Generator[Calls, Results, Tasks]:
     items: list[Task] = []
     for _ in range(MAX_PAGES):
-        arguments = {"status": status, "limit": PAGE} | ({"cursor": cursor} if cursor else {})
+        arguments = {"status": status, "limit": PAGE} | filters | ({"cursor": cursor} if cursor else {})
         (result,) = yield (ToolCall("list_tasks", arguments),)
         if result.error:
             raise Stopped(f"I could not read your list: {sentences.in_words(result.error)}")

@@ -106,6 +106,14 @@ def show_rest(intent: Intent, known: Known) -> Steps:
     return _list(*known.rest) if known.rest else say(intent, known)
 
 
+def show_due(intent: Intent, known: Known) -> Steps:
+    """Without days in the pattern what is overdue, and with "due" alone all that has a date."""
+    days = intent.texts[0] if intent.readings[0] else None
+    due = (dates.range_of(days) if days else None) or intent.answer
+    tasks = yield from lookup.read("pending", due=due, order="due")
+    return sentences.due(tasks.items, days.shown() if days else "", overdue=due == "overdue")
+
+
 def _list(status: str, cursor: str | None = None) -> Steps:
     tasks = yield from lookup.read(status, cursor, most=_SHOWN)
     return sentences.listing(status, tasks.items, more=bool(tasks.cursor), before=bool(cursor))

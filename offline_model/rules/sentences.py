@@ -96,11 +96,17 @@ def listing(status: str, tasks: Sequence[Task], *, more: bool, before: bool = Fa
     return f"{which}{_counted(len(tasks), kind)}{MORE if more else '.'}" if tasks else nothing
 
 
+def due(tasks: Sequence[Task], days: str, *, overdue: bool) -> str:
+    """As `listing`, of tasks with a date; `days` as they were asked for."""
+    when = "overdue" if overdue else f"due {days}".strip()
+    return f"{_counted(len(tasks))} {'is' if len(tasks) == 1 else 'are'} {when}." if tasks else f"Nothing is {when}."
+
+
 def found(phrase: str, tasks: Sequence[Task], *, among: int | None) -> str:
     """With the state of each; `among` is how many tasks were read, if that was not all of them."""
     where = "" if among is None else f" among the first {among} tasks"
     lines = [
-        f"- {one_line(task.title)} ({'done' if task.status == 'completed' else 'open'})"
+        f"- {one_line(task.title)} ({'done' if task.status == 'completed' else 'open'}{_due(task)})"
         + (f": {one_line(task.description, limit=1000)}" if task.description else "")
         for task in tasks[:FOUND_SHOWN]
     ]
@@ -145,7 +151,11 @@ def _named(tasks: Sequence[Task], *, with_dates: bool = False) -> str:
 def _date(task: Task) -> str:
     """As the tool's result shows it: this model does not know what day it is."""
     repeats = ", repeats" if task.repeat else ""
-    return f" (due {one_line(task.due)}{repeats})" if task.due else ""
+    return f" ({_due(task).removeprefix(', ')}{repeats})" if task.due else ""
+
+
+def _due(task: Task) -> str:
+    return f", due {one_line(task.due)}" if task.due else ""
 
 
 def _counted(number: int, kind: str = "") -> str:

@@ -20,6 +20,7 @@ from offline_model.rules.lookup import Kind
 from offline_model.rules.sentences import ADDED, CANNOT, CHANGED, COMPLETED, DELETED, HELP, LEFT_ALONE, LISTED, NOTED
 
 _TIME = Phrases.of("{time}")
+_ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [that] [is|are|'s]"
 rename, describe = plans.update("title"), plans.update("description")
 
 
@@ -91,6 +92,7 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "bullets": new_tasks.is_bulleted,
     "new at time": _has_time,
     "dated errand": _is_dated_errand,
+    "days": dates.range_of,
     "errand": _is_errand,
     "errand at time": lambda text: _is_errand(text) and _has_time(text),
     "duty": _is_duty,
@@ -138,12 +140,15 @@ WISHES = (
     Wish("{remember} <new at time>", plans.add, NOTED),
     Wish("{remember} <new>", plans.add, ADDED),
     Wish("remind me <when> (to|about|of) <new>", plans.add, NOTED),
+    # What is due.
+    Wish(f"{_ASKED} overdue [{{noun}}|now|already|yet]", plans.show_due, "overdue"),
+    Wish(f"{_ASKED} (due|on) <days>", plans.show_due),
+    Wish(f"{_ASKED} due [next|now|soon]", plans.show_due, "any"),
+    Wish("when (is|are) [my|the|our] <search> due", plans.find),
     # What it cannot do: a row goes, or gets a plan, when tasks have what it is about.
     Wish("(set|change|add|give) [{number}|it] [a|an|the|my] {due_date} ...", plans.say, CANNOT["due dates"]),
     Wish("(set|change|add|give) <task> (a|an) {due_date}", plans.say, CANNOT["due dates"]),
     Wish("(clear|remove|delete) [the] ({due_date}|date|time) (of|from|for) <task>", plans.say, CANNOT["due dates"]),
-    Wish("([is] anything|when|{what}) [is|are|me] [my|the] [{noun}] (due|overdue) ...", plans.say, CANNOT["due dates"]),
-    Wish("(when|what|which) ... due [today|tomorrow|next|now]", plans.say, CANNOT["due dates"]),
     Wish("(schedule|reschedule|postpone|snooze) <task>", plans.say, CANNOT["due dates"]),
     Wish("(move|push|shift) <task> (to|until) {day}", plans.say, CANNOT["due dates"]),
     Wish("(repeat|skip|stop repeating) <task>", plans.say, CANNOT["repeats"]),

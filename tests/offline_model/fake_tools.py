@@ -61,13 +61,20 @@ class TaskList:
 
     def _day(self, due: str, current: str | None = None) -> str | None:
         """As the real tool tells it: what it cannot read fails the test."""
-        before = dates.read_due(current, now=NOW) if current else None
-        day = dates.read_due(due, now=NOW, current=before if isinstance(before, dates.Due) else None)
+        day = dates.read_due(due, now=NOW, current=self._due({"due": current}))
         return dates.shown(day) if isinstance(day, dates.Due) else day
 
-    def list_tasks(self, status: str = "all", cursor: str | None = None, limit: int = 50) -> Json:
+    def _due(self, task: Json) -> dates.Due | None:
+        day = dates.read_due(task["due"], now=NOW) if task.get("due") else None
+        assert day != "next"
+        return day
+
+    def list_tasks(self, status: str = "all", cursor: str | None = None, limit: int = 50, **more: str) -> Json:
         start, size = int(cursor or 0), min(limit, self.page)
         fitting = [task for task in self.tasks.values() if status in ("all", task["status"])]
+        if "due" in more:
+            range = dates.read_range(more["due"], now=NOW)
+            fitting = [task for task in fitting if range.holds(self._due(task))]
         more = len(fitting) > start + size
         return {"tasks": fitting[start : start + size], "next_cursor": str(start + size) if more else None}
 

@@ -88,3 +88,34 @@ def test_a_reminder_says_that_nothing_rings():
 )
 def test_what_is_no_date(text: str):
     assert dates.read(Text.said(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "due", "answer"),
+    [
+        ("what's overdue?", "overdue", "1 task is overdue."),
+        ("is anything overdue", "overdue", "1 task is overdue."),
+        ("show me my overdue tasks", "overdue", "1 task is overdue."),
+        ("what's due today?", "today", "Nothing is due today."),
+        ("what is on today", "today", "Nothing is due today."),
+        ("what is due tomorrow", "tomorrow", "1 task is due tomorrow."),
+        ("what is due this week?", "today..sunday", "2 tasks are due this week."),
+        ("which tasks are due on Friday", "friday", "1 task is due on Friday."),
+        ("what do I have due by Friday?", "..friday", "3 tasks are due by Friday."),
+        ("what's due", "any", "3 tasks are due."),
+    ],
+)
+def test_what_is_due(sentence: str, due: str, answer: str):
+    conversation = Conversation(TaskList.of("buy milk"))
+    for title, day in (("rent", "2026-11-20"), ("dentist", "tomorrow"), ("call mum", "friday 15:00")):
+        conversation.tasks.add_task(title, due=day)
+    assert conversation.say(sentence) == answer
+    assert [arguments["due"] for _, arguments in conversation.calls] == [due]
+
+
+def test_when_a_task_is_due():
+    conversation = Conversation(TaskList())
+    conversation.tasks.add_task("dentist", due="tomorrow 15:00")
+    assert conversation.say("when is the dentist due?") == (
+        '1 task for "dentist":\n\n- dentist (open, due Tue 2026-11-24 15:00)'
+    )

@@ -255,7 +255,6 @@ def test_the_task_that_could_not_be_added_is_named():
 @pytest.mark.parametrize(
     ("sentence", "answer"),
     [
-        ("what's overdue?", sentences.CANNOT["due dates"]),
         ("snooze the gym by a week", sentences.CANNOT["due dates"]),
         ("move everything due today to tomorrow", sentences.CANNOT["due dates"]),
         ("make gym high priority", sentences.CANNOT["priorities"]),

@@ -60,6 +60,16 @@ def shift_of(text: Text) -> str | None:
     return f"+{count}{found[2][0]}" if count else None
 
 
+def range_of(text: Text) -> str | None:
+    """Which days a list is asked for: of "by Friday" all up to that day."""
+    said = text.raw.casefold().strip(" ,:?!")
+    if said in ("this week", "the rest of the week"):
+        return "today..sunday"
+    day = said.removeprefix("on ").removeprefix("for ").removeprefix("by ").removeprefix("this ").removeprefix("next ")
+    is_day = day in ("today", "tomorrow", *_WEEKDAYS)
+    return f"..{day}" if is_day and said.startswith("by ") else day if is_day else None
+
+
 def taken_from(text: Text) -> tuple[Text, When]:
     """The text without the date at its end, and that date; the text as it is, if that is not all that tells a time."""
     first, when = _last(text)
