@@ -77,10 +77,16 @@ def _result(call: Tool, text: str) -> Result:
     if value is None:
         return Result(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else {"tasks": [value]}))
+        return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else {"tasks": _each(value)}))
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
         return Result(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
+
+
+def _each(value: Any) -> list[Any]:
+    """The task of a result, and those of a call for several beside it."""
+    also = value.get("also") if isinstance(value, dict) else None
+    return [value, *(also if isinstance(also, list) else [])]
 
 
 def _parsed(text: str) -> Any:

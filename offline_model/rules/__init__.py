@@ -103,7 +103,7 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
         raise Stopped(sentences.not_understood(" ".join(turns[-1].request.split())))
     # What stands before the request that was asked about is done already.
     places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
-    return intents[next(places, 0) if asked else 0 :], Known(chosen, _rest(turns))
+    return intents[next(places, 0) if asked else 0 :], Known(chosen, _rest(turns), turns[:-1])
 
 
 def _rest(turns: list[Turn]) -> tuple[str, str] | None:

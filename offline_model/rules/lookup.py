@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from offline_model.conversation import Result, Task
+from offline_model.conversation import Result, Task, Turn
 from offline_model.rules import sentences
 from offline_model.rules.language.pattern import Reading
 from offline_model.rules.language.text import Text
@@ -32,10 +32,14 @@ Steps = Generator[Calls, Results, str]
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier turns tell: the numbers chosen for phrases asked about; status and cursor where a list goes on."""
+    """What earlier turns tell: the numbers chosen for phrases asked about; status and cursor where a list goes on.
+
+    `earlier` are those turns themselves, the last of them last.
+    """
 
     chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rest: tuple[str, str] | None = None
+    earlier: Sequence[Turn] = ()
 
 
 @dataclass(frozen=True)

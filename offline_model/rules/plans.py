@@ -10,7 +10,7 @@ from typing import Any
 from offline_model.rules import lookup, sentences
 from offline_model.rules.language import dates, vocabulary
 from offline_model.rules.language.pattern import Reading
-from offline_model.rules.language.text import parts_of
+from offline_model.rules.language.text import Text, parts_of
 from offline_model.rules.language.words import tokens
 from offline_model.rules.lookup import Calls, Intent, Known, Steps, Stopped, Tasks, ToolCall
 from offline_model.rules.new_tasks import new_tasks
@@ -74,13 +74,13 @@ def delete(intent: Intent, known: Known) -> Steps:
     return (yield from _change(_calls("delete_task", [{"task_id": id} for id in ids]), intent.answer))
 
 
-def update(field: str) -> Plan:
-    """The plan that gives a task's field the value, or empties it where the pattern has no value."""
+def update(field: str, value_of: Callable[[Text], Any] = Text.shown, *, empty: Any = "") -> Plan:
+    """The plan that gives a task's field the value, or `empty` where the pattern has no value."""
 
     def plan(intent: Intent, known: Known) -> Steps:
         """Each reading is a name and a value: "go to work to go home" can be parted in two places."""
         given = [reading.get("value") or reading.get("errand") for reading in intent.readings]
-        texts = [text.shown() if text else "" for text in given]
+        texts = [value_of(text) if text else empty for text in given]
         values = dict(zip(intent.phrases, texts, strict=True))
         names = sorted(values, key=len)
         ids, name = next(((ids, name) for name in names if (ids := lookup.known_ids(name, known))), ([], ""))

@@ -15,7 +15,7 @@ CANNOT = {
     "reminders": f"I cannot remind you at a time. {ONLY_TEXTS}",
     "priorities": f"I cannot do that: tasks have no priorities. {ONLY_TEXTS}",
     "labels": 'I cannot do that: tasks have no labels. "Describe gym as health", then "find health" shows it.',
-    "undo": "I cannot undo or reopen anything: there is no tool for it. You can add the task again.",
+    "search for deleted tasks": 'I cannot look for what was deleted: "undo" takes back what I changed last.',
 }
 """What is said in the place of what a task may have one day; the help names each."""
 HELP = f"""I am the offline model: I follow simple rules and keep your tasks. You can say, for example:
@@ -58,8 +58,16 @@ LISTED = f"{ADDED}\n\n{ONE_LIST}"
 NOTED = f"{ADDED}\n\n{TIME_IS_TEXT}"
 CHANGED = "Changed {tasks}."
 COMPLETED = "Completed {tasks}."
+REOPENED = "Opened {tasks} again."
 DELETED = "Deleted {tasks}."
 BY_TOOL = {"add_task": ADDED, "update_task": CHANGED, "complete_task": COMPLETED, "delete_task": DELETED}
+UNDONE = {
+    "add_task": "Took {tasks} off the list again.",
+    "update_task": "Changed {tasks} back.",
+    "complete_task": "Took that back: {tasks}.",
+    "delete_task": "Brought {tasks} back.",
+}
+NOTHING_TO_UNDO = "There is nothing to take back: I have changed nothing in this conversation."
 MORE = '; say "more" for the rest.'
 NO_MORE = 'There is nothing more to show. Say "show all" to see every task.'
 _KINDS = {

@@ -17,11 +17,24 @@ from offline_model.rules.language import dates, vocabulary, words
 from offline_model.rules.language.pattern import Phrases
 from offline_model.rules.language.text import Text
 from offline_model.rules.lookup import Kind
-from offline_model.rules.sentences import ADDED, CANNOT, CHANGED, COMPLETED, DELETED, HELP, LEFT_ALONE, LISTED, NOTED
+from offline_model.rules.sentences import (
+    ADDED,
+    CANNOT,
+    CHANGED,
+    COMPLETED,
+    DELETED,
+    HELP,
+    LEFT_ALONE,
+    LISTED,
+    NOTED,
+    REOPENED,
+)
+from offline_model.rules.undo import undo
 
 _TIME = Phrases.of("{time}")
 _ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [that] [is|are|'s]"
 rename, describe = plans.update("title"), plans.update("description")
+reopen = plans.update("status", empty="pending")
 
 
 class Wish(NamedTuple):
@@ -140,6 +153,7 @@ WISHES = (
     Wish("{remember} <new at time>", plans.add, NOTED),
     Wish("{remember} <new>", plans.add, ADDED),
     Wish("remind me <when> (to|about|of) <new>", plans.add, NOTED),
+    Wish("((undo|revert) [{last_change}]|take {last_change} back|bring back {last_change})", undo),
     # What is due.
     Wish(f"{_ASKED} overdue [{{noun}}|now|already|yet]", plans.show_due, "overdue"),
     Wish(f"{_ASKED} (due|on) <days>", plans.show_due),
@@ -161,11 +175,12 @@ WISHES = (
     Wish("(prioritise|prioritize) <task>", plans.say, CANNOT["priorities"]),
     Wish("make <task> [a] (high|low|medium|top|urgent) priority", plans.say, CANNOT["priorities"]),
     Wish("(tag|label) <task>", plans.say, CANNOT["labels"]),
-    Wish("undo ...", plans.say, CANNOT["undo"]),
-    Wish("(reopen|re-open|uncomplete|untick|uncheck) <task>", plans.say, CANNOT["undo"]),
-    Wish("(restore|undelete|reactivate|bring back) <task>", plans.say, CANNOT["undo"]),
-    Wish("(mark|set) <task> (not {done}|undone|incomplete|pending|open)", plans.say, CANNOT["undo"]),
-    Wish("<task> (is not|isn't|are not|aren't) {done} [yet]", plans.say, CANNOT["undo"]),
+    Wish("undo <task>", plans.say, CANNOT["search for deleted tasks"]),
+    Wish("(restore|undelete|bring back) <task>", plans.say, CANNOT["search for deleted tasks"]),
+    # What is not done.
+    Wish("(reopen|re-open|reactivate|uncomplete|untick|uncheck) <task>", reopen, REOPENED),
+    Wish("(mark|set) <task> [as] (not {done}|undone|incomplete|pending|open)", reopen, REOPENED),
+    Wish("<task> (is not|isn't|are not|aren't) {done} [yet]", reopen, REOPENED),
     Wish("clear [my|the] ([to-do|task] list|everything|all|tasks|completed|done) ...", plans.say, sentences.NO_BULK),
     # Descriptions.
     Wish("(clear|remove|delete|erase|empty) [the] {note} (of|for|on|from) <task>", describe, CHANGED),

@@ -1,7 +1,7 @@
 """A small task list behind the five tools, and the loop that an agent would run around the rules."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ class ToolError(Exception):
 class TaskList:
     tasks: dict[int, Json] = field(default_factory=dict)
     page: int = 100
+    before: list[tuple[int, Json | None]] = field(default_factory=list)
 
     @classmethod
     def of(cls, *titles: str, done: Iterable[int] = (), page: int = 100) -> "TaskList":
@@ -52,6 +53,7 @@ class TaskList:
 
     def add_task(self, title: str, description: str = "", **more: str) -> Json:
         number = max(self.tasks, default=0) + 1
+        self._keep(number)
         self.tasks[number] = {"id": number, "title": title, "description": description, "status": "pending"}
         if "due" in more:
             self.tasks[number]["due"] = self._day(more["due"])
@@ -73,23 +75,47 @@ class TaskList:
         start, size = int(cursor or 0), min(limit, self.page)
         fitting = [task for task in self.tasks.values() if status in ("all", task["status"])]
         if "due" in more:
-            range = dates.read_range(more["due"], now=NOW)
-            fitting = [task for task in fitting if range.holds(self._due(task))]
-        more = len(fitting) > start + size
-        return {"tasks": fitting[start : start + size], "next_cursor": str(start + size) if more else None}
+            days = dates.read_range(more["due"], now=NOW)
+            fitting = [task for task in fitting if days.holds(self._due(task))]
+        rest = str(start + size) if len(fitting) > start + size else None
+        return {"tasks": fitting[start : start + size], "next_cursor": rest}
 
     def complete_task(self, task_id: int) -> Json:
+        self._keep(task_id)
         self._task(task_id)["status"] = "completed"
         return self.tasks[task_id]
 
-    def update_task(self, task_id: int, **fields: str) -> Json:
-        self._task(task_id).update(fields)
-        return self.tasks[task_id]
+    def update_task(self, task_id: int, undo: bool = False, also: Sequence[int] = (), **fields: Any) -> Json:
+        if undo:
+            first, *others = [self._undo(id) for id in (task_id, *also)]
+            return first | {"also": others}
+        self._keep(task_id)
+        task = self._task(task_id)
+        if "due" in fields:
+            fields["due"] = self._day(fields["due"], task.get("due"))
+        task.update(fields)
+        return task
 
-    def delete_task(self, task_id: int) -> Json:
+    def delete_task(self, task_id: int, also: Sequence[int] = ()) -> Json:
+        first, *others = [self._delete(id) for id in (task_id, *also)]
+        return first | {"also": others}
+
+    def _delete(self, task_id: int) -> Json:
+        self._keep(task_id)
         title = self._task(task_id)["title"]
         del self.tasks[task_id]
         return {"id": task_id, "title": title, "deleted": True}
+
+    def _keep(self, task_id: int) -> None:
+        self.before.append((task_id, dict(self.tasks[task_id]) if task_id in self.tasks else None))
+
+    def _undo(self, task_id: int) -> Json:
+        at = max(at for at, (id, _) in enumerate(self.before) if id == task_id)
+        _, before = self.before.pop(at)
+        if before:
+            self.tasks[task_id] = before
+            return before
+        return self.tasks.pop(task_id) | {"deleted": True}
 
     def _task(self, task_id: int) -> Json:
         if task_id not in self.tasks:

@@ -260,8 +260,9 @@ def test_the_task_that_could_not_be_added_is_named():
         ("make gym high priority", sentences.CANNOT["priorities"]),
         ("stop repeating the gym", sentences.CANNOT["repeats"]),
         ("tag gym with health", sentences.CANNOT["labels"]),
-        ("undo", sentences.CANNOT["undo"]),
-        ("bring back what I just deleted", sentences.CANNOT["undo"]),
+        ("undo", sentences.NOTHING_TO_UNDO),
+        ("bring back what I just deleted", sentences.NOTHING_TO_UNDO),
+        ("bring back the milk", sentences.CANNOT["search for deleted tasks"]),
         ("delete all done tasks", sentences.NO_BULK),
     ],
 )

@@ -124,6 +124,7 @@ NAMES = {
     "hello": "hi|hello|hey|hiya|howdy|greetings|good (morning|afternoon|evening|day)",
     "how_are_you": "how are you [doing] [today]",
     "due_date": "due date|deadline|alarm|timer",
+    "last_change": "it|that|this|them|those|[the|your] last [change|one|step|answer]|what (you|i) [just] (did|deleted)",
     "weekday": "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
     "day": "today|tomorrow|tonight|{weekday}|next (week|month|{weekday})|[the|this] weekend",
     "when": "at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today",
