@@ -18,6 +18,9 @@ from offline_model.rules.questions import one_of
 
 Plan = Callable[[Intent, Known], Steps]
 
+MOST_AT_ONCE = 10
+"""So many done tasks are deleted without a question."""
+MOST_IN_CALL = 100
 _SHOWN = 2 * lookup.PAGE
 """As many tasks as a list in the chat holds."""
 
@@ -79,7 +82,10 @@ def update(field: str, value_of: Callable[[Text], Any] = Text.shown, *, empty: A
 
     def plan(intent: Intent, known: Known) -> Steps:
         """Each reading is a name and a value: "go to work to go home" can be parted in two places."""
-        given = [reading.get("value") or reading.get("errand") for reading in intent.readings]
+        given = [
+            next((text for gap, text in reading.items() if gap not in ("task", "numbers")), None)
+            for reading in intent.readings
+        ]
         texts = [value_of(text) if text else empty for text in given]
         values = dict(zip(intent.phrases, texts, strict=True))
         names = sorted(values, key=len)
@@ -92,10 +98,27 @@ def update(field: str, value_of: Callable[[Text], Any] = Text.shown, *, empty: A
             exact = [name for name in hits if tasks.fitting(name)[0].title.casefold() == name.casefold()]
             name = (exact or hits)[0]
             ids = [one_of(name, tasks.fitting(name))]
-        calls = _calls("update_task", [{"task_id": id, field: values[name]} for id in ids])
+        calls = _calls("update_task", [{"task_id": id, **_fields(field, values[name])} for id in ids])
         return (yield from _change(calls, intent.answer))
 
     return plan
+
+
+def _fields(field: str, value: Any) -> dict[str, Any]:
+    """A value may be several fields, as "every Monday" tells a date and how it repeats."""
+    return value if isinstance(value, dict) else {field: value}
+
+
+def delete_done(intent: Intent, known: Known) -> Steps:
+    """More than a few only when it is said so: a wish with an answer says so."""
+    tasks = yield from lookup.read("completed")
+    if not tasks.items:
+        return sentences.listing("completed", tasks.items, more=False)
+    if len(tasks.items) > MOST_AT_ONCE and intent.answer == sentences.DELETED:
+        return sentences.ASK_DELETE_DONE.format(count=f"{len(tasks.items)}{'+' if tasks.cursor else ''}")
+    first, *others = [task.id for task in tasks.items[:MOST_IN_CALL]]
+    call = ToolCall("delete_task", {"task_id": first} | ({"also": others} if others else {}))
+    return (yield from _change((call,), sentences.DELETED))
 
 
 def show(intent: Intent, known: Known) -> Steps:

@@ -8,26 +8,23 @@ from offline_model.rules.language.words import is_foreign, may_be_task
 
 REAL_MODEL = "For a real model set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and that provider's key, and start again."
 ABOUT = f'I am the offline model and only keep tasks, by simple rules: say "help" for what I know. {REAL_MODEL}'
-ONLY_TEXTS = f"I am the offline model and keep only titles and descriptions. {REAL_MODEL}"
 CANNOT = {
-    "due dates": f"I cannot do that: tasks have no due dates. {ONLY_TEXTS}",
-    "repeats": f"I cannot do that: tasks do not repeat. {ONLY_TEXTS}",
-    "reminders": f"I cannot remind you at a time. {ONLY_TEXTS}",
-    "priorities": f"I cannot do that: tasks have no priorities. {ONLY_TEXTS}",
-    "labels": 'I cannot do that: tasks have no labels. "Describe gym as health", then "find health" shows it.',
-    "search for deleted tasks": 'I cannot look for what was deleted: "undo" takes back what I changed last.',
+    "reminders": f'I cannot remind you at a time: say "add call mum on Friday" to keep a date. {REAL_MODEL}',
+    "view of deleted tasks": 'I cannot look for what was deleted: "undo" takes back what I changed last.',
 }
 """What is said in the place of what a task may have one day; the help names each."""
 HELP = f"""I am the offline model: I follow simple rules and keep your tasks. You can say, for example:
 
 - add buy milk and call mum
 - add milk, eggs and bread to shopping
+- add dentist tomorrow at 3pm / water the plants every Monday / move dentist to Friday / what's due today?
+- make dentist high priority / tag gym with health / undo
 - what is on my list? / show my work tasks / find milk / more
 - the milk is done
 - rename milk to oat milk / describe milk as two litres
 - delete the milk task
 
-I have no {", ".join(CANNOT)}, and cannot talk about anything else.
+I have no {" and no ".join(CANNOT)}, and cannot talk about anything else.
 
 {REAL_MODEL}"""
 GREETING = 'Hello! I am the offline model: simple rules that keep your tasks. Say "add buy milk", or "help" for more.'
@@ -45,6 +42,10 @@ NO_BULK = 'I complete or delete only tasks that you name. Say, for example, "com
 NO_SUBJECT = "Which task? Say words of its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
 NO_NEW_VALUE = 'Say which task you mean and what it is to become, for example "rename milk to oat milk".'
+NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to Friday" or "snooze dentist by a week".'
+NO_PRIORITY = 'Say which task and how much it matters, for example "make dentist high priority".'
+NO_LABEL = 'Say which label, for example "tag gym with health".'
+ASK_DELETE_DONE = 'There are {count} done tasks. To delete them, say "really delete all done tasks".'
 TOO_MANY = "That is more than I do at once: name at most {limit} tasks in one message. I have left that undone."
 NONE_DELETED = "So I deleted none of them."
 LEFT_ALONE = "All right, I leave everything as it is."

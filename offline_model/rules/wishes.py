@@ -3,9 +3,7 @@
 To add one, add a row: a pattern (its language is told in `pattern`, the words for {…} are NAMES in `vocabulary`, what
 may stand in a gap <…> is told by GAPS), a plan (a function of `plans`; `say` needs no tools), and an answer, in which
 {tasks} are named and {count} counted. A row stands above those that would take its sentences for something else. Then
-add a sentence to the tests. Once tasks have a field "priority", for example, this takes the place of its refusal:
-
-    Wish("set [the] priority of <task> (to|as) <value>", plans.update("priority"), CHANGED),
+add a sentence to the tests.
 """
 
 from collections.abc import Callable
@@ -34,7 +32,13 @@ from offline_model.rules.undo import undo
 _TIME = Phrases.of("{time}")
 _ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [that] [is|are|'s]"
 rename, describe = plans.update("title"), plans.update("description")
+move, undate = plans.update("due", dates.new_due), plans.update("due", empty="none")
+unrepeat = plans.update("repeat", empty="none")
 reopen = plans.update("status", empty="pending")
+
+
+def prioritise(level: str) -> plans.Plan:
+    return plans.update("priority", empty=level)
 
 
 class Wish(NamedTuple):
@@ -106,6 +110,9 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "new at time": _has_time,
     "dated errand": _is_dated_errand,
     "days": dates.range_of,
+    "date": dates.new_due,
+    "period": dates.period,
+    "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
     "errand": _is_errand,
     "errand at time": lambda text: _is_errand(text) and _has_time(text),
     "duty": _is_duty,
@@ -159,24 +166,36 @@ WISHES = (
     Wish(f"{_ASKED} (due|on) <days>", plans.show_due),
     Wish(f"{_ASKED} due [next|now|soon]", plans.show_due, "any"),
     Wish("when (is|are) [my|the|our] <search> due", plans.find),
+    # Dates, repeats, priorities and labels of a task.
+    Wish("(set|change|update) [the|a] {due_date} (of|for|on) <task> (to|as|:) <date>", move, CHANGED),
+    Wish("(set|give) <task> (a {due_date} (of|on)) <date>", move, CHANGED),
+    Wish("{move} <task> (to|until|till|for|by|on) <date>", move, CHANGED),
+    Wish("(clear|remove|delete) [the] ({due_date}|date|time) (of|from|for) <task>", undate, CHANGED),
+    Wish("repeat <task> (every|each) <period>", plans.update("due", dates.period), CHANGED),
+    Wish("(stop|end) (repeating|the repeat of) <task>", unrepeat, CHANGED),
+    Wish("(clear|remove|delete) [the] repeat (of|from|for) <task>", unrepeat, CHANGED),
+    Wish("skip <task> [this time|once]", plans.update("due", empty="next"), CHANGED),
+    *(
+        Wish(f"(make|give|mark|set) <task> [as|to] [a] ({said}) priority", prioritise(level), CHANGED)
+        for level, said in (("high", "high|top|urgent"), ("medium", "medium|normal"), ("low", "low"), ("none", "no"))
+    ),
+    Wish("(prioritise|prioritize) <task>", prioritise("high"), CHANGED),
+    Wish("(clear|remove|delete) [the] priority (of|from|for) <task>", prioritise("none"), CHANGED),
+    Wish("(set|change) [the] priority of <task> (to|as) <priority>", plans.update("priority", words.lower), CHANGED),
+    Wish("(tag|label) <task> (with|as) <value>", plans.update("add_labels", words.one_text), CHANGED),
+    Wish("untag <task> (with|as|from) <value>", plans.update("remove_labels", words.one_text), CHANGED),
+    Wish("{move} ...", plans.say, sentences.NO_NEW_DATE),
+    Wish("(set|change|add|give) ([{number}|it] [a|an|the|my] {due_date}) ...", plans.say, sentences.NO_NEW_DATE),
+    Wish("(set|change|add|give) <task> (a|an) {due_date}", plans.say, sentences.NO_NEW_DATE),
+    Wish("(set|change|add|give) [{number}|it] [a|an|the|my] priority ...", plans.say, sentences.NO_PRIORITY),
+    Wish("(tag|label) <task>", plans.say, sentences.NO_LABEL),
+    Wish("({delete}|clear) [all] [of] [my|the] {done} [tasks|items|ones]", plans.delete_done, DELETED),
+    Wish("really ({delete}|clear) [all] [of] [my|the] {done} [tasks|items|ones]", plans.delete_done),
     # What it cannot do: a row goes, or gets a plan, when tasks have what it is about.
-    Wish("(set|change|add|give) [{number}|it] [a|an|the|my] {due_date} ...", plans.say, CANNOT["due dates"]),
-    Wish("(set|change|add|give) <task> (a|an) {due_date}", plans.say, CANNOT["due dates"]),
-    Wish("(clear|remove|delete) [the] ({due_date}|date|time) (of|from|for) <task>", plans.say, CANNOT["due dates"]),
-    Wish("(schedule|reschedule|postpone|snooze) <task>", plans.say, CANNOT["due dates"]),
-    Wish("(move|push|shift) <task> (to|until) {day}", plans.say, CANNOT["due dates"]),
-    Wish("(repeat|skip|stop repeating) <task>", plans.say, CANNOT["repeats"]),
-    Wish("(clear|remove|delete) [the] repeat (of|from|for) <task>", plans.say, CANNOT["repeats"]),
     Wish("(remind|wake|notify|alert) me [up] {when} ...", plans.say, CANNOT["reminders"]),
     Wish("(set|change|add) (a|an|the|my) reminder (for|at|on|in) ...", plans.say, CANNOT["reminders"]),
-    Wish("(set|change|add|give) [{number}|it] [a|an|the|my] priority ...", plans.say, CANNOT["priorities"]),
-    Wish("(set|change|add|give) <task> (a|an) priority", plans.say, CANNOT["priorities"]),
-    Wish("(clear|remove|delete) [the] priority (of|from|for) <task>", plans.say, CANNOT["priorities"]),
-    Wish("(prioritise|prioritize) <task>", plans.say, CANNOT["priorities"]),
-    Wish("make <task> [a] (high|low|medium|top|urgent) priority", plans.say, CANNOT["priorities"]),
-    Wish("(tag|label) <task>", plans.say, CANNOT["labels"]),
-    Wish("undo <task>", plans.say, CANNOT["search for deleted tasks"]),
-    Wish("(restore|undelete|bring back) <task>", plans.say, CANNOT["search for deleted tasks"]),
+    Wish("undo <task>", plans.say, CANNOT["view of deleted tasks"]),
+    Wish("(restore|undelete|bring back) <task>", plans.say, CANNOT["view of deleted tasks"]),
     # What is not done.
     Wish("(reopen|re-open|reactivate|uncomplete|untick|uncheck) <task>", reopen, REOPENED),
     Wish("(mark|set) <task> [as] (not {done}|undone|incomplete|pending|open)", reopen, REOPENED),

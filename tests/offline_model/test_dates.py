@@ -119,3 +119,45 @@ def test_when_a_task_is_due():
     assert conversation.say("when is the dentist due?") == (
         '1 task for "dentist":\n\n- dentist (open, due Tue 2026-11-24 15:00)'
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "change", "answer"),
+    [
+        ("move the dentist to Friday", {"due": "friday"}, 'Changed "dentist" (due Fri 2026-11-27 15:00).'),
+        ("reschedule 1 for tomorrow at 9", {"due": "tomorrow 09:00"}, 'Changed "dentist" (due Tue 2026-11-24 09:00).'),
+        ("snooze the dentist by a week", {"due": "+1w"}, 'Changed "dentist" (due Tue 2026-12-01 15:00).'),
+        ("set the due date of dentist to today", {"due": "today"}, 'Changed "dentist" (due Mon 2026-11-23 15:00).'),
+        ("clear the date of the dentist", {"due": "none"}, 'Changed "dentist".'),
+        ("make the dentist high priority", {"priority": "high"}, 'Changed "dentist".'),
+        ("set the priority of dentist to Low", {"priority": "low"}, 'Changed "dentist".'),
+        ("tag dentist with health", {"add_labels": ["health"]}, 'Changed "dentist".'),
+        ("stop repeating the dentist", {"repeat": "none"}, 'Changed "dentist" (due Tue 2026-11-24 15:00).'),
+    ],
+)
+def test_a_field_is_changed(sentence: str, change: dict[str, object], answer: str):
+    conversation = Conversation(TaskList())
+    conversation.tasks.add_task("dentist", due="tomorrow 15:00")
+    assert conversation.say(sentence).replace(", repeats", "") == answer
+    assert conversation.calls[-1] == ("update_task", {"task_id": 1, **change})
+
+
+def test_a_repeat_is_set_and_skipped():
+    conversation = Conversation(TaskList.of("water the plants"))
+    conversation.say("repeat the plants every Monday")
+    assert conversation.calls[-1] == ("update_task", {"task_id": 1, "due": "monday", "repeat": MONDAYS})
+    conversation.say("skip the plants")
+    assert conversation.calls[-1] == ("update_task", {"task_id": 1, "due": "next"})
+
+
+@pytest.mark.parametrize(("number", "asked"), [(1, False), (10, False), (11, True)])
+def test_all_done_tasks_are_deleted_in_one_call_and_many_after_a_question(number: int, asked: bool):
+    done = range(2, 2 + number)
+    conversation = Conversation(TaskList.of("open", *(f"job {at}" for at in done), done=done))
+    answer = conversation.say("delete all done tasks")
+    assert (answer == sentences.ASK_DELETE_DONE.format(count=number)) == asked
+    if asked:
+        conversation.say("really delete all done tasks")
+    also = {"also": list(done)[1:]} if number > 1 else {}
+    assert conversation.calls[-1] == ("delete_task", {"task_id": 2, **also})
+    assert conversation.tasks.titles == {1: "open"}

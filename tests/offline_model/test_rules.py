@@ -139,7 +139,7 @@ def test_a_search_shows_only_what_fits():
         ("help", "CEREBRAS_API_KEY"),
         ("what can you do?", "LLM_PROVIDER"),
         ("what's the weather like?", "offline model"),
-        ("set a due date for milk", "no due dates"),
+        ("set a due date for milk", "to which day?"),
         ("remind me tomorrow", "cannot remind you at a time"),
         ("delete everything", "only tasks that you name"),
         ("mark all tasks as done", "only tasks that you name"),

@@ -12,15 +12,15 @@ from tests.offline_model.fake_tools import Conversation, TaskList
     ("row", "sentence", "change", "answer"),
     [
         (
-            Wish("set [the] priority of <task> (to|as) <value>", plans.update("priority"), "{tasks}: as you say."),
-            "please set the priority of the milk to high",
-            ("update_task", {"task_id": 1, "priority": "high"}),
+            Wish("[the] colour of <task> (is|:) <value>", plans.update("colour"), "{tasks}: as you say."),
+            "the colour of the milk is red",
+            ("update_task", {"task_id": 1, "colour": "red"}),
             '"buy milk": as you say.',
         ),
         (
-            Wish("(tag|label) <task> (with|as) <value>", plans.update("label"), sentences.CHANGED),
-            "tag buy milk with dairy",
-            ("update_task", {"task_id": 1, "label": "dairy"}),
+            Wish("(assign|entrust) <task> (with|to) <value>", plans.update("owner"), sentences.CHANGED),
+            "assign buy milk to Ann",
+            ("update_task", {"task_id": 1, "owner": "Ann"}),
             'Changed "buy milk".',
         ),
         (Wish("sing [me] [a song]", plans.say, "La la."), "Please sing me a song!", None, "La la."),

@@ -60,6 +60,16 @@ def shift_of(text: Text) -> str | None:
     return f"+{count}{found[2][0]}" if count else None
 
 
+def new_due(text: Text) -> str | dict[str, str] | None:
+    """What a date is moved to: a day, a time, or "a week" for so much later."""
+    return shift_of(text) or read(text)
+
+
+def period(text: Text) -> When | None:
+    """Of "Monday", said after "every"."""
+    return read(text.with_raw(f"every {text.raw}"))
+
+
 def range_of(text: Text) -> str | None:
     """Which days a list is asked for: of "by Friday" all up to that day."""
     said = text.raw.casefold().strip(" ,:?!")

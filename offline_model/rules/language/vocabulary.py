@@ -125,8 +125,8 @@ NAMES = {
     "how_are_you": "how are you [doing] [today]",
     "due_date": "due date|deadline|alarm|timer",
     "last_change": "it|that|this|them|those|[the|your] last [change|one|step|answer]|what (you|i) [just] (did|deleted)",
+    "move": "(move|push|shift|reschedule|postpone|snooze|defer) [back]",
     "weekday": "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
-    "day": "today|tomorrow|tonight|{weekday}|next (week|month|{weekday})|[the|this] weekend",
     "when": "at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today",
     "time": "at (#|noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)|tomorrow|tonight|today"
     "|next (week|month|year)|(every|each) (day|week|month|year|morning|evening|{weekday})|on {weekday}"

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 from offline_model.rules.language import vocabulary
+from offline_model.rules.language.text import Text
 from offline_model.rules.language.vocabulary import PASTS, POINTING, POSITIONS, UNSAID, VERBS
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -16,6 +17,14 @@ _LONGEST_NUMBER = 18
 
 def tokens(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
+
+
+def lower(text: Text) -> str:
+    return text.shown().casefold()
+
+
+def one_text(text: Text) -> list[str]:
+    return [text.shown()]
 
 
 @lru_cache(maxsize=10_000)
