@@ -14,6 +14,7 @@ from offline_model.rules.language.words import meaning, numbers_in, points, toke
 
 MAX_CALLS = 25
 PAGE = 100
+IN_ONE_CALL = 100
 MAX_PAGES = 5
 
 
@@ -60,6 +61,15 @@ class Intent:
     def texts(self) -> list[Text]:
         """What stands in the last gap of each reading."""
         return [next(reversed(reading.values())) for reading in self.readings]
+
+
+def several(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
+    """One call for up to a hundred tasks, which is as many as a tool takes."""
+    groups = [ids[at : at + IN_ONE_CALL] for at in range(0, len(ids), IN_ONE_CALL)]
+    return tuple(
+        ToolCall(tool, {"task_id": first, **arguments} | ({"also": others} if others else {}))
+        for first, *others in groups
+    )
 
 
 class Stopped(Exception):

@@ -20,7 +20,6 @@ Plan = Callable[[Intent, Known], Steps]
 
 MOST_AT_ONCE = 10
 """So many done tasks are deleted without a question."""
-MOST_IN_CALL = 100
 _SHOWN = 2 * lookup.PAGE
 """As many tasks as a list in the chat holds."""
 
@@ -116,9 +115,8 @@ def delete_done(intent: Intent, known: Known) -> Steps:
         return sentences.listing("completed", tasks.items, more=False)
     if len(tasks.items) > MOST_AT_ONCE and intent.answer == sentences.DELETED:
         return sentences.ASK_DELETE_DONE.format(count=f"{len(tasks.items)}{'+' if tasks.cursor else ''}")
-    first, *others = [task.id for task in tasks.items[:MOST_IN_CALL]]
-    call = ToolCall("delete_task", {"task_id": first} | ({"also": others} if others else {}))
-    return (yield from _change((call,), sentences.DELETED))
+    calls = lookup.several("delete_task", [task.id for task in tasks.items])
+    return (yield from _change(calls, sentences.DELETED_DONE))
 
 
 def show(intent: Intent, known: Known) -> Steps:

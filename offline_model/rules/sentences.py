@@ -61,6 +61,7 @@ CHANGED = "Changed {tasks}."
 COMPLETED = "Completed {tasks}."
 REOPENED = "Opened {tasks} again."
 DELETED = "Deleted {tasks}."
+DELETED_DONE = "Deleted {count}."
 BY_TOOL = {"add_task": ADDED, "update_task": CHANGED, "complete_task": COMPLETED, "delete_task": DELETED}
 UNDONE = {
     "add_task": "Took {tasks} off the list again.",

@@ -2,19 +2,14 @@
 
 from offline_model.conversation import Turn
 from offline_model.rules import sentences
-from offline_model.rules.lookup import Intent, Known, Steps, ToolCall
-
-_MOST = 100
-"""So many tasks one call takes."""
+from offline_model.rules.lookup import Intent, Known, Steps, several
 
 
 def undo(intent: Intent, known: Known) -> Steps:
     tools, ids = _last_changed(known)
     if not ids:
         return sentences.NOTHING_TO_UNDO
-    first, *others = ids[:_MOST]
-    arguments = {"task_id": first, "undo": True} | ({"also": others} if others else {})
-    results = yield (ToolCall("update_task", arguments),)
+    results = yield several("update_task", ids, undo=True)
     tool = tools.pop() if len(tools) == 1 else ""
     return sentences.told(sentences.UNDONE.get(tool, sentences.UNDONE["update_task"]), results)
 

@@ -161,3 +161,11 @@ def test_all_done_tasks_are_deleted_in_one_call_and_many_after_a_question(number
     also = {"also": list(done)[1:]} if number > 1 else {}
     assert conversation.calls[-1] == ("delete_task", {"task_id": 2, **also})
     assert conversation.tasks.titles == {1: "open"}
+
+
+def test_more_done_tasks_than_a_call_takes_are_deleted_and_come_back():
+    conversation = Conversation(TaskList.of(*(f"job {at}" for at in range(123)), done=range(1, 124)))
+    assert conversation.say("really delete all done tasks") == "Deleted 123 tasks."
+    assert conversation.tasks.titles == {}
+    conversation.say("undo")
+    assert len(conversation.tasks.done) == 123
