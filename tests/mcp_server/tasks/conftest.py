@@ -1,0 +1,12 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.mcp_server.calls import Tools, client_of
+
+
+@pytest.fixture
+async def tools(server_at: str) -> AsyncIterator[Tools]:
+    """The five tools over the wire, in the newer protocol; others show that the older one carries the same calls."""
+    async with client_of(server_at) as client:
+        yield Tools(client)
