@@ -22,7 +22,7 @@ LOG_CHARACTERS = 20_000  # whatever is refused, and however often
 LINE_CHARACTERS = 250  # of each call that is served
 TIMEOUTS = {"READ_TIMEOUT_SECONDS": "1", "WRITE_TIMEOUT_SECONDS": "1", "IDLE_TIMEOUT_SECONDS": "2"}
 IN_FRONT = ("a header line without end", "chunks of one byte", "requests that wait for no answer", "half a body")
-ATTEMPTS = 3  # what gives way does so each time; a machine that is shared is slow now and then
+ATTEMPTS = 5  # what gives way does so each time; a machine that is shared is slow now and then
 
 
 Quiet = tuple[list[float], list[float]]
