@@ -6,7 +6,9 @@ from tests.mcp_server.calls import Tools, client_of
 
 
 @pytest.fixture
-async def tools(server_at: str) -> AsyncIterator[Tools]:
-    """The five tools over the wire, in the newer protocol; others show that the older one carries the same calls."""
+async def tools(server_at: str, database_url: str) -> AsyncIterator[Tools]:
+    """The five tools over the wire, in the newer protocol, on empty tables; others show that the older one
+    carries the same calls.
+    """
     async with client_of(server_at) as client:
         yield Tools(client)
