@@ -17,11 +17,11 @@ from mcp_server.tasks import dates, zones
 from mcp_server.tasks.changes import OWNER, Caller
 from mcp_server.tasks.dates import Due, Range
 from mcp_server.tasks.fields import label_of
-from mcp_server.tasks.task import PRIORITIES, TASKS, Stored, Task, TaskPage
+from mcp_server.tasks.task import MOST_COUNTED, PRIORITIES, TASKS, Stored, Task, TaskPage
 from mcp_server.tasks.zones import Now
 
 PAGE_BYTES = 64_000  # of titles and descriptions: whoever reads a page reads it at once
-MOST_COUNTED = 2_000
+_NO_PRIORITY = len(PRIORITIES) + 1
 
 _NEVER, _END_OF_DAY = cast(literal("infinity", String), Date), cast(literal("24:00", String), Time)
 
@@ -29,7 +29,7 @@ _NEVER, _END_OF_DAY = cast(literal("infinity", String), Date), cast(literal("24:
 def _keys(rows: Any, order: Order) -> tuple[Any, ...]:
     """What the list is ordered by: what is due without a day or a time comes after what has one."""
     day, clock = func.coalesce(rows.c.due_on, _NEVER), func.coalesce(rows.c.due_time, _END_OF_DAY)
-    urgency = func.coalesce(rows.c.priority, len(PRIORITIES) + 1)
+    urgency = func.coalesce(rows.c.priority, _NO_PRIORITY)
     before_id = {"created": (), "due": (day, clock), "priority": (urgency, day, clock)}
     return (*before_id[order], rows.c.id)
 
@@ -189,7 +189,7 @@ def _last(position: _Position) -> dict[str, Any]:
     """What the position is in the order, as the parameters of the statement."""
     return {
         "after": position.after,
-        "last_urgency": position.urgency or 4,
+        "last_urgency": position.urgency or _NO_PRIORITY,
         "last_day": position.day or "infinity",
         "last_time": position.time or "24:00",
     }

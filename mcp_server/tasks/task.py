@@ -10,6 +10,7 @@ from mcp_server.tasks.dates import Due, shown
 from service.database import to_utc
 
 TASKS = TaskRow.metadata.tables["tasks"]
+MOST_COUNTED = 2_000  # tasks of a list: to count a hundred thousand costs more than a page of them
 PRIORITIES = ("high", "medium", "low")  # 1, 2 and 3 in the database
 
 Moment = Annotated[datetime, AfterValidator(to_utc)]
@@ -122,7 +123,9 @@ class TaskPage(BaseModel):
 
     tasks: tuple[Task, ...]
     next_cursor: str | None = Field(description="Give it as cursor to get the next page; null on the last one.")
-    total: int = Field(description="How many tasks there are in this list, on all pages.")
+    total: int = Field(
+        description=f"How many tasks there are in this list, on all pages; {MOST_COUNTED} for so many or more."
+    )
     now: str = Field(description="The person's own date and time.")
     time_zone: str
 
