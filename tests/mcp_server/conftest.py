@@ -2,7 +2,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from mcp_server.server import create_app
+from mcp_server.settings import Settings
 from tests.conftest import find_free_port
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, client_of
@@ -18,8 +21,10 @@ from tests.mcp_server.conformance_report import Conformance
 from tests.mcp_server.guarded import own, running
 from tests.mcp_server.wire import call, result, send
 from tests.processes import ServiceProcess
+from tests.serving import serve
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+Limited = Callable[..., AbstractAsyncContextManager[Tools]]
 CONFORMANCE = pytest.StashKey[Conformance]()
 
 
@@ -117,3 +122,16 @@ def rows(database_url: str) -> Iterator[Rows]:
         as_admin(database_url), autocommit=True, row_factory=dict_row
     ) as connection:
         yield Rows(connection)
+
+
+@pytest.fixture
+def limited(database_url: str) -> Limited:
+    """Starts a server with these limits."""
+
+    @asynccontextmanager
+    async def start(**limits: int) -> AsyncIterator[Tools]:
+        app = create_app(Settings.model_validate({"database_url": database_url, **limits}))
+        async with serve(app) as base, client_of(base) as client:
+            yield Tools(client)
+
+    return start

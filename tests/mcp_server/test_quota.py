@@ -1,8 +1,6 @@
 """How much one person may ask, change and keep: off without a setting where nobody is checked, on with sign-in."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -14,29 +12,14 @@ from mcp_server.server import create_app
 from mcp_server.settings import Settings
 from mcp_server.tasks import quota
 from service.database import create_engine
-from tests.mcp_server.calls import Tools, client_of
-from tests.mcp_server.conftest import Rows
+from tests.mcp_server.conftest import Limited, Rows
 from tests.mcp_server.guarded import AUDIENCE, own
 from tests.mcp_server.wire import LEGACY, MODERN, cancelled, request, send
 from tests.serving import serve
 from tests.tokens import MCP_TOKEN_SECRET
 from tests.waiting import until
 
-Limited = Callable[..., AbstractAsyncContextManager[Tools]]
 KEY = {"todo/idempotency_key": "key-1"}
-
-
-@pytest.fixture
-def limited(database_url: str) -> Limited:
-    """Starts a server with these limits."""
-
-    @asynccontextmanager
-    async def start(**limits: int) -> AsyncIterator[Tools]:
-        app = create_app(Settings.model_validate({"database_url": database_url, **limits}))
-        async with serve(app) as base, client_of(base) as client:
-            yield Tools(client)
-
-    return start
 
 
 async def test_calls_that_come_too_fast(limited: Limited, rows: Rows) -> None:

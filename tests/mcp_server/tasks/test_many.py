@@ -1,34 +1,15 @@
 """Several tasks in one call: all that are there, in one transaction."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
 
-from mcp_server.server import create_app
-from mcp_server.settings import Settings
-from tests.mcp_server.calls import Tools, client_of
-from tests.mcp_server.conftest import Rows
-from tests.serving import serve
+from tests.mcp_server.calls import Tools
+from tests.mcp_server.conftest import Limited, Rows
 
 KEY = {"todo/idempotency_key": "key-1"}
 FULL = "There are 3 tasks, which is the most: delete some with delete_task before you add another."
 BUSY = "The list was changed 4 times in a day, which is the most, so nothing was changed: go on later."
-Limited = Callable[..., AbstractAsyncContextManager[Tools]]
-
-
-@pytest.fixture
-def limited(database_url: str) -> Limited:
-    """Starts a server with these limits."""
-
-    @asynccontextmanager
-    async def start(**limits: int) -> AsyncIterator[Tools]:
-        app = create_app(Settings.model_validate({"database_url": database_url, **limits}))
-        async with serve(app) as base, client_of(base) as client:
-            yield Tools(client)
-
-    return start
 
 
 def told(result: dict[str, Any]) -> list[tuple[int, str]]:
