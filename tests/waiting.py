@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-async def until(condition: Callable[[], Any], *, seconds: float = 5) -> Any:
+async def until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
     """What the condition gives, as soon as it gives something."""
     async with asyncio.timeout(seconds):
         while not (found := condition()):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.node_packages import installed
 from tests.processes import ServiceProcess
@@ -16,6 +16,7 @@ from tests.scripted_model import ScriptedModel
 from tests.web import screen
 
 BUILT_IN = "/?ui=built-in"
+expect.set_options(timeout=30_000)  # a busy machine takes longer than the 5 s of the default
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 
 

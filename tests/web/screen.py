@@ -46,7 +46,7 @@ def task_list(page: Page) -> Locator:
 
 async def until(page: Page, expression: str) -> None:
     """Wait until it is true in the page; Playwright waits by evaluating strings, which the page's policy forbids."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await page.evaluate(f"Boolean({expression})"):
             await asyncio.sleep(0.02)
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from psycopg.types.json import Jsonb
 
 from tests.logins import as_admin
 from tests.scripted_model import ScriptedModel
+from tests.waiting import until
 from tests.web import screen
 from tests.web.conftest import BUILT_IN, OpenPage
 
@@ -99,19 +100,43 @@ async def test_escape_closes_the_list_after_it_stopped_what_runs(open_page: Open
     await expect(screen.button(page, "Conversations")).to_be_focused()
 
 
-async def test_many_conversations_come_in_pages(open_page: OpenPage, rows: Rows) -> None:
+def forty_five_conversations(rows: Rows) -> None:
     rows(
         "INSERT INTO conversations (id, user_id, title, status) "
         "SELECT 'thr_' || lpad(n::text, 3, '0'), 'local', 'Talk ' || n, '{\"type\": \"active\"}' "
         "FROM generate_series(1, 45) n"
     )
+
+
+async def test_many_conversations_come_in_pages(open_page: OpenPage, rows: Rows) -> None:
+    forty_five_conversations(rows)
     page = await open_page()
     await screen.open_history(page)
     await expect(screen.button(screen.history(page), "Talk 45")).to_be_visible()
-    for _ in range(2):
+    for oldest in ("Talk 6", "Talk 1"):
         await screen.button(screen.history(page), "Show more").click()
-    await expect(screen.button(screen.history(page), "Talk 1")).to_be_visible()
+        await expect(screen.button(screen.history(page), oldest)).to_be_visible()
     await expect(screen.button(screen.history(page), "Show more")).to_have_count(0)
+
+
+async def test_asking_twice_for_more_conversations_is_asking_once(open_page: OpenPage, rows: Rows) -> None:
+    forty_five_conversations(rows)
+    page = await open_page()
+    await screen.open_history(page)
+    more = screen.button(screen.history(page), "Show more")
+    await more.wait_for()
+    held: list[Route] = []
+
+    async def hold(route: Route) -> None:
+        held.append(route)
+
+    await screen.on(page, "threads.list", hold)
+    await more.click()
+    await more.click()
+    await until(lambda: held)
+    await held[0].continue_()
+    await expect(screen.button(screen.history(page), "Talk 6")).to_be_visible()
+    assert len(held) == 1
 
 
 async def test_a_long_conversation_is_read_back_page_by_page(open_page: OpenPage, rows: Rows) -> None:

@@ -13,6 +13,8 @@ export class History {
   loaded = false;
   /** @type {string | null} */
   #after = null;
+  /** @type {Promise<void> | null} the page on its way */
+  #older = null;
   #api;
 
   /** @param {Api} api */
@@ -27,7 +29,13 @@ export class History {
     this.loaded = true;
   }
 
-  async more() {
+  /** Load one page more; asked again meanwhile, it is still that page. */
+  more() {
+    this.#older ??= this.#loadOlder().finally(() => (this.#older = null));
+    return this.#older;
+  }
+
+  async #loadOlder() {
     const older = await this.#page(PAGE, this.#after);
     const known = new Set(this.threads.map(({ id }) => id));
     this.threads = [...this.threads, ...older.filter(({ id }) => !known.has(id))];
