@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import NoReturn
 
 from service.workers.restarts import Restarts, ending
 
@@ -185,7 +186,13 @@ def _work(
 def _exit_on_signals() -> None:
     """What uvicorn leads to in the end: it stops gracefully on both signals, then raises them again."""
     for number in _STOP_SIGNALS:
-        signal.signal(number, lambda *_: sys.exit(0))
+        signal.signal(number, _exit)
+
+
+def _exit(*_: object) -> NoReturn:
+    for number in _STOP_SIGNALS:  # asked again, it would leave the event loop before the loop's threads have ended
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(0)
 
 
 def _end_with(supervisor: int) -> None:

@@ -1,5 +1,6 @@
 """A service of three workers that says who it is; `python tests/service/workers/small_service.py [trouble]`."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -15,6 +16,8 @@ from service.workers.restarts import Restarts
 
 
 async def who_am_i(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] == "/slow":  # its work goes on when the answer is there
+        asyncio.get_running_loop().run_in_executor(None, time.sleep, 1)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
 

@@ -177,3 +177,18 @@ def test_a_worker_that_does_not_end_is_killed_after_the_grace_time(start: Start)
     _, said = service.communicate(timeout=10)
     assert service.returncode == 0
     assert "did not end in 1 seconds" in said
+
+
+def test_a_worker_that_is_asked_to_end_again_ends_without_a_trace(start: Start) -> None:
+    service = start()
+    url = address_of(service)
+    asked = ask(f"{url}/slow")
+    assert asked is not None
+    for _ in range(3):
+        os.kill(asked, signal.SIGTERM)
+        time.sleep(0.25)
+    answering(url, count=3, without=asked)
+    service.terminate()
+    _, said = service.communicate(timeout=20)
+    assert f"worker {asked} ended with exit code 0" in said
+    assert "Traceback" not in said
