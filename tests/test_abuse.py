@@ -152,6 +152,7 @@ async def measure(services: Services, name: str, abused: str) -> tuple[bool, str
 
 
 @pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("abused", "name"),
     [

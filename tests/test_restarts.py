@@ -21,6 +21,7 @@ TRUTH_SECONDS = 2.0
 
 
 @pytest.mark.long
+@pytest.mark.alone
 async def test_each_part_is_restarted_while_people_talk(tmp_path: Path) -> None:
     record, done = chaos.Record(), asyncio.Event()
     with chaos.reachable_directory() as directory:

@@ -75,6 +75,7 @@ async def chat_beside(mcp: ServiceProcess, backend: Backend) -> AsyncIterator[Ch
 
 
 @pytest.mark.long
+@pytest.mark.alone
 async def test_a_restart_of_the_tool_server_in_the_middle_of_a_turn_is_not_seen(
     chat_beside: ChatKit, mcp: ServiceProcess, rows: Rows
 ) -> None:
@@ -87,6 +88,7 @@ async def test_a_restart_of_the_tool_server_in_the_middle_of_a_turn_is_not_seen(
 
 
 @pytest.mark.long
+@pytest.mark.alone
 async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_works(
     mcp: ServiceProcess, backend: Backend, rows: Rows
 ) -> None:
@@ -105,6 +107,7 @@ async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_wor
 
 
 @pytest.mark.long
+@pytest.mark.alone
 async def test_two_backend_processes_never_interleave_one_conversation(
     mcp: ServiceProcess, model: ScriptedModel, database_url: str, tmp_path: Path, rows: Rows
 ) -> None:
@@ -138,6 +141,7 @@ async def test_two_backend_processes_never_interleave_one_conversation(
 
 
 @pytest.mark.long
+@pytest.mark.alone
 async def test_restarts_of_the_tool_server_under_eight_conversations(
     chat_beside: ChatKit, mcp: ServiceProcess, rows: Rows
 ) -> None:
@@ -170,5 +174,6 @@ async def test_restarts_of_the_tool_server_under_eight_conversations(
 
 
 @pytest.mark.long
+@pytest.mark.alone
 async def test_twenty_turns_while_everything_is_killed() -> None:
     await chaos.run(20, seed=secrets.randbelow(1_000_000))

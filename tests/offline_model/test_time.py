@@ -91,6 +91,7 @@ def message(start: str, piece: str, length: int) -> str:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.parametrize("start", STARTS)
 def test_a_message_of_four_times_the_length_takes_four_times_as_long(start: str):
     ratios = {}

@@ -15,8 +15,10 @@ CHECKS = {
 LONG_CHECKS = {"pyright": ["pyright"]}
 
 
-QUICK = ["-m", "not long", "--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
-LONG = ["-m", "long"]  # one by one: they measure times, or use all of the machine themselves
+_AT_ONCE = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+QUICK = ["-m", "not long", *_AT_ONCE]
+LONG = ["-m", "long and not alone", *_AT_ONCE]
+ALONE = ["-m", "alone"]
 NOTHING_SELECTED = 5  # pytest's exit status
 
 
@@ -26,7 +28,7 @@ def run(*, everything: bool, pytest_arguments: list[str], tools: Path = Path(sys
     failed = [name for name, command in checks.items() if _status(name, tools, command) != 0]
     if failed:
         terminal.error(f"failed before the tests: {', '.join(failed)}")
-    parts = [QUICK, LONG] if everything else [QUICK]
+    parts = [QUICK, LONG, ALONE] if everything else [QUICK]
     statuses = {_status("pytest", tools, ["pytest", *part, *pytest_arguments]) for part in parts}
     if pytest_arguments and 0 in statuses:
         statuses.discard(NOTHING_SELECTED)  # what was asked for may all be in the other part

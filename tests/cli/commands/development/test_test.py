@@ -18,7 +18,9 @@ def tools(tmp_path):
     return tmp_path
 
 
-QUICK = "pytest -m not long --numprocesses auto --maxprocesses 4 --dist loadfile"
+AT_ONCE = "--numprocesses auto --maxprocesses 4 --dist loadfile"
+QUICK = f"pytest -m not long {AT_ONCE}"
+LONG = f"pytest -m long and not alone {AT_ONCE}"
 
 
 @pytest.mark.parametrize("failing", ["ruff", "lint-imports", "pyright", "pytest"])
@@ -26,7 +28,7 @@ def test_any_part_that_fails_fails_the_whole_and_pytest_still_has_the_last_word(
     monkeypatch.setenv("FAILING", failing)
     assert command.run(everything=True, pytest_arguments=[], tools=tools) == 1
     output, errors = capfd.readouterr()
-    assert output.endswith("== pytest\npytest -m long\n")
+    assert output.endswith("== pytest\npytest -m alone\n")
     assert ("failed before the tests: " + failing in errors) == (failing != "pytest")
 
 
@@ -37,11 +39,11 @@ def test_without_all_the_long_ones_are_left_out(tools, capfd):
 
 def test_all_leaves_nothing_out(tools, capfd):
     assert command.run(everything=True, pytest_arguments=["-x"], tools=tools) == 0
-    said = [*CHECKS, "== pyright", "pyright ", "== pytest", f"{QUICK} -x", "== pytest", "pytest -m long -x"]
-    assert capfd.readouterr().out.splitlines() == said
+    parts = [part for tests in (QUICK, LONG, "pytest -m alone") for part in ("== pytest", f"{tests} -x")]
+    assert capfd.readouterr().out.splitlines() == [*CHECKS, "== pyright", "pyright ", *parts]
 
 
-@pytest.mark.parametrize(("quick", "long", "result"), [(5, 0, 0), (0, 5, 0), (5, 5, 1), (0, 1, 1), (1, 5, 1)])
-def test_what_was_asked_for_may_be_in_one_part_only(tools, quick, long, result):
-    (tools / "pytest").write_text(f'#!/bin/sh\n[ "$2" = long ] && exit {long}\nexit {quick}\n')
+@pytest.mark.parametrize(("quick", "alone", "result"), [(5, 0, 0), (0, 5, 0), (5, 5, 1), (0, 1, 1), (1, 5, 1)])
+def test_what_was_asked_for_may_be_in_one_part_only(tools, quick, alone, result):
+    (tools / "pytest").write_text(f'#!/bin/sh\n[ "$2" = alone ] && exit {alone}\nexit {quick}\n')
     assert command.run(everything=True, pytest_arguments=["tests/cli"], tools=tools) == result
