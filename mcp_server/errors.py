@@ -56,6 +56,15 @@ class NothingToUndo(TaskError):
     """There is no change of task {task_id} within 30 days that could be taken back."""
 
 
+class NothingInBatch(TaskError):
+    """There is nothing to take back: it was taken back already, or is older than 30 days."""
+
+
+class ChangedSince(TaskError):
+    """Nothing was taken back, because it was changed since: {tasks}. Take that back first, or change each task by
+    itself."""
+
+
 class RepeatNeedsDue(TaskError):
     """A task that repeats needs a date: give due, too, or end the repeat with repeat none."""
 

@@ -85,7 +85,10 @@ class TaskRow(SQLModel, table=True):
 
 
 class TaskCall(SQLModel, table=True):
-    """One call that changed something: who acted, how, and what makes it harmless when it is sent again."""
+    """One call that changed something: who acted, how, and what makes it harmless when it is sent again.
+
+    `batch` is what it belongs to and can be taken back with.
+    """
 
     __tablename__ = "task_calls"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
@@ -98,6 +101,7 @@ class TaskCall(SQLModel, table=True):
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
         Index("task_calls_by_age", "created_at", postgresql_using="brin"),
+        Index("task_calls_by_batch", "user_id", "batch", "id", postgresql_where=text("batch IS NOT NULL")),
     )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
@@ -106,6 +110,7 @@ class TaskCall(SQLModel, table=True):
     arguments: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
     actor: str = Field(sa_column=Column(Text, nullable=False))
     idempotency_key: str | None = Field(default=None, sa_column=Column(Text))
+    batch: str | None = Field(default=None, sa_column=Column(Text))
     created_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )

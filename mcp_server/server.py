@@ -87,15 +87,16 @@ def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Life
         async with traces.exporting("mcp_server", settings.otel_exporter_otlp_endpoint):
             traces.watch_statements(engine)
             metrics.watch_pool(engine, reports.CONNECTIONS)
+            clock = settings.clock()
             beside = [
                 asyncio.create_task(work)
                 for work in (
                     listen(engine.url, CANCELLED_CHANNEL, calls.cancel, again_seconds=_LISTEN_AGAIN_SECONDS),
-                    keep_sweeping(engine, settings.keep_changes_days),
+                    keep_sweeping(engine, settings.keep_changes_days, clock),
                 )
             ]
             try:
-                when = {"zone": ZoneInfo(settings.time_zone), "clock": settings.clock()}
+                when = {"zone": ZoneInfo(settings.time_zone), "clock": clock}
                 yield {"engine": engine, "auth_mode": settings.auth_mode, "quota": kept, **when}
             finally:
                 for task in beside:

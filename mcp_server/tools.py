@@ -10,11 +10,12 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from mcp_server import arguments as given
 from mcp_server.calls.caller import CALLER, SESSION
 from mcp_server.errors import UndoAlone
-from mcp_server.tasks import edits, pages
+from mcp_server.tasks import batches, edits
 from mcp_server.tasks import undo as taking_back
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
-from mcp_server.tasks.pages import Wish
+from mcp_server.tasks.lists import pages
+from mcp_server.tasks.lists.pages import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage, lean
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
@@ -90,8 +91,10 @@ async def update_task(
     """Change what is given of a task, and leave the rest."""
     wanted = Wanted(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
     ids = _ids(task_id, also)
-    if undo and wanted.given():
+    if (undo or caller.undo_batch) and wanted.given():
         raise UndoAlone
+    if caller.undo_batch:
+        return _told(await batches.undo(session, caller, caller.undo_batch))
     return _told(
         await taking_back.undo(session, caller, ids) if undo else await edits.update(session, caller, ids, wanted)
     )

@@ -1,4 +1,4 @@
-"""What "now" and "here" mean to people's tasks and to notes; tokens, leases, limits and logs keep the real clock."""
+"""What "now" and "here" mean to people's tasks, to the log of changes and to notes; all else keeps the real clock."""
 
 import re
 from collections.abc import Callable

@@ -21,6 +21,8 @@ _caller: ContextVar[str] = ContextVar("caller", default=BACKEND)
 USER = "todo/user_id"
 KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
+BATCH = "todo/batch"
+"""What a call can be taken back with: all that an answer has done, by its run's id, or a click, by its key."""
 TIME_ZONE = "todo/time_zone"
 
 MOST = 100  # tasks of one page
@@ -82,8 +84,11 @@ class TaskTools(Connection):
     async def change(
         self, tool: str, arguments: dict[str, Any], *, user_id: str, key: str, time_zone: str | None = None
     ) -> dict[str, Any] | None:
-        """What a person did by hand, done by a tool: the task as it is now; None when the tool refuses."""
-        meta = {USER: user_id, KEY: key, ACTOR: "person", **_here(time_zone)}
+        """What a person did by hand, done by a tool: the task as it is now; None when the tool refuses.
+
+        The key is the change's batch, too.
+        """
+        meta = {USER: user_id, KEY: key, BATCH: key, ACTOR: "person", **_here(time_zone)}
         result = await self.call_tool(tool, arguments, meta)
         return None if result.is_error else result.structured_content
 
@@ -105,7 +110,8 @@ class TaskTools(Connection):
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    return {USER: turn.user_id, KEY: turn.call_keys[call_id], ACTOR: "assistant", **_here(turn.time_zone)}
+    made_by = {USER: turn.user_id, KEY: turn.call_keys[call_id], BATCH: turn.acting.run_id, ACTOR: "assistant"}
+    return {**made_by, **_here(turn.time_zone)}
 
 
 def _here(time_zone: str | None) -> dict[str, str]:

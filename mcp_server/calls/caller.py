@@ -51,11 +51,14 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
     meta = (request and request.meta) or {}
     client = request and request.session.client_params
     token = get_access_token()
-    actor = _label(meta, "todo/actor", longest=60) if token and is_from_backend(token.claims) else None
+    believed = meta if token and is_from_backend(token.claims) else {}
+    actor = _label(believed, "todo/actor", longest=60)
     return Caller(
         user_id=owner,
         actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
         idempotency_key=_label(meta, "todo/idempotency_key", longest=200),
+        batch=_label(believed, "todo/batch", longest=200),
+        undo_batch=_label(believed, "todo/undo_batch", longest=200),
         quota=context.lifespan_context["quota"],
         zone=find_zone(_label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],

@@ -15,7 +15,7 @@ PEOPLE = Person.metadata.tables["people"]
 
 _CHANGE = (
     *(CHANGES.c.id, CHANGES.c.task_id, CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after),
-    *(CALLS.c.actor, CHANGES.c.undoes, CHANGES.c.created_at),
+    *(CALLS.c.actor, CALLS.c.batch, CHANGES.c.undoes, CHANGES.c.created_at),
 )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import FromClause, Insert, and_, bindparam
+from sqlalchemy import FromClause, Insert, and_, bindparam, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
@@ -29,6 +29,10 @@ class Caller:
     user_id: str
     actor: str = "mcp"
     idempotency_key: str | None = None
+    batch: str | None = None
+    """What the call belongs to, and can be taken back with: the turn, or the click."""
+    undo_batch: str | None = None
+    """The batch that the call is to take back."""
     quota: Quota = UNLIMITED
     zone: ZoneInfo | None = None
     """Where the person is, if the call says so."""
@@ -68,15 +72,26 @@ _RECORDED = (
     .order_by(CHANGES.c.id)
 )
 _CALL: Any = bindparam("call", type_=CALLS.c.id.type)
+_LOGGED_AT: Any = bindparam("logged_at", type_=CHANGES.c.created_at.type)
+# A call of an answer that was given again is the new answer's.
+_ADOPT = (
+    update(CALLS)
+    .where(
+        CALLS.c.user_id == OWNER,
+        CALLS.c.idempotency_key == bindparam("key"),
+        CALLS.c.batch.is_distinct_from(bindparam("new_batch")),
+    )
+    .values(batch=bindparam("new_batch"))
+)
 
 
 def logged(change: FromClause, *, order: Any) -> Insert:
     """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides."""
-    sides: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes]
-    made = select(OWNER, _CALL, *sides).order_by(order)
+    values: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes, _LOGGED_AT]
+    made = select(OWNER, _CALL, *values).order_by(order)
     return (
         insert(CHANGES)
-        .from_select(["user_id", "call_id", "task_id", "before", "after", "undoes"], made)
+        .from_select(["user_id", "call_id", "task_id", "before", "after", "undoes", "created_at"], made)
         .returning(CHANGES.c.before, CHANGES.c.after)
     )
 
@@ -96,19 +111,23 @@ async def make(
     The call's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
     its row and is answered from the log. Work that finds no task must raise, so that the claim is rolled back.
     """
+    now = caller.clock()
     claim = {
         "user_id": caller.user_id,
         "operation": operation,
         "arguments": arguments,
         "actor": caller.actor,
         "idempotency_key": caller.idempotency_key,
+        "batch": caller.batch,
+        "created_at": now,
         "owner": caller.user_id,
+        "day_ago": now - quota.DAY,
     }
     connection = await session.connection()
     claimed = (await connection.execute(_CLAIM, claim)).one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
-    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, adds=adds, changes=changes)
+    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, now=now, adds=adds, changes=changes)
     made = await work(claimed.id)
     if not adds and any(change.before is None for change in made):  # the next of a repeat, or what was deleted
         await quota.check_kept(connection, caller.quota, claimed, user_id=caller.user_id)
@@ -119,9 +138,12 @@ async def _recorded(
     session: AsyncSession, caller: Caller, *, operation: str, arguments: dict[str, Any]
 ) -> Sequence[Change]:
     params = {"owner": caller.user_id, "key": caller.idempotency_key}
-    rows = (await (await session.connection()).execute(_RECORDED, params)).all()
+    connection = await session.connection()
+    rows = (await connection.execute(_RECORDED, params)).all()
     if any((row.operation, row.arguments) != (operation, arguments) for row in rows) or not rows:
         raise KeyUsedOtherwise
+    if caller.batch is not None:
+        await connection.execute(_ADOPT, params | {"new_batch": caller.batch})
     return [change_of(row) for row in rows]
 
 

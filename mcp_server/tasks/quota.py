@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, Select, bindparam, func, literal, select, text
@@ -12,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mcp_server.errors import TooManyChanges, TooManyTasks
 from mcp_server.models import Person, TaskChange, TaskRow
-from service.database import system_transaction
+from service.clock import Clock
+from service.database import system_transaction, utc_now
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +23,7 @@ TASKS, CHANGES = TaskRow.metadata.tables["tasks"], TaskChange.metadata.tables["t
 PEOPLE = Person.metadata.tables["people"]
 OWNER, _MOST = bindparam("owner"), bindparam("most")
 Hints = Row[*tuple[Any, ...]]
+DAY = timedelta(days=1)
 _BUSY = 500  # changes
 _AT_ONCE = 1_000  # changes of calls of one person that are under way
 # One at a time per person, or calls at the same time would all see the last free place; not the lock of the turns.
@@ -31,8 +35,7 @@ _TASKS = select(func.count()).select_from(select(literal(1)).where(TASKS.c.user_
 def _within_a_day(back: Any) -> Select[Any]:
     """Whether the change that is so many changes back was made within a day; no row or NULL without such a change."""
     newest_first = select(CHANGES.c.id).where(CHANGES.c.user_id == OWNER).order_by(CHANGES.c.id.desc())
-    day = func.make_interval(0, 0, 0, 1)
-    return select(CHANGES.c.created_at > func.now() - day).where(
+    return select(CHANGES.c.created_at > bindparam("day_ago")).where(
         CHANGES.c.id == newest_first.offset(back).limit(1).scalar_subquery(), CHANGES.c.user_id == OWNER
     )
 
@@ -59,7 +62,14 @@ UNLIMITED = Quota()
 
 
 async def check(
-    connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str, adds: int, changes: int = 1
+    connection: AsyncConnection,
+    quota: Quota,
+    hints: Hints,
+    *,
+    user_id: str,
+    now: datetime,
+    adds: int,
+    changes: int = 1,
 ) -> None:
     """Raise `TooManyTasks` or `TooManyChanges` for a call that is logged already, but has not changed anything yet.
 
@@ -78,7 +88,8 @@ async def check(
             raise TooManyTasks(most=f"{most:,}")
     if most_changes is not None and changes_are_near:
         left = most_changes - changes
-        if left < 0 or await connection.scalar(_CHANGES, {"owner": user_id, "most": left}):
+        params = {"owner": user_id, "most": left, "day_ago": now - DAY}
+        if left < 0 or await connection.scalar(_CHANGES, params):
             raise TooManyChanges(most=f"{most_changes:,}")
 
 
@@ -96,20 +107,21 @@ def _are_near(most: int | None, hints: Hints) -> bool:
     return most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
 
 
-async def keep_sweeping(engine: AsyncEngine, days: int | None) -> None:
+async def keep_sweeping(engine: AsyncEngine, days: int | None, clock: Clock) -> None:
     """Delete changes older than so many days, every hour, until cancelled; None keeps all."""
     while days is not None:
         try:
-            if swept := await sweep(engine, days):
+            if swept := await sweep(engine, days, clock=clock):
                 log.info("deleted the changes of %d calls older than %d days", swept, days)
         except (DBAPIError, PoolTimeout, OSError) as error:
             log.warning("old changes could not be deleted, it is tried again: %s", type(error).__name__)
         await asyncio.sleep(_SWEEP_SECONDS)
 
 
-async def sweep(engine: AsyncEngine, days: int, *, at_once: int = 1_000) -> int:
+async def sweep(engine: AsyncEngine, days: int, *, clock: Clock = utc_now, at_once: int = 1_000) -> int:
     """Delete what is older, that of so many calls in a transaction; returns how many calls there were."""
     swept = 0
+    days += math.ceil((utc_now() - clock()) / DAY)  # the database counts back from its own clock
     while True:
         async with system_transaction(engine) as session:
             connection = await session.connection()

@@ -24,6 +24,14 @@ def restored_tasks(made: Sequence[Change], ids: Sequence[int]) -> ChangedTask:
     return _in_order({change.task.id: change for change in made}, ids, {})
 
 
+def restored_batch(made: Sequence[Change]) -> ChangedTask:
+    """All of a batch; not what a completion that is taken back had left behind."""
+    last = {change.task.id: change for change in made}
+    reopened = {change.after.series for change in last.values() if change.after} - {None}
+    ids = [id for id, change in last.items() if change.after or change.task.series not in reopened]
+    return _in_order(last, ids, {})
+
+
 def _in_order(by_id: Mapping[int, Change], ids: Sequence[int], left: Mapping[int | None, Stored]) -> ChangedTask:
     order = [id for id in ids if id in by_id]
     first, *others = [_told(by_id[id], left) for id in order]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from sqlalchemy import Text, bindparam, case, cast, column, func, null, true
+from sqlalchemy import Integer, Text, bindparam, case, cast, column, func, null, true
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.exc import IntegrityError
@@ -65,7 +65,7 @@ def _sides(before: Any, after: Any) -> list[Any]:
 
 
 def _edit() -> Any:
-    """Write `rows` as they are now, new ones too, delete `ids`, and log `changes`."""
+    """Write `rows` as they are now, new ones too, delete `ids`, and log `changes` in their order."""
     names = [*Stored.model_fields]
     rows = _recordset("rows", [TASKS.c[name] for name in names])
     new = insert(TASKS).from_select(["user_id", *names], select(*[OWNER, *rows.c]))
@@ -73,8 +73,8 @@ def _edit() -> Any:
     written = new.on_conflict_do_update(index_elements=["user_id", "id"], set_=kept).cte("written")
     gone = delete_from(TASKS).where(*_MINE).cte("gone")
     sides = [column("before", JSONB), column("after", JSONB)]
-    log = _recordset("changes", [CHANGES.c.task_id, *sides, CHANGES.c.undoes])
-    return logged(log, order=log.c.task_id).add_cte(written, gone)
+    log = _recordset("changes", [column("nth", Integer), CHANGES.c.task_id, *sides, CHANGES.c.undoes])
+    return logged(log, order=log.c.nth).add_cte(written, gone)
 
 
 def _recordset(name: str, columns: Sequence[Any]) -> Any:
@@ -94,7 +94,8 @@ async def add(session: AsyncSession, caller: Caller, call: int, titles: Sequence
     values = {f"new_{name}": getattr(like, name) for name in _SHARED}
     values["new_labels"] = list(like.labels)
     params = {"owner": caller.user_id, "call": call, "titles": [*titles], "many": len(titles), **values}
-    rows = await (await session.connection()).execute(_ADD, params | {"moment": like.created_at})
+    moments = {"moment": like.created_at, "logged_at": caller.clock()}
+    rows = await (await session.connection()).execute(_ADD, params | moments)
     return [change_of(row) for row in rows]
 
 
@@ -112,19 +113,24 @@ async def numbers(session: AsyncSession, caller: Caller, many: int) -> range:
 
 
 async def edit(session: AsyncSession, caller: Caller, call: int, changes: Sequence[Change]) -> None:
-    """Write the tasks as the changes leave them, and log the changes."""
-    rows = [change.after.as_json() for change in changes if change.after]
-    gone = [change.task.id for change in changes if change.after is None]
+    """Write the tasks as the changes leave them, and log the changes; each of a task follows the one before."""
+    last = {change.task.id: change for change in changes}
+    # Of the tasks of one repeat one may be closed and another opened: never are two of them open.
+    left = sorted((change.after for change in last.values() if change.after), key=lambda task: task.status)
+    rows = [task.as_json() for task in left]
+    gone = [id for id, change in last.items() if change.after is None]
     log = [
         {
+            "nth": nth,
             "task_id": change.task.id,
             "before": change.before and change.before.as_json(),
             "after": change.after and change.after.as_json(),
             "undoes": change.undoes,
         }
-        for change in changes
+        for nth, change in enumerate(changes)
     ]
     params = {"owner": caller.user_id, "call": call, "rows": rows, "ids": gone, "changes": log}
+    params["logged_at"] = caller.clock()
     try:
         await (await session.connection()).execute(_EDIT, params)
     except IntegrityError as error:

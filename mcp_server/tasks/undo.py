@@ -14,20 +14,20 @@ from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of
 from mcp_server.tasks.results import restored_tasks
 from mcp_server.tasks.task import ChangedTask, Stored
 
-_WITHIN = timedelta(days=30)
+WITHIN = timedelta(days=30)
 _LATER = CHANGES.alias("later")
 _TAKEN_BACK = exists().where(
     _LATER.c.user_id == OWNER, _LATER.c.task_id == CHANGES.c.task_id, _LATER.c.undoes == CHANGES.c.id
 )
+STANDS = (CHANGES.c.before.is_distinct_from(CHANGES.c.after), CHANGES.c.undoes.is_(None), ~_TAKEN_BACK)
+"""Of a change: it changed something, takes nothing back, and was not taken back."""
 _LAST = (
     select(CHANGES.c.id, CHANGES.c.call_id, CHANGES.c.before, CHANGES.c.after)
     .where(
         CHANGES.c.user_id == OWNER,
         CHANGES.c.task_id == bindparam("task"),
         CHANGES.c.created_at > bindparam("since"),
-        CHANGES.c.before.is_distinct_from(CHANGES.c.after),
-        CHANGES.c.undoes.is_(None),
-        ~_TAKEN_BACK,
+        *STANDS,
     )
     .order_by(CHANGES.c.id.desc())
     .limit(1)
@@ -36,7 +36,7 @@ _ADDED_BY_CALL = select(CHANGES.c.id, CHANGES.c.task_id).where(
     CHANGES.c.user_id == OWNER, CHANGES.c.call_id == bindparam("call"), CHANGES.c.before.is_(None)
 )
 # A task that was deleted has no row to lock; the person's is locked after the tasks' by whoever completes a repeat.
-_ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 2)))
+ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 2)))
 
 
 async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
@@ -44,7 +44,7 @@ async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> Cha
 
     async def work(call: int) -> list[Change]:
         connection = await session.connection()
-        await connection.execute(_ONE_BY_ONE, {"owner": caller.user_id})
+        await connection.execute(ONE_BY_ONE, {"owner": caller.user_id})
         now = await statements.locked(session, caller, ids)
         made: dict[int | None, Change] = {}  # by what they take back: a task may be named that goes with another
         for id in ids:
@@ -69,7 +69,7 @@ async def _taken_back(session: AsyncSession, caller: Caller, id: int, task: Stor
 
 async def _last(session: AsyncSession, caller: Caller, id: int) -> Any:
     """The change of a task that would be taken back; None if there is none."""
-    params = {"owner": caller.user_id, "task": id, "since": caller.clock() - _WITHIN}
+    params = {"owner": caller.user_id, "task": id, "since": caller.clock() - WITHIN}
     return (await (await session.connection()).execute(_LAST, params)).one_or_none()
 
 

@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from mcp_server.tasks import edits, pages
+from mcp_server.tasks import batches, edits
 from mcp_server.tasks import undo as taking_back
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
-from mcp_server.tasks.pages import Wish
+from mcp_server.tasks.lists import pages
+from mcp_server.tasks.lists.pages import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage
 from service.database import create_engine, transaction
 
@@ -23,10 +24,18 @@ class Clocked:
     def __init__(self, engine: AsyncEngine, now: str, zone: str) -> None:
         self._engine = engine
         self.now, self.zone = now, zone
+        self.batch: str | None = None
+        self.key: str | None = None
 
     @property
     def _caller(self) -> Caller:
-        return Caller("alice", zone=ZoneInfo(self.zone), clock=lambda: datetime.fromisoformat(self.now))
+        return Caller(
+            "alice",
+            idempotency_key=self.key,
+            batch=self.batch,
+            zone=ZoneInfo(self.zone),
+            clock=lambda: datetime.fromisoformat(self.now),
+        )
 
     async def add(self, title: str, *, also: Sequence[str] = (), **wanted: Any) -> ChangedTask:
         async with transaction(self._engine, "alice") as session:
@@ -47,6 +56,10 @@ class Clocked:
     async def undo(self, *ids: int) -> ChangedTask:
         async with transaction(self._engine, "alice") as session:
             return await taking_back.undo(session, self._caller, ids)
+
+    async def undo_batch(self, batch: str) -> ChangedTask:
+        async with transaction(self._engine, "alice") as session:
+            return await batches.undo(session, self._caller, batch)
 
     async def page(self, *, cursor: str | None = None, limit: int = 50, **wish: Any) -> TaskPage:
         async with transaction(self._engine, "alice") as session:

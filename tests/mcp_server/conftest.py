@@ -111,7 +111,7 @@ class Rows:
     def changes(self) -> list[dict[str, Any]]:
         """Each with its call."""
         return self("""
-            SELECT c.*, operation, arguments, actor, idempotency_key FROM task_changes c
+            SELECT c.*, operation, arguments, actor, idempotency_key, batch FROM task_changes c
             JOIN task_calls ON (task_calls.user_id, task_calls.id) = (c.user_id, c.call_id) ORDER BY c.id
         """)
 

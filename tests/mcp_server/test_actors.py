@@ -41,21 +41,31 @@ def adding(*, meta: dict[str, Any], token: str | None, version: str = MODERN, **
     return request("tools/call", params, meta=meta, token=token, version=version)
 
 
+def undoing(batch: Any, *, token: str, version: str = MODERN, **arguments: Any) -> httpx2.Request:
+    params = {"name": "update_task", "arguments": {"task_id": 1, **arguments}}
+    return request("tools/call", params, meta={"todo/undo_batch": batch}, token=token, version=version)
+
+
 @pytest.mark.parametrize("version", [MODERN, LEGACY])
 async def test_the_backend_says_who_acted(guarded_http: httpx2.AsyncClient, rows: Rows, version: str) -> None:
     for actor in ("assistant", "person"):
-        made = adding(meta={"todo/actor": actor}, token=for_mcp("bob", AUDIENCE), version=version)
-        result(await send(guarded_http, made))
-    assert [(change["user_id"], change["actor"]) for change in rows.changes()] == [
-        ("bob", "assistant"),
-        ("bob", "person"),
+        meta = {"todo/actor": actor, "todo/batch": f"of the {actor}"}
+        result(await send(guarded_http, adding(meta=meta, token=for_mcp("bob", AUDIENCE), version=version)))
+    assert [(change["user_id"], change["actor"], change["batch"]) for change in rows.changes()] == [
+        ("bob", "assistant", "of the assistant"),
+        ("bob", "person", "of the person"),
     ]
+    made = undoing("of the assistant", token=for_mcp("bob", AUDIENCE), version=version)
+    assert result(await send(guarded_http, made))["deleted"] is True
+    assert [task["id"] for task in rows.tasks()] == [2]
 
 
-@pytest.mark.parametrize("value", [5, "", "x" * 61, "a\nb"])
-async def test_it_says_so_in_a_word(guarded_http: httpx2.AsyncClient, rows: Rows, value: Any) -> None:
-    made = adding(meta={"todo/actor": value}, token=for_mcp("bob", AUDIENCE))
-    assert sentence(await send(guarded_http, made)).startswith("todo/actor in _meta must be text of 1 to 60 ")
+@pytest.mark.parametrize(("name", "longest"), [("todo/actor", 60), ("todo/batch", 200), ("todo/undo_batch", 200)])
+async def test_it_says_so_in_a_word(guarded_http: httpx2.AsyncClient, rows: Rows, name: str, longest: int) -> None:
+    for value in (5, "", "x" * (longest + 1), "a\nb"):
+        made = adding(meta={name: value}, token=for_mcp("bob", AUDIENCE))
+        problem = f"{name} in _meta must be text of 1 to {longest} "
+        assert sentence(await send(guarded_http, made)).startswith(problem)
     assert rows.changes() == []
 
 
@@ -66,6 +76,19 @@ async def test_nobody_else_is_believed(
 ) -> None:
     result(await send(guarded_http, adding(meta={"todo/actor": claim}, token=token())))
     assert [change["actor"] for change in rows.changes()] == ["mcp"]
+
+
+@pytest.mark.parametrize("token", OF_OTHERS.values(), ids=OF_OTHERS)
+async def test_nor_do_others_make_batches_or_take_them_back(
+    guarded_http: httpx2.AsyncClient, rows: Rows, token: Callable[[], str]
+) -> None:
+    made = adding(meta={"todo/actor": "assistant", "todo/batch": "run"}, token=for_mcp("alice", AUDIENCE))
+    result(await send(guarded_http, made))
+    for claim in ("run", 5, "a\nb"):
+        result(await send(guarded_http, adding(meta={"todo/batch": claim}, token=token())))
+        made = undoing(claim, title="bread", token=token())
+        assert result(await send(guarded_http, made))["title"] == "bread"
+    assert [change["batch"] for change in rows.changes()] == ["run", *[None] * 6]
 
 
 @pytest.mark.parametrize(

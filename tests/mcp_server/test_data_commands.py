@@ -14,9 +14,10 @@ from mcp_server.commands import forget as forget_command
 from service import commands
 from tests.logins import as_admin, as_owner
 from tests.mcp_server.conftest import Rows
-from tests.mcp_server.guarded import own
+from tests.mcp_server.guarded import AUDIENCE, own
 from tests.mcp_server.wire import call, result, send
 from tests.stored_tasks import ADD_TASK
+from tests.tokens import for_mcp
 
 COMMANDS = {"export": export_command.run, "forget": forget_command.run}
 
@@ -64,7 +65,8 @@ async def test_an_export_holds_dates_labels_and_what_took_back_what(
         ("update_task", {"task_id": 1, "title": "the dentist"}),
         ("update_task", {"task_id": 1, "undo": True}),
     ):
-        result(await send(guarded_http, call(tool, arguments, token=own())))
+        made = call(tool, arguments, meta={"todo/batch": tool}, token=for_mcp("alice", AUDIENCE))
+        result(await send(guarded_http, made))
     await asyncio.to_thread(export_command.run, ["--user", "alice"])
     exported = json.loads(capsys.readouterr().out)
     (task,) = exported["tasks"]
@@ -79,6 +81,7 @@ async def test_an_export_holds_dates_labels_and_what_took_back_what(
     }
     added, renamed, undone = exported["changes"]
     assert [change["undoes"] for change in (added, renamed, undone)] == [None, None, renamed["id"]]
+    assert [change["batch"] for change in (added, renamed, undone)] == ["add_task", "update_task", "update_task"]
     assert exported["people"] == [{"time_zone": None, "week_starts": None}]
 
 

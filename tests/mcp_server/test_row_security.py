@@ -11,16 +11,18 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import NextIsOpen, TaskNotFound
-from mcp_server.tasks import changes, edits, pages, statements, undo, zones
+from mcp_server.tasks import batches, changes, edits, statements, undo, zones
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
-from mcp_server.tasks.pages import Wish
+from mcp_server.tasks.lists import pages
+from mcp_server.tasks.lists.pages import Wish
 from service.database import create_engine, login_transaction, transaction
 from tests.logins import as_owner
 from tests.mcp_server.conftest import Rows
 
 CONDITION = re.compile(r"(\w+\.)?user_id = %\(\w+\)s(::\w+)?")
 ALICE = Caller("alice", idempotency_key="new")
+MODULES = (batches, changes, edits, pages, statements, undo, zones)
 FOREIGN = 2  # alice has no task of this number
 
 Operation = Callable[[AsyncSession], Awaitable[Any]]
@@ -150,9 +152,11 @@ async def test_every_statement_with_an_owner_is_among_these(unconditional: Uncon
                 await operation(session)
     for key in ("k", "new"):
         async with as_alice(unconditional.engine) as session:
-            await edits.add(session, Caller("alice", idempotency_key=key), title="of alice", wanted=Wanted())
+            caller = Caller("alice", idempotency_key=key, batch="run")
+            await edits.add(session, caller, title="of alice", wanted=Wanted())
     async with as_alice(unconditional.engine) as session:
         await use_a_repeat(session)
+        await batches.undo(session, Caller("alice"), "run")
     dynamic = len(READS) * 2  # a page and its number
     assert len(set(unconditional.rewritten)) == len(owned_statements(unconditional.engine)) + dynamic
 
@@ -167,6 +171,6 @@ async def use_a_repeat(session: AsyncSession) -> None:
 
 
 def owned_statements(engine: AsyncEngine) -> list[str]:
-    built = [value for module in (edits, pages, changes, statements, undo, zones) for value in vars(module).values()]
+    built = [value for module in MODULES for value in vars(module).values()]
     texts = [str(value.compile(dialect=engine.dialect)) for value in built if isinstance(value, Select | UpdateBase)]
     return [statement for statement in texts if CONDITION.search(statement)]

@@ -27,6 +27,7 @@ WITH call AS (
 )
 INSERT INTO task_changes (user_id, call_id, task_id, after) SELECT 'alice', id, 1, '{{"id": 1}}' FROM call;
 """
+IN_BATCHES = "UPDATE task_calls SET batch = 'run_{0}' WHERE idempotency_key = 'key {0}';"
 TASKS_OF_ALL = """
 INSERT INTO tasks (user_id, title, description, status, completed_at)
     VALUES ('alice', 'milk {0}', 'two', 'pending', NULL), ('bob', 'bread {0}', '', 'completed', now());
@@ -39,7 +40,8 @@ INSERT INTO tasks (user_id, id, title, description, status, completed_at)
 """
 SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session {0}', now());"
 PROFILES = "INSERT INTO profiles (user_id, time_zone) VALUES ('alice {0}', 'Europe/Berlin');"
-OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"  # the revisions that brought them
+# The revisions that brought them.
+OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED, BATCHES = "0005", "0006", "0008", "0010", "0011"
 
 
 def add_rows(url: str, name: str) -> None:
@@ -50,6 +52,7 @@ def add_rows(url: str, name: str) -> None:
         rows += CALLS if revision >= CALLS_APART else CHANGES_WITH_CALLS
         rows += SESSIONS if revision >= ENDED_SESSIONS else ""
         rows += PROFILES if revision >= PROFILED else ""
+        rows += IN_BATCHES if revision >= BATCHES else ""
         connection.execute(rows.format(name).encode())
 
 

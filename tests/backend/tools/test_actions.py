@@ -21,6 +21,8 @@ async def test_a_box_is_unticked_without_the_model(chat: ChatKit, model: Scripte
     assert after["copy_text"] == "- [ ] milk\n- [ ] bread"
     assert len(rows(OPEN_TITLES)) == 2
     assert rows("SELECT actor FROM task_calls WHERE operation = 'update'") == [{"actor": "person"}]
+    batches = rows("SELECT operation, batch FROM task_calls ORDER BY id")
+    assert len({row["batch"] for row in batches}) == 3, "one of the turn that added both, one of each click"
     await chat.say("hello", thread)
     told = json.dumps((await model.finished_requests())[-1]["body"]["messages"])
     assert "it is completed" in told

@@ -22,6 +22,8 @@ async def test_a_retry_replaces_the_answer_and_adds_no_task_twice(
     assert second.error is None
     assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY title")] == ["bread", "milk"]
     assert len(rows("SELECT 1 FROM task_changes")) == 2
+    shown_by = rows("SELECT DISTINCT run_id FROM messages WHERE superseded_by IS NULL AND kind = 'widget'")
+    assert rows("SELECT DISTINCT batch AS run_id FROM task_calls") == shown_by, "the answer that shows them"
     items = await chat.items(first.thread_id)
     assert [item["type"] for item in items] == ["user_message", "widget", "widget", "assistant_message"]
     assert items[0]["id"] == first.user_item_id

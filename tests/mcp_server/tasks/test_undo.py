@@ -14,19 +14,13 @@ from tests.logins import as_admin
 from tests.mcp_server.calls import Tools
 from tests.mcp_server.clock import Clocked, clocked
 from tests.mcp_server.conftest import Rows
+from tests.mcp_server.tasks.states import but_updated
 
 NOTHING = "There is no change of task 1 within 30 days that could be taken back."
 ALONE = "undo takes back the last change and stands alone: leave out everything but task_id and also."
 KEY = {"todo/idempotency_key": "key-1"}
 DAILY: dict[str, Any] = {"title": "water", "due": "2996-11-28 09:00", "repeat": "FREQ=DAILY"}
 FULL: dict[str, Any] = DAILY | {"description": "all", "priority": "high", "labels": ["plants", "home"]}
-
-
-def but_updated(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(
-        ({name: value for name, value in task.items() if name != "updated_at"} for task in tasks),
-        key=lambda task: (task["user_id"], task["id"]),
-    )
 
 
 async def undo(tools: Tools, task_id: int = 1, **arguments: Any) -> dict[str, Any]:
