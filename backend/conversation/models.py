@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
+    LargeBinary,
     Text,
     func,
     text,
@@ -133,9 +134,17 @@ class EndedSession(SQLModel, table=True):
 
 
 class Profile(SQLModel, table=True):
-    """What is kept of a person beside their conversations: the time zone that their client last named."""
+    """What is kept of a person beside their conversations.
+
+    The time zone that their client last named, and the SHA-256 of the secret in their calendar's address.
+    """
 
     __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        CheckConstraint("octet_length(calendar_hash) = 32", name="profiles_calendar_hash"),
+        Index("profiles_by_calendar", "calendar_hash", unique=True),
+    )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
     time_zone: str | None = Field(default=None, sa_column=Column(Text))
+    calendar_hash: bytes | None = Field(default=None, sa_column=Column(LargeBinary))

@@ -1,6 +1,6 @@
 """What is kept of a person beside their conversations."""
 
-from sqlalchemy import Text, bindparam, select
+from sqlalchemy import LargeBinary, Text, bindparam, null, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -14,6 +14,21 @@ _OWNER, _ZONE = bindparam("owner", type_=Text), bindparam("zone", type_=Text)
 _MINE = PROFILES.c.user_id == _OWNER
 
 _FIND = Statement(select(PROFILES.c.time_zone).where(_MINE))
+_HAS_CALENDAR = Statement(select(PROFILES.c.user_id).where(_MINE, PROFILES.c.calendar_hash.is_not(None)))
+_NEW_CALENDAR = insert(PROFILES).values(user_id=_OWNER, calendar_hash=bindparam("hash", type_=LargeBinary))
+_SET_CALENDAR = Statement(
+    _NEW_CALENDAR.on_conflict_do_update(
+        index_elements=["user_id"], set_={"calendar_hash": _NEW_CALENDAR.excluded.calendar_hash}
+    )
+)
+_REVOKE_CALENDAR = Statement(
+    update(PROFILES)
+    .where(_MINE, PROFILES.c.calendar_hash.is_not(None))
+    .values(calendar_hash=null())
+    .returning(PROFILES.c.user_id)
+)
+# Across people: a function of the tables' owner, made by migration 0012. It tells the id only.
+_OF_CALENDAR = Statement("SELECT user_id FROM person_of_calendar(%(hash)s)")
 
 
 def _keep() -> Statement:
@@ -39,3 +54,31 @@ async def time_zone(engine: AsyncEngine, user_id: str) -> str | None:
         found = await pipeline.send(_FIND, owner=user_id)
     row = await found.fetchone()
     return row["time_zone"] if row else None
+
+
+async def has_calendar(engine: AsyncEngine, user_id: str) -> bool:
+    """Whether the person has the address of a calendar; one round trip."""
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_HAS_CALENDAR, owner=user_id)
+    return await found.fetchone() is not None
+
+
+async def set_calendar(engine: AsyncEngine, user_id: str, hash: bytes) -> None:
+    """Keep the SHA-256 of the secret in the calendar's address; the address before it opens nothing any more."""
+    async with pipelined(engine, user_id) as pipeline:
+        await pipeline.send(_SET_CALENDAR, owner=user_id, hash=hash)
+
+
+async def revoke_calendar(engine: AsyncEngine, user_id: str) -> bool:
+    """Let the address of the person's calendar open nothing any more; returns whether there was one."""
+    async with pipelined(engine, user_id) as pipeline:
+        revoked = await pipeline.send(_REVOKE_CALENDAR, owner=user_id)
+    return await revoked.fetchone() is not None
+
+
+async def person_of_calendar(engine: AsyncEngine, hash: bytes) -> str | None:
+    """Whose calendar it is that has a secret of this SHA-256; one round trip, as nobody."""
+    async with pipelined(engine, "") as pipeline:
+        found = await pipeline.send(_OF_CALENDAR, hash=hash)
+    row = await found.fetchone()
+    return row["user_id"] if row else None

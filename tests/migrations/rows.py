@@ -40,8 +40,10 @@ INSERT INTO tasks (user_id, id, title, description, status, completed_at)
 """
 SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session {0}', now());"
 PROFILES = "INSERT INTO profiles (user_id, time_zone) VALUES ('alice {0}', 'Europe/Berlin');"
+CALENDARS = "INSERT INTO profiles (user_id, calendar_hash) VALUES ('bob {0}', sha256('{0}'));"
 # The revisions that brought them.
-OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED, BATCHES = "0005", "0006", "0008", "0010", "0011"
+OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"
+BATCHES, WITH_CALENDAR = "0011", "0012"
 
 
 def add_rows(url: str, name: str) -> None:
@@ -53,6 +55,7 @@ def add_rows(url: str, name: str) -> None:
         rows += SESSIONS if revision >= ENDED_SESSIONS else ""
         rows += PROFILES if revision >= PROFILED else ""
         rows += IN_BATCHES if revision >= BATCHES else ""
+        rows += CALENDARS if revision >= WITH_CALENDAR else ""
         connection.execute(rows.format(name).encode())
 
 

@@ -158,6 +158,7 @@ def test_two_people_may_have_the_same_ids(service: Connection, stored: Any) -> N
 
 CALLS = {
     "renew_leases": ("SELECT * FROM renew_leases(ARRAY['run_b', ''])", []),
+    "person_of_calendar": ("SELECT * FROM person_of_calendar(sha256('bob'))", []),
     "stale_runs": ("SELECT * FROM stale_runs()", []),
     "runs_of_worker": ("SELECT * FROM runs_of_worker('worker_b')", []),
     "sweep_task_calls": ("SELECT * FROM sweep_task_calls(-1, 1000)", []),
@@ -183,6 +184,9 @@ def test_what_works_across_people_tells_ids_and_touches_only_what_is_over(
     assert stored()["runs"] == runs, "who finds a run has not ended it"
     assert service.execute("SELECT * FROM renew_leases(ARRAY['run_a'])").fetchall() == [("run_a", False)]
     assert service.execute("SELECT * FROM stale_runs()").fetchall() == []
+    admin.execute("UPDATE profiles SET calendar_hash = sha256('alice')")
+    assert service.execute("SELECT * FROM person_of_calendar(sha256('alice'))").fetchall() == [("alice",)]
+    assert service.execute("SELECT * FROM person_of_calendar(NULL)").fetchall() == []
     calls = admin.execute("SELECT id FROM task_calls").fetchall()
     assert service.execute("SELECT * FROM sweep_task_calls(30, 1000)").fetchall() == calls
     assert admin.execute("SELECT 1 FROM task_changes").fetchall() == []
@@ -219,7 +223,8 @@ def test_every_key_begins_with_the_person(admin: Connection, tables: list[str]) 
         JOIN pg_class ON pg_class.oid = indrelid
         WHERE indisunique AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version'
     """).fetchall()
-    assert [name for name, first in unique if first != "user_id"] == []
+    # The hash of a calendar's secret finds its person; who does not know it cannot take it from anybody.
+    assert [name for name, first in unique if first != "user_id"] == ["profiles_by_calendar"]
 
 
 def test_the_owner_too_is_kept_to_policies(admin: Connection, tables: list[str]) -> None:
