@@ -58,7 +58,7 @@ class Stored(BaseModel):
     def told(self) -> dict[str, Any]:
         """The fields of a `Task`."""
         return {
-            **self.model_dump(exclude={"due_on", "due_time", "series"}),
+            **self.model_dump(exclude={"due_on", "due_time"}),
             "due": shown(self.due) if self.due else None,
             "priority": PRIORITIES[self.priority - 1] if self.priority else None,
         }
@@ -77,6 +77,7 @@ class Task(BaseModel):
     priority: Literal["high", "medium", "low"] | None = None
     labels: tuple[str, ...] = ()
     repeat: str | None = None
+    series: int | None = Field(default=None, description="The id of the first task of a repeat.")
     created_at: Moment
     updated_at: Moment
     completed_at: Moment | None
@@ -131,11 +132,11 @@ class TaskPage(BaseModel):
 
 
 def lean(result: BaseModel) -> dict[str, Any]:
-    """The result without what says nothing: no value, no text, no moment of the log."""
+    """The result without what says nothing to a model: no value, no text, no moment of the log, no series."""
     return _lean(result.model_dump(mode="json"))
 
 
-_UNTOLD = {"created_at", "updated_at"}
+_UNTOLD = {"created_at", "updated_at", "series"}
 _TOLD = {"tasks", "next_cursor", "total"}
 
 

@@ -45,7 +45,7 @@ async def test_who_names_nobody_is_local(tools: Tools, rows: Rows) -> None:
 
 
 NOTHING_MORE = {
-    **dict.fromkeys(("due", "priority", "repeat", "next", "deleted")),
+    **dict.fromkeys(("due", "priority", "repeat", "series", "next", "deleted")),
     **{name: [] for name in ("labels", "also", "not_found")},
 }
 
