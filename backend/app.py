@@ -6,9 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fastapi import FastAPI
 
 from backend.agents.assistant import create_assistant
+from backend.calendar.feed import Feeds
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors import page, refusals, routes
+from backend.doors.calendar import routes as calendar
+from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chatkit import TodoChatServer
 from backend.doors.edge import Edge
 from backend.doors.identity import Identity
@@ -42,6 +45,8 @@ def create_app(settings: Settings, endpoint: Endpoint, *, worker: str | None = N
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     refusals.add_to(app)
     for door in (routes.chatkit(identity), routes.session(identity), routes.operation()):
+        app.include_router(door)
+    for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading()):
         app.include_router(door)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
@@ -92,7 +97,9 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     )
     pace = Pace(settings.limit_requests_per_minute)
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
-    return Parts(engine, model, tools, turns, chatkit, pace)
+    feeds = Feeds(engine, tools, time_zone=settings.time_zone)
+    calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
+    return Parts(engine, model, tools, turns, chatkit, calendars, pace)
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:

@@ -1,10 +1,11 @@
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from service.environment import CONFIG
-from service.settings import WRONG_ISSUER, ServiceSettings, per_person, read_service
+from service.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
@@ -19,13 +20,32 @@ class LeaseSettings(BaseSettings):
     lease_seconds: float = Field(default=15.0, gt=0, le=3600)
 
 
-class Settings(LeaseSettings, ServiceSettings):
+def _address(url: str) -> str:
+    if not is_http(url) or "?" in url or "#" in url:
+        raise PydanticCustomError("setting", "must be the address people reach the page by, https://…")
+    return url.rstrip("/")
+
+
+class AddressSettings(BaseSettings):
+    """Where the backend is."""
+
+    model_config = CONFIG
+
+    backend_host: str = "127.0.0.1"
+    backend_port: int = Field(default=8000, ge=0, le=65535)
+    backend_url: Annotated[str, AfterValidator(_address)] | None = None
+
+    @property
+    def address(self) -> str:
+        """The one that is set, else the one on this machine."""
+        return self.backend_url or f"http://localhost:{self.backend_port}"
+
+
+class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"
 
-    backend_host: str = "127.0.0.1"
-    backend_port: int = Field(default=8000, ge=0, le=65535)
     backend_workers: int = Field(default=1, ge=1, le=64)
     mcp_internal_url: str | None = None
 
@@ -47,6 +67,7 @@ class Settings(LeaseSettings, ServiceSettings):
     limit_turns_per_day: int | None = per_person(1_000)
     limit_conversations: int | None = per_person(5_000)
     limit_requests_per_minute: int | None = per_person(600)
+    limit_calendar_reads_per_minute: int | None = per_person(10)
     limit_message_chars: int = Field(default=8_000, ge=1)
 
     chatkit_widget: Literal["auto", "on", "off"] = "auto"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
+from backend.doors.calendar.door import CalendarDoor
 from backend.doors.stream import ChatKitDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.task_tools import TaskTools
@@ -19,6 +20,7 @@ class Parts:
     tools: TaskTools
     turns: Turns
     chatkit: ChatKitDoor
+    calendars: CalendarDoor
     pace: Pace
 
 

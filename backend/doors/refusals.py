@@ -6,7 +6,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.requests import ClientDisconnect
 
+from backend.calendar.feed import CalendarUnavailable
 from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.doors.calendar.door import NoCalendar
 from backend.doors.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.turn.endings import explain
@@ -18,8 +20,15 @@ STATUS = {
     Unauthorized: 401,
     ForeignOrigin: 403,
     NotFound: 404,
+    NoCalendar: 404,
     Busy: 409,
     LimitReached: 429,
+    CalendarUnavailable: 503,
+}
+HEADERS = {
+    Unauthorized: {"WWW-Authenticate": "Bearer"},
+    NoCalendar: {"Cache-Control": "private, no-store"},
+    CalendarUnavailable: {"Retry-After": "300"},
 }
 
 
@@ -28,8 +37,8 @@ def add_to(app: FastAPI) -> None:
 
     @app.exception_handler(BackendError)
     async def refuse(_: Request, error: BackendError) -> Response:
-        headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None
-        return JSONResponse({"error": str(error)}, status_code=STATUS.get(type(error), 500), headers=headers)
+        kind = type(error)
+        return JSONResponse({"error": str(error)}, status_code=STATUS.get(kind, 500), headers=HEADERS.get(kind))
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)

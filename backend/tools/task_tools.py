@@ -93,10 +93,13 @@ class TaskTools(Connection):
         return None if result.is_error else result.structured_content
 
     async def list_tasks(
-        self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST
+        self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str
     ) -> dict[str, Any]:
-        """A page of so many tasks, whatever their state, for no turn; raises `TasksUnavailable`."""
-        arguments = {"limit": limit, **({"cursor": cursor} if cursor else {})}
+        """A page of so many tasks for no turn; raises `TasksUnavailable`.
+
+        The tool's other arguments say of which; without them of all, whatever their state.
+        """
+        arguments = {"limit": limit, **({"cursor": cursor} if cursor else {}), **wish}
         meta = {USER: user_id, ACTOR: "person", **_here(time_zone)}
         try:
             result = await self.call_tool("list_tasks", arguments, meta)

@@ -26,6 +26,7 @@ PER_PERSON: dict[type[ServiceSettings], dict[str, int]] = {
         "limit_turns_per_day": 1_000,
         "limit_conversations": 5_000,
         "limit_requests_per_minute": 600,
+        "limit_calendar_reads_per_minute": 10,
     },
 }
 

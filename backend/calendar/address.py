@@ -1,0 +1,29 @@
+"""The address of a calendar: who knows its secret is its reader, so only the secret's hash is kept."""
+
+import secrets
+from hashlib import sha256
+
+TEMPLATE = "/calendar/{secret}.ics"
+"""The path as it is told of: the secret is in no log, trace or metric."""
+_SECRET_BYTES = 32
+_ENDING = ".ics"
+
+
+def new_secret() -> str:
+    """256 random bits, as an address has them."""
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def hash_of(secret: str) -> bytes:
+    """What is kept of a secret; random as it is, it needs neither salt nor many rounds."""
+    return sha256(secret.encode()).digest()
+
+
+def url(base: str, secret: str) -> str:
+    """`base` is the backend's own address, without a slash at its end."""
+    return base + TEMPLATE.replace("{secret}", secret)
+
+
+def secret_in(name: str) -> str | None:
+    """The secret in the last part of a path; None where that is not the name of a calendar."""
+    return name.removesuffix(_ENDING) if name.endswith(_ENDING) else None

@@ -1,0 +1,94 @@
+"""What a calendar program reads: all that is open and has a date, a page of tasks at a time."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import lru_cache
+from hashlib import sha256
+from zoneinfo import ZoneInfo
+
+from icalendar import Calendar, Timezone
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.calendar.events import DatedTask, Events
+from backend.conversation import profiles
+from backend.conversation.errors import BackendError
+from backend.tools.task_tools import TasksUnavailable, TaskTools
+from service.clock import find_zone
+
+_MOST_TASKS, _MOST_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
+_MOST_READ_AT_ONCE = 4
+_LONGEST_HOLD = 0.01  # seconds
+_REFRESH = timedelta(hours=1)
+_ZONE_FROM, _ZONE_TO = date(1970, 1, 1), date(2100, 1, 1)
+_END = b"END:VCALENDAR\r\n"
+
+
+class CalendarUnavailable(BackendError):
+    """The calendar cannot be read right now: try again in a few minutes."""
+
+    allow_retry = True
+
+
+@dataclass(frozen=True)
+class Feed:
+    content: bytes
+    tag: str
+    """Of the content: the same for the same tasks."""
+    tasks: int
+
+
+class Feeds:
+    """Few are made at once, and none for longer than `seconds`: others are served meanwhile."""
+
+    def __init__(self, engine: AsyncEngine, tools: TaskTools, *, time_zone: str, seconds: float = 20.0) -> None:
+        """`time_zone` is for people whose client names none."""
+        self._engine = engine
+        self._tools = tools
+        self._time_zone = time_zone
+        self._seconds = seconds
+        self._room = asyncio.Semaphore(_MOST_READ_AT_ONCE)
+
+    async def of(self, user_id: str) -> Feed:
+        """The person's calendar, whole; raises `CalendarUnavailable`."""
+        try:
+            async with asyncio.timeout(self._seconds), self._room:
+                known = await profiles.time_zone(self._engine, user_id)
+                return await self._read(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
+        except (TimeoutError, TasksUnavailable) as error:
+            raise CalendarUnavailable from error
+
+    async def _read(self, user_id: str, zone: ZoneInfo) -> Feed:
+        events, parts = Events(user_id, zone), dict[int, bytes]()
+        cursor, paused = None, time.perf_counter()
+        for _ in range(_MOST_PAGES):
+            page = await self._tools.list_tasks(
+                user_id=user_id, cursor=cursor, status="pending", due="any", order="due"
+            )
+            for task in map(DatedTask.model_validate, page["tasks"]):
+                # A task that was moved meanwhile may be on two pages.
+                parts[task.id] = b"".join(event.to_ical() for event in events.of(task))
+                if time.perf_counter() - paused > _LONGEST_HOLD:
+                    await asyncio.sleep(0)
+                    paused = time.perf_counter()
+            cursor = page["next_cursor"]
+            if cursor is None or len(parts) >= _MOST_TASKS:
+                break
+        content = b"".join([_beginning(zone.key), *parts.values(), _END])
+        return Feed(content, f'"{sha256(content).hexdigest()[:32]}"', len(parts))
+
+
+@lru_cache(maxsize=100)
+def _beginning(zone: str) -> bytes:
+    """All of a calendar that is before its events."""
+    calendar = Calendar()
+    calendar.add("prodid", "-//todo-assistant//EN")
+    calendar.add("version", "2.0")
+    calendar.add("x-wr-calname", "To-do")
+    calendar.add("x-wr-timezone", zone)
+    calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
+    calendar.add("x-published-ttl", "PT1H")
+    if zone != "UTC":
+        calendar.add_component(Timezone.from_tzid(zone, first_date=_ZONE_FROM, last_date=_ZONE_TO))
+    return calendar.to_ical().removesuffix(_END)

@@ -1,0 +1,113 @@
+"""How a task repeats, as a recurrence rule of RFC 5545: the tools' rules, but for FROM=DONE, which no calendar knows.
+
+A month too short for a day has it on its last day for the tools, where RFC 5545 leaves it out: BYSETPOS says so there.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY = rf"(?:[1-5]|-1)?(?:{'|'.join(_WEEKDAYS)})"
+_MONTH_DAY = r"(?:[1-9]|[12]\d|3[01]|-1)"
+# As the tools write a rule; what looks otherwise is none that is known here.
+_RULE = re.compile(
+    r"FREQ=(?P<freq>DAILY|WEEKLY|MONTHLY|YEARLY)(?:;INTERVAL=(?P<interval>[1-9]\d{0,2}))?"
+    rf"(?:;BYMONTH=(?P<month>[1-9]|1[0-2]))?(?:;BYDAY=(?P<weekdays>{_DAY}(?:,{_DAY})*))?"
+    rf"(?:;BYMONTHDAY=(?P<days>{_MONTH_DAY}(?:,{_MONTH_DAY})*))?"
+    r"(?:;COUNT=(?P<count>[1-9]\d{0,2}))?(?:;UNTIL=(?P<until>\d{8}))?",
+    re.ASCII,
+)
+# A day that has not come in so many of a rule's months never comes: the rarest is a fifth Monday of February.
+_MOST_MONTHS = 121
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The rule of a series from one of its tasks on.
+
+    `first` is its first day from the task's on: a later one where the task was moved away from the rule. `count` is how
+    many tasks are left, the moved one included, and `until` the last day.
+    """
+
+    rule: str
+    first: date
+    count: int | None
+    until: date | None
+
+
+def read(rule: str | None, due: date) -> Recurrence | None:
+    """None for a task that does not repeat, or of which only the next date is known."""
+    if rule is None or (found := _RULE.fullmatch(rule)) is None:
+        return None
+    freq, interval, month = found["freq"], int(found["interval"] or 1), int(found["month"] or 0)
+    weekdays = found["weekdays"].split(",") if found["weekdays"] else []
+    days = {int(day) for day in found["days"].split(",")} if found["days"] else set[int]()
+    parts = [f"FREQ={freq}", *([f"INTERVAL={interval}"] if interval > 1 else [])]
+    parts += [f"BYMONTH={month}"] if month else []
+    parts += [f"BYDAY={','.join(_numbered(weekdays))}"] if weekdays else []
+    parts += [_month_days(days, shortest=monthrange(2026, month or 2)[1])] if days else []
+    first = due
+    if freq == "WEEKLY":
+        first = _in_weeks(due, interval, weekdays)
+    elif weekdays or days:
+        first = _in_months(due, interval * (12 if freq == "YEARLY" else 1), month or due.month, weekdays, days)
+    try:
+        until = date.fromisoformat(found["until"]) if found["until"] else None
+    except ValueError:
+        return None
+    return first and Recurrence(";".join(parts), first, int(found["count"]) if found["count"] else None, until)
+
+
+def _numbered(weekdays: Collection[str]) -> list[str]:
+    """Where some have a number, each has: programs read a mixture in different ways."""
+    if all(len(day) == 2 for day in weekdays):
+        return [*weekdays]
+    each = [[f"{nth}{day}" for nth in range(1, 6)] if len(day) == 2 else [day] for day in weekdays]
+    return list(dict.fromkeys(day for days in each for day in days))
+
+
+def _month_days(days: Collection[int], *, shortest: int) -> str:
+    """The days of a month, those that it may be too short for on its last.
+
+    One case has no rule of this kind: with the 29th and the 30th, but neither the 28th nor the last day, a February of
+    29 days shows the 28th, too.
+    """
+    late = {day for day in days if day > shortest}
+    if 31 in late and len(late) > 1:
+        days, late = {*days, -1} - {31}, set[int]()
+    early = {*days} - late
+    if not late or -1 in early or (shortest in early and len(late) > 1):
+        return "BYMONTHDAY=" + ",".join(map(str, sorted(days, key=lambda day: (day < 0, day))))
+    listed = sorted({*early, *range(shortest, max(late) + 1)})
+    positions = [*range(1, len(early) + 1), *range(-len(late), 0)]
+    return f"BYMONTHDAY={','.join(map(str, listed))};BYSETPOS={','.join(map(str, positions))}"
+
+
+def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date:
+    """The rule's first day from the task's on; weeks begin on Mondays."""
+    monday = due - timedelta(days=due.weekday())
+    wanted = sorted(_WEEKDAYS.index(day) for day in weekdays) or [due.weekday()]
+    later = [day for day in wanted if day >= due.weekday()]
+    return monday + (timedelta(days=later[0]) if later else timedelta(weeks=interval, days=wanted[0]))
+
+
+def _in_months(due: date, step: int, month: int, weekdays: Collection[str], days: Collection[int]) -> date | None:
+    """The rule's first day from the task's on, in each so many months from that month of the task's year."""
+    origin = due.year * 12 + month - 1
+    for number in range(origin, origin + _MOST_MONTHS * step, step):
+        year, of_year = divmod(number, 12)
+        if year > date.max.year:
+            return None
+        first, length = monthrange(year, of_year + 1)
+        found = {length if day < 0 else min(day, length) for day in days}
+        for day in weekdays:
+            every = range(1 + (_WEEKDAYS.index(day[-2:]) - first) % 7, length + 1, 7)
+            nth = int(day[:-2] or 0)
+            found.update(every if nth == 0 else every[-1:] if nth < 0 else every[nth - 1 : nth])
+        on_or_after = [day for day in sorted(found) if (year, of_year + 1, day) >= (due.year, due.month, due.day)]
+        if on_or_after:
+            return date(year, of_year + 1, on_or_after[0])
+    return None

@@ -1,0 +1,172 @@
+"""What a calendar program expands of a task's repeat are the dates that the tasks will have."""
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from dateutil.rrule import rrulestr
+from icalendar import Calendar, Event
+
+from backend.calendar import recurrence
+from backend.calendar.events import DatedTask, Events
+from mcp_server.errors import RepeatInvalid
+from mcp_server.tasks import repeats
+
+BERLIN = ZoneInfo("Europe/Berlin")
+DAYS = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"]
+CASES = [
+    ("FREQ=DAILY", date(2026, 11, 22)),
+    ("FREQ=DAILY;INTERVAL=3;COUNT=5", date(2026, 11, 22)),
+    ("FREQ=WEEKLY;BYDAY=MO,WE", date(2026, 11, 23)),
+    ("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO", date(2026, 11, 24)),
+    ("FREQ=MONTHLY;BYMONTHDAY=28", date(2026, 11, 28)),
+    ("FREQ=MONTHLY;BYMONTHDAY=29", date(2026, 11, 29)),
+    ("FREQ=MONTHLY;BYMONTHDAY=30", date(2026, 11, 30)),
+    ("FREQ=MONTHLY;BYMONTHDAY=31", date(2027, 1, 31)),
+    ("FREQ=MONTHLY;BYMONTHDAY=-1;UNTIL=20270401", date(2026, 11, 30)),
+    ("FREQ=MONTHLY;BYMONTHDAY=1,30", date(2026, 12, 1)),
+    ("FREQ=MONTHLY;BYMONTHDAY=29,30,31", date(2026, 12, 29)),
+    ("FREQ=MONTHLY;BYDAY=1MO,-1FR", date(2026, 12, 7)),
+    ("FREQ=MONTHLY;BYDAY=SU,4MO", date(2026, 11, 23)),
+    ("FREQ=MONTHLY;BYDAY=5MO;UNTIL=20280101", date(2026, 11, 30)),
+    ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29", date(2028, 2, 29)),
+    ("FREQ=YEARLY;BYMONTH=4;BYMONTHDAY=31", date(2027, 4, 30)),
+    ("FREQ=YEARLY;INTERVAL=2;BYMONTH=12;BYMONTHDAY=24", date(2026, 12, 24)),
+    ("FREQ=WEEKLY;BYDAY=MO;COUNT=3", date(2026, 11, 25)),
+    ("FREQ=WEEKLY;BYDAY=MO;COUNT=1", date(2026, 11, 25)),
+    ("FREQ=WEEKLY;BYDAY=MO;UNTIL=20261126", date(2026, 11, 25)),
+]
+
+
+def made_up(chance: random.Random) -> str:
+    freq = chance.choice(["DAILY", "WEEKLY", "MONTHLY", "MONTHLY", "YEARLY"])
+    parts = [f"FREQ={freq}"]
+    if chance.random() < 0.4:
+        parts.append(f"INTERVAL={chance.randint(1, 13)}")
+    if freq == "YEARLY" and chance.random() < 0.6:
+        parts.append(f"BYMONTH={chance.randint(1, 12)}")
+    numbers = [""] if freq == "WEEKLY" else ["", "1", "4", "5", "-1"]
+    if freq in ("WEEKLY", "MONTHLY") and chance.random() < 0.5:
+        days = chance.sample(DAYS, chance.randint(1, 3))
+        parts.append("BYDAY=" + ",".join(f"{chance.choice(numbers)}{day}" for day in days))
+    elif freq in ("MONTHLY", "YEARLY"):
+        days = chance.sample([1, 15, 27, 28, 29, 30, 31, -1], chance.randint(1, 3))
+        if not ({29, 30} <= {*days} and not {28, 31, -1} & {*days}):  # which no rule of RFC 5545 says exactly
+            parts.append("BYMONTHDAY=" + ",".join(map(str, days)))
+    parts += chance.choice([[], ["COUNT=7"], ["UNTIL=20300630"]])
+    return ";".join(parts)
+
+
+def many() -> Iterator[tuple[str, date]]:
+    chance = random.Random(11)
+    while True:
+        due = date(2026, 1, 1) + timedelta(days=chance.randint(0, 1_200))
+        try:
+            yield str(repeats.read(made_up(chance), due)), due
+        except RepeatInvalid:
+            continue
+
+
+def by_the_tools(text: str, due: date) -> list[date]:
+    """The task's day and the next, each completed on its day."""
+    rule, days = repeats.parse(text), [due]
+    while len(days) < 13 and (following := repeats.following(rule, due=days[-1], today=days[-1])):
+        rule = repeats.next_rule(rule)
+        days.append(following)
+    return days
+
+
+def task(due: date, text: str | None, at: str = "") -> DatedTask:
+    return DatedTask.model_validate(
+        {"id": 5, "series": 2, "title": "water", "due": f"{due:%a %Y-%m-%d}{at}", "repeat": text}
+        | {"status": "pending", "updated_at": "2026-11-22T10:00:00Z"}
+    )
+
+
+def parsed(events: list[Event]) -> list[Event]:
+    calendar = Calendar()
+    for event in events:
+        calendar.add_component(event)
+    return Calendar.from_ical(calendar.to_ical()).events
+
+
+def expanded(event: Event) -> list[Any]:
+    start = event["dtstart"].dt
+    begun = start if isinstance(start, datetime) else datetime.combine(start, time())
+    rule = event.get("rrule")
+    return [begun] if rule is None else list(islice(rrulestr(rule.to_ical().decode(), dtstart=begun), 13))
+
+
+@pytest.mark.parametrize("at", ["", " 02:30"])
+@pytest.mark.parametrize(("text", "due"), CASES)
+def test_the_dates_are_those_of_the_tools(text: str, due: date, at: str) -> None:
+    check_dates(text, due, at)
+
+
+def test_the_dates_of_many_rules_are_those_of_the_tools() -> None:
+    for number, (text, due) in enumerate(islice(many(), 500)):
+        check_dates(text, due, " 02:30" if number % 2 else "")
+
+
+def check_dates(text: str, due: date, at: str) -> None:
+    events = parsed(Events("alice", BERLIN).of(task(due, text, at)))
+    dates = sorted(moment for event in events for moment in expanded(event))
+    days = [moment.date() for moment in dates]
+    expected = by_the_tools(text, due)
+    assert days[: len(expected)] == expected, text
+    if len(expected) < 13:
+        assert len(days) == len(expected)
+    if at:
+        assert {moment.time() for moment in dates} == {time(2, 30)}
+        assert all(event["dtstart"].params["TZID"] == "Europe/Berlin" for event in events)
+    else:
+        assert all(type(event["dtstart"].dt) is date for event in events)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("FREQ=MONTHLY;BYMONTHDAY=31", "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1"),
+        ("FREQ=MONTHLY;BYMONTHDAY=15,31", "FREQ=MONTHLY;BYMONTHDAY=15,28,29,30,31;BYSETPOS=1,-1"),
+        ("FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=31", "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=31"),
+        ("FREQ=MONTHLY;BYDAY=MO,1TU", "FREQ=MONTHLY;BYDAY=1MO,2MO,3MO,4MO,5MO,1TU"),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR"),
+    ],
+)
+def test_rules_are_written_as_programs_read_them(text: str, written: str) -> None:
+    found = recurrence.read(text, date(2027, 1, 1))
+    assert found is not None
+    assert found.rule == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["FREQ=MONTHLY;INTERVAL=3;FROM=DONE", "FREQ=HOURLY", "FREQ=DAILY;INTERVAL=0", "FREQ=DAILY;UNTIL=20269999", ""],
+)
+def test_of_what_is_counted_from_its_end_or_not_known_only_the_next_date_is_told(text: str) -> None:
+    [event] = Events("alice", BERLIN).of(task(date(2026, 11, 23), text))
+    assert "rrule" not in event
+    assert event["dtstart"].dt == date(2026, 11, 23)
+
+
+def test_the_end_of_a_repeat_has_the_kind_of_its_beginning() -> None:
+    text, due = "FREQ=DAILY;UNTIL=20270330", date(2027, 3, 1)
+    [all_day] = Events("alice", BERLIN).of(task(due, text))
+    [timed] = Events("alice", BERLIN).of(task(due, text, " 23:30"))
+    assert all_day["rrule"]["until"] == [date(2027, 3, 30)]
+    assert timed["rrule"]["until"] == [datetime(2027, 3, 30, 21, 30, tzinfo=UTC)]
+    assert b"UNTIL=20270330T213000Z" in timed.to_ical()
+    [endless] = Events("alice", ZoneInfo("Pacific/Honolulu")).of(task(due, "FREQ=DAILY;UNTIL=99991231", " 23:30"))
+    assert endless["rrule"]["until"][0].year == 9999
+
+
+def test_a_task_that_was_moved_stands_beside_its_series() -> None:
+    moved, rest = Events("alice", BERLIN).of(task(date(2026, 11, 25), "FREQ=WEEKLY;BYDAY=MO", " 09:00"))
+    assert ("rrule" in moved, "rrule" in rest) == (False, True)
+    assert rest["dtstart"].dt == datetime(2026, 11, 30, 9, tzinfo=BERLIN)
+    [back] = Events("alice", BERLIN).of(task(date(2026, 11, 30), "FREQ=WEEKLY;BYDAY=MO", " 09:00"))
+    assert back["uid"] == rest["uid"] != moved["uid"]
