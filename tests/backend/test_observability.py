@@ -18,6 +18,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
+from backend.calendar import address
 from backend.model.chat_model import ChatModel
 from backend.model.providers import resolve
 from backend.settings import Settings
@@ -163,6 +164,31 @@ async def test_no_text_of_a_conversation_is_in_a_line_a_metric_or_a_span(
     assert 'tool="unknown"' in shown[1]
     for text in (watched.backend.log_text, watched.mcp.log_text, *shown, *spans):
         assert CANARY not in text
+
+
+async def test_the_address_of_a_calendar_is_in_no_line_metric_or_span(watched: Watched, database_url: str) -> None:
+    async with httpx2.AsyncClient(base_url=watched.backend.url, trust_env=False) as http:
+        url = (await http.post("/calendar")).json()["url"]
+        answers = [await http.get(one) for one in (url, f"{url}x", url.removesuffix(".ics"), f"{url}?{url}")]
+        assert [answer.status_code for answer in answers] == [200, 404, 404, 200]
+        shown = (await http.get("/metrics")).text
+    name = f"GET {address.TEMPLATE}"
+    spans = await until(lambda: [span for span in watched.collector.spans if span.name == name][len(answers) - 1 :])
+    assert spans[0].attributes["http.route"] == "/calendar/{secret}.ics"
+    asked = [answer.headers["x-request-id"] for answer in answers]
+    told = [line for one in asked for line in watched.lines("calendar read", one)]
+    assert [(line["route"], line.get("owner"), line["outcome"], line.get("tasks")) for line in told] == [
+        (address.TEMPLATE, "local", "sent", 0),
+        (address.TEMPLATE, None, "refused", None),
+        (address.TEMPLATE, None, "refused", None),
+        (address.TEMPLATE, "local", "sent", 0),
+    ]
+    assert f'todo_calendar_seconds_count{{outcome="refused",route="{address.TEMPLATE}"}} 2.0' in shown
+    secret = url.rpartition("/")[2].removesuffix(".ics")
+    sent = "".join(body.decode(errors="replace") for body in watched.collector.bodies)
+    for text in (watched.backend.log_text, watched.mcp.log_text, shown, sent):
+        assert text
+        assert secret[:20] not in text
 
 
 async def test_the_metrics_agree_with_the_runs(
