@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from offline_model.protocol import Message, Tool
 
 _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the person
+_NOW = re.compile(r"^\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, [^\s,]+(?P<calendar>, calendar feed on)?$", re.MULTILINE)
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
@@ -49,6 +50,13 @@ class Turn:
     def steps(self) -> list[tuple[Result, ...]]:
         """Read when asked for: of most turns nobody does."""
         return [tuple(_result(call, texts.get(call.id, "")) for call in calls) for calls, texts in self.made]
+
+
+def has_calendar(messages: Sequence[Message]) -> bool:
+    """Whether the newest note of what time it is says that a calendar program may read the person's tasks."""
+    notes = [message.content for message in messages if message.role == "user" and _NOTE.match(message.content)]
+    times = [found for note in notes if (found := _NOW.search(note))]
+    return bool(times) and times[-1]["calendar"] is not None
 
 
 def turns_of(messages: Sequence[Message]) -> list[Turn]:

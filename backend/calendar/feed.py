@@ -1,6 +1,7 @@
 """What a calendar program reads: all that is open and has a date, a page of tasks at a time."""
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -9,6 +10,7 @@ from hashlib import sha256
 from zoneinfo import ZoneInfo
 
 from icalendar import Calendar, Timezone
+from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.calendar.events import DatedTask, Events
@@ -16,6 +18,8 @@ from backend.conversation import profiles
 from backend.conversation.errors import BackendError
 from backend.tools.task_tools import TasksUnavailable, TaskTools
 from service.clock import find_zone
+
+logger = logging.getLogger(__name__)
 
 _MOST_TASKS, _MOST_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
 _MOST_READ_AT_ONCE = 4
@@ -56,7 +60,8 @@ class Feeds:
             async with asyncio.timeout(self._seconds), self._room:
                 known = await profiles.time_zone(self._engine, user_id)
                 return await self._read(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
-        except (TimeoutError, TasksUnavailable) as error:
+        except (TimeoutError, TasksUnavailable, ValidationError) as error:
+            logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error
 
     async def _read(self, user_id: str, zone: ZoneInfo) -> Feed:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Integer,
     Select,
     Text,
+    and_,
     bindparam,
     case,
     cast,
@@ -40,14 +41,21 @@ LOAD_CONVERSATION = Statement(
 )
 
 
-def _in_kept_zone(item: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The note of what day and time it is, in the zone that is kept of the person, if there is one."""
-    zone = select(PROFILES.c.time_zone).where(PROFILES.c.user_id == _OWNER).scalar_subquery()
+def _completed(item: ColumnElement[Any], *, in_kept_zone: bool) -> ColumnElement[Any]:
+    """The note of what day and time it is, with what is known of the person here only.
+
+    That there is an address of their calendar; and the zone that is kept of them, if there is one, where it is wanted.
+    """
+    kept, is_note = PROFILES.c.user_id == _OWNER, item["content"].has_key("time_zone")
+    zone = select(PROFILES.c.time_zone).where(kept).scalar_subquery()
     moved = func.jsonb_set(item, literal_column("'{content,time_zone}'"), func.to_jsonb(zone))
-    return func.coalesce(case((item["content"].has_key("time_zone"), moved)), item)
+    here = func.coalesce(case((is_note, moved)), item) if in_kept_zone else item
+    fed = select(PROFILES.c.user_id).where(kept, PROFILES.c.calendar_hash.is_not(None)).exists()
+    told = func.jsonb_set(here, literal_column("'{content,calendar}'"), literal_column("'true'::jsonb"))
+    return case((and_(is_note, fed), told), else_=here)
 
 
-def _write(*, fenced: bool, in_kept_zone: bool = False) -> Statement:
+def _write(*, fenced: bool, beginning: bool = False, in_kept_zone: bool = False) -> Statement:
     """Insert the rows of a JSON array, in order, or bring those already there up to date; returns the ids."""
     columns = [MESSAGES.c[name] for name in _WRITTEN]
     given = func.jsonb_to_recordset(bindparam("rows", type_=JSONB)).table_valued(
@@ -55,8 +63,8 @@ def _write(*, fenced: bool, in_kept_zone: bool = False) -> Statement:
     )
     rows = given.render_derived(name="given", with_types=True)
     written: dict[str, ColumnElement[Any]] = {name: rows.c[name] for name in _WRITTEN}
-    if in_kept_zone:
-        written["item"] = _in_kept_zone(rows.c.item)
+    if beginning:
+        written["item"] = _completed(rows.c.item, in_kept_zone=in_kept_zone)
     values = select(*written.values()).order_by(rows.c.n)
     if fenced:  # nothing is written without the lease, which is held until the commit
         values = values.join_from(rows, leases.HELD.cte("held"), true())
@@ -70,7 +78,8 @@ def _write(*, fenced: bool, in_kept_zone: bool = False) -> Statement:
 
 
 _WRITE, _WRITE_AS_TURN = _write(fenced=False), _write(fenced=True)
-_WRITE_IN_KEPT_ZONE = _write(fenced=True, in_kept_zone=True)
+_WRITE_BEGINNING = _write(fenced=True, beginning=True)
+_WRITE_BEGINNING_IN_KEPT_ZONE = _write(fenced=True, beginning=True, in_kept_zone=True)
 _NEW_CONVERSATION = Statement(
     insert(CONVERSATIONS).values(
         id=_CONVERSATION, user_id=_OWNER, title=bindparam("title"), status=bindparam("status", type_=JSONB)
@@ -93,10 +102,11 @@ async def send_items(pipeline: Pipeline, conversation_id: str, items: Sequence[S
 async def send_beginning(pipeline: Pipeline, conversation_id: str, note: Hidden, said: Said, acting: Acting) -> None:
     """Insert what a person said, and right before it the note of what day and time it is.
 
-    Where the request names no zone, the note is in the one that is kept of the person, else in the one it has.
+    It says, too, whether the person has a calendar. Where the request names no zone, it is in the one that is kept of
+    them, else in the one it has.
     """
     rows = _rows(conversation_id, [note, said], acting)
-    statement = _WRITE_IN_KEPT_ZONE if acting.time_zone is None else _WRITE_AS_TURN
+    statement = _WRITE_BEGINNING_IN_KEPT_ZONE if acting.time_zone is None else _WRITE_BEGINNING
     await pipeline.send(statement, rows=rows, owner=acting.user_id, run=acting.run_id)
 
 

@@ -190,14 +190,14 @@ class Turns:
             raise NotFound
         if row.pop("claimed") is None:
             return False
-        kept = row.pop("time_zone")
+        kept, calendar = row.pop("time_zone"), row.pop("calendar")
         zone = run.time_zone or kept
         turn.run = replace(
             run,
             recent=await sent.recent() if sent is not None else None,
             time_zone=zone,
             wall_time=wall_time(now, zone or self._time_zone),
-            now=history.now_note(now, zone or self._time_zone),
+            now=history.now_note(now, zone or self._time_zone, calendar=calendar),
         )
         turn.calls.time_zone = zone
         turn.say(Started(row, run.is_new, run.said))

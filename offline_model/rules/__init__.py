@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from offline_model.conversation import Result, Turn, turns_of
+from offline_model.conversation import Result, Turn, has_calendar, turns_of
 from offline_model.protocol import Message
 from offline_model.rules import sentences
 from offline_model.rules.language.text import parts_of
@@ -38,6 +38,8 @@ def answer(
     if must_call and isinstance(reply, str) and not steps:
         reply = (ToolCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
+        if has_calendar(messages):
+            reply = reply.replace(sentences.NOTHING_RINGS, sentences.CALENDAR_RINGS)
         told = any(sentences.REAL_MODEL in turn.answer for turn in turns[:-1])
         return Reply(sentences.shortened(reply) if told else reply)
     absent = next((call.name for call in reply if call.name not in tools), None)

@@ -38,6 +38,10 @@ NO_VERB = 'What shall I do with it? Say, for example, "complete milk" or "delete
 ONE_LIST = "I keep one list only, so the name of that list stands in the description."
 TIME_IS_TEXT = "I cannot remind you, and did not understand the time: it stands in the words of the task."
 NOTHING_RINGS = "Nothing rings at that time: it stands in the list as the date of the task."
+CALENDAR_RINGS = (
+    "Nothing here rings, but a calendar program that reads your calendar does, for what has a clock time; a phone "
+    "needs an address that it can reach."
+)
 NO_BULK = 'I complete or delete only tasks that you name. Say, for example, "complete milk and bread".'
 NO_SUBJECT = "Which task? Say words of its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'

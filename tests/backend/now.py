@@ -5,7 +5,7 @@ from typing import Any
 
 from backend.conversation.hidden import block
 
-_NOW = re.compile(re.escape(block("…")).replace("…", r"(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+)"))
+_NOW = re.compile(re.escape(block("…")).replace("…", r"(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?:, calendar feed on)?)"))
 
 
 def now_of(message: dict[str, Any]) -> str | None:

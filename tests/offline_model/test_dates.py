@@ -2,6 +2,7 @@
 
 import pytest
 
+from offline_model.protocol import Message
 from offline_model.rules import sentences
 from offline_model.rules.language import dates
 from offline_model.rules.language.text import Text
@@ -81,6 +82,23 @@ def test_a_reminder_says_that_nothing_rings():
     assert Conversation(TaskList()).say("remind me to call mum on Friday") == (
         f'Added "call mum" (due Fri 2026-11-27).\n\n{sentences.NOTHING_RINGS}'
     )
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        (["Sun 2026-11-22 10:54, Europe/Berlin"], sentences.NOTHING_RINGS),
+        (["Sun 2026-11-22 10:54, Europe/Berlin, calendar feed on"], sentences.CALENDAR_RINGS),
+        (["Sun 2026-11-22 10:54, UTC, calendar feed on", "The person stopped this answer."], sentences.CALENDAR_RINGS),
+        (["Sun 2026-11-22 10:54, UTC, calendar feed on", "Mon 2026-11-23 10:54, UTC"], sentences.NOTHING_RINGS),
+        (['The person ticked task 1, "x, calendar feed on": it is completed.'], sentences.NOTHING_RINGS),
+    ],
+)
+def test_only_who_has_a_calendar_is_told_that_a_program_of_theirs_rings(notes: list[str], said: str):
+    conversation = Conversation(TaskList())
+    hidden = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
+    conversation.messages += [Message(role="user", content=hidden.format(note)) for note in notes]
+    assert conversation.say("remind me to call mum on Friday").endswith(f"\n\n{said}")
 
 
 @pytest.mark.parametrize(

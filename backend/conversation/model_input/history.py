@@ -56,6 +56,7 @@ class _Note(BaseModel):
 class _Now(BaseModel):
     now: AwareDatetime
     time_zone: str
+    calendar: bool = False
 
 
 _CONTENTS: dict[str, type[BaseModel]] = {
@@ -86,7 +87,8 @@ def is_now(row: StoredItem) -> bool:
 def text_of(content: dict[str, Any]) -> str:
     """What a note says; for the same note the same, whenever it is read."""
     if "now" in content:
-        return wall_clock(datetime.fromisoformat(content["now"]), content["time_zone"])
+        here = wall_clock(datetime.fromisoformat(content["now"]), content["time_zone"])
+        return f"{here}, calendar feed on" if content.get("calendar") else here
     return content["text"]
 
 
@@ -144,9 +146,13 @@ def note(text: str, **more: Any) -> Hidden:
     return Hidden(id=new_id("note"), content={"kind": "note", "text": text, **more})
 
 
-def now_note(now: datetime, zone: str) -> Hidden:
-    """A note of what day and time it is. It holds the instant: the zone may be known to the database only."""
-    return Hidden(id=new_id("note"), content={"kind": "note", "now": now.isoformat(), "time_zone": zone})
+def now_note(now: datetime, zone: str, *, calendar: bool = False) -> Hidden:
+    """A note of what day and time it is, and whether the person has a calendar.
+
+    It holds the instant: the zone, and whether there is a calendar, may be known to the database only.
+    """
+    fed = {"calendar": True} if calendar else {}
+    return Hidden(id=new_id("note"), content={"kind": "note", "now": now.isoformat(), "time_zone": zone, **fed})
 
 
 def change_by_hand(text: str) -> Hidden:

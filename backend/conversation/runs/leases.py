@@ -51,7 +51,7 @@ HELD = _HOLDING.with_for_update(read=True)
 def _claim() -> Statement:
     """The conversation, and in `claimed` the run's id if the lease was free; nothing for one that is not there.
 
-    `time_zone` is the one that is kept of the person.
+    `time_zone` is the one that is kept of the person, and `calendar` whether they have the address of one.
     """
     owned = (
         select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
@@ -65,8 +65,11 @@ def _claim() -> Statement:
         .returning(RUNS.c.id)
         .cte("claimed")
     )
-    zone = select(_PROFILES.c.time_zone).where(_PROFILES.c.user_id == _OWNER).scalar_subquery().label("time_zone")
-    return Statement(select(owned, claimed.c.id.label("claimed"), zone).join_from(owned, claimed, true(), isouter=True))
+    kept = _PROFILES.c.user_id == _OWNER
+    zone = select(_PROFILES.c.time_zone).where(kept).scalar_subquery().label("time_zone")
+    fed = select(_PROFILES.c.user_id).where(kept, _PROFILES.c.calendar_hash.is_not(None)).exists().label("calendar")
+    found = select(owned, claimed.c.id.label("claimed"), zone, fed)
+    return Statement(found.join_from(owned, claimed, true(), isouter=True))
 
 
 _CLAIM = _claim()
@@ -95,7 +98,7 @@ async def claim(
 ) -> Result:
     """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None.
 
-    Beside it stands `time_zone`, the one that is kept of the person.
+    Beside it stands what is kept of the person: `time_zone`, and `calendar`, whether they have the address of one.
 
     With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead.
     """

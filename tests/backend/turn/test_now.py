@@ -114,6 +114,29 @@ async def test_the_zone_is_the_requests_else_the_one_kept_else_the_one_set(
         assert rows(PROFILES) == [{"user_id": "local", "time_zone": "America/New_York"}]
 
 
+@pytest.mark.parametrize("zone", ["Europe/Berlin", None])
+async def test_only_who_has_a_calendar_has_a_note_that_says_so(
+    backend: Backend, model: ScriptedModel, rows: Rows, zone: str | None
+) -> None:
+    plain = "Sun 2026-11-22 10:54, Europe/Berlin"
+    async with backend(test_now=SUNDAY, time_zone="Europe/Berlin") as chat:
+        sends(chat, zone)
+        rows("INSERT INTO profiles (user_id, calendar_hash) VALUES ('bob', sha256('secret'))")
+        first = await chat.say("hello")
+        assert await told(model) == [plain]
+        before = (await requests(model))[-1]
+        assert (await chat.http.post("/calendar")).status_code == 201
+        second = await chat.say("hello again", first.thread_id)
+        assert await told(model) == [plain, f"{plain}, calendar feed on"]
+        assert (await requests(model))[-1][: len(before)] == before, "what was said before stays as it was"
+        await chat.http.delete("/calendar")
+        await chat.say("bye", first.thread_id)
+        assert await told(model) == [plain, f"{plain}, calendar feed on", plain]
+        await chat.http.post("/calendar")
+        assert (await retry(chat, second)).error is None
+    assert (await told(model))[-1] == f"{plain}, calendar feed on"
+
+
 async def test_a_zone_that_is_known_already_is_not_written_again(chat: ChatKit, rows: Rows) -> None:
     sends(chat, "Europe/Berlin")
     thread = (await chat.say("hello")).thread_id
