@@ -43,6 +43,15 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
                 mcp_port=given.mcp_port,
                 directory=given.data_dir.resolve(),
             )
+        case "calendar":
+            from cli.commands.data import calendar
+
+            return calendar.run(
+                user=given.user,
+                revoke=given.revoke,
+                port=given.port,
+                directory=given.data_dir.resolve(),
+            )
         case "usage":
             from cli.commands.data import usage
 

@@ -137,6 +137,16 @@ def _add_development(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
+    calendar = commands.add_parser(
+        "calendar",
+        help="make an address at which a calendar program reads a person's dated tasks",
+        description="Prints a new address at which a calendar program reads a person's dated tasks. It replaces the "
+        "older one, and is not shown again.",
+        allow_abbrev=False,
+    )
+    calendar.add_argument("--revoke", action="store_true", help="let the address that there is open nothing any more")
+    calendar.add_argument("--port", type=_port, help="of the page (BACKEND_PORT, else 8000), without BACKEND_URL")
+
     usage = commands.add_parser(
         "usage",
         help="show what the model was used for, by day, person and model",
@@ -162,10 +172,10 @@ def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
         allow_abbrev=False,
     )
     forget.add_argument("--yes", action="store_true", help="do not ask")
-    for parser in (export, forget):
+    for parser in (calendar, export, forget):
         name = "the `sub` of the person's tokens; local with AUTH_MODE=none"
         parser.add_argument("--user", type=_name, required=True, metavar="NAME", help=name)
-    for parser in (usage, export, forget):
+    for parser in (calendar, usage, export, forget):
         _add_data_dir(parser)
 
 

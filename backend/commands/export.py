@@ -16,7 +16,7 @@ CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "me
 _THREAD = ("id", "title", "status", "metadata", "created_at")
 _ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "created_at")
 _SESSION = ("id", "expires_at")
-_PROFILE = ("time_zone",)
+_PROFILE = (PROFILES.c.time_zone, PROFILES.c.calendar_hash.is_not(None).label("calendar"))
 _RUN = ("id", "status", "outcome", "usage", "started_at", "ended_at")
 
 
@@ -32,7 +32,7 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
     items = select(*(MESSAGES.c[name] for name in _ITEM)).where(MESSAGES.c.user_id == user)
     turns = select(*(RUNS.c[name] for name in _RUN), RUNS.c.conversation_id.label("thread_id"))
     ended = select(*(ENDED.c[name] for name in _SESSION))
-    profile = select(*(PROFILES.c[name] for name in _PROFILE))
+    profile = select(*_PROFILE)
     writer = Writer(sys.stdout.buffer)
     async with transaction(engine, user) as session:
         await freeze(session)

@@ -20,7 +20,15 @@ def todo(start, shared_dir):
     return run
 
 
-@pytest.mark.parametrize("command", [["usage"], ["export", "--user", "alice"], ["forget", "--user", "alice", "--yes"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["usage"],
+        ["calendar", "--user", "alice"],
+        ["export", "--user", "alice"],
+        ["forget", "--user", "alice", "--yes"],
+    ],
+)
 def test_without_a_database_none_is_made(todo, shared_dir, command):
     output, status = todo(*command)
     place = shared_dir / "data"
