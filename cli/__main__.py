@@ -66,6 +66,15 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
 
             output = given.output and given.output.resolve()
             return person.export(user=given.user, output=output, directory=given.data_dir.resolve())
+        case "import":
+            from cli.commands.data import import_
+
+            return import_.run(
+                file=given.file,
+                user=given.user,
+                format=given.format,
+                directory=given.data_dir.resolve(),
+            )
         case "forget":
             from cli.commands.data import person
 

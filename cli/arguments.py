@@ -12,6 +12,7 @@ from cli.services import given
 from service.commands import days
 
 USAGE_STATUS = 2
+IMPORTED = ("todoist", "todo.txt", "export")
 LOGS = (*(part.replace("_", "-") for part in given.PARTS), "postgres")
 
 
@@ -165,6 +166,16 @@ def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     export.add_argument("--output", type=Path, metavar="FILE", help="write it to this new file, readable by you only")
 
+    import_ = commands.add_parser(
+        "import",
+        help="add the tasks of a file: Todoist's CSV, a todo.txt, or an export",
+        description="Adds the tasks of a file to a person's list, each once however often it is imported. Lines that "
+        "cannot be read are listed with the reason; the status is then 1, and 0 when everything was read.",
+        allow_abbrev=False,
+    )
+    import_.add_argument("file", type=Path, metavar="FILE", help="Todoist's CSV, a todo.txt, or an export of ours")
+    import_.add_argument("--format", choices=IMPORTED, help="without it, what the file looks like")
+
     forget = commands.add_parser(
         "forget",
         help="delete everything that is stored of a person",
@@ -172,10 +183,10 @@ def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
         allow_abbrev=False,
     )
     forget.add_argument("--yes", action="store_true", help="do not ask")
-    for parser in (calendar, export, forget):
+    for parser in (calendar, export, import_, forget):
         name = "the `sub` of the person's tokens; local with AUTH_MODE=none"
         parser.add_argument("--user", type=_name, required=True, metavar="NAME", help=name)
-    for parser in (calendar, usage, export, forget):
+    for parser in (calendar, usage, export, import_, forget):
         _add_data_dir(parser)
 
 

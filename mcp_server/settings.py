@@ -1,8 +1,9 @@
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, AnyHttpUrl, Field
 from pydantic_core import PydanticCustomError
 
+from service.clock import NowSettings
 from service.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
@@ -14,6 +15,9 @@ def _as_clients_spell_it(url: str) -> str:
     return url
 
 
+_MOST_TASKS = 10_000
+
+
 class Settings(ServiceSettings):
     prefix: ClassVar[str] = "MCP"
 
@@ -22,7 +26,7 @@ class Settings(ServiceSettings):
     mcp_workers: int = Field(default=1, ge=1, le=64)
     mcp_url: Annotated[str, AfterValidator(_as_clients_spell_it)] = "http://127.0.0.1:8001/mcp"
     limit_tool_calls_per_minute: int | None = per_person(600)
-    limit_tasks: int | None = per_person(10_000)
+    limit_tasks: int | None = per_person(_MOST_TASKS)
     limit_changes_per_day: int | None = per_person(5_000)
     keep_changes_days: int | None = per_person(365, least=30)
 
@@ -42,6 +46,13 @@ class Settings(ServiceSettings):
         if (self.auth_jwt_secret or self.auth_jwks_url) and self.auth_issuer in (None, ISSUER):
             return WRONG_ISSUER
         return None
+
+
+class ImportSettings(NowSettings):
+    """What holds for who imports tasks, too: how many a person may keep, and what now and here are."""
+
+    auth_mode: Literal["none", "jwt"] = "none"
+    limit_tasks: int | None = per_person(_MOST_TASKS)
 
 
 def read_settings() -> Settings:

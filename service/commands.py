@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 NOTHING = 3
 """The exit status of a command that found nothing of the person it was given."""
+PARTLY = 4
+"""Of a command that could not do all of its work, and says what is left."""
 MOST_DAYS = 36_500
 
 
@@ -16,14 +18,16 @@ def main(service: str, arguments: Sequence[str]) -> None:
 
     Each is imported only when it runs: most commands need little of what the service does.
     """
-    names = [found.name for found in pkgutil.iter_modules(importlib.import_module(f"{service}.commands").__path__)]
+    found = pkgutil.iter_modules(importlib.import_module(f"{service}.commands").__path__)
+    modules = {module.name.rstrip("_"): module.name for module in found}  # a module cannot be named as Python's words
+    names = [*modules]
     match arguments:
         case []:
             importlib.import_module(f"{service}.process").main()
         case ["check"]:
             importlib.import_module(f"{service}.commands.check").run()
         case [name, *rest] if name in names and name != "check":
-            importlib.import_module(f"{service}.commands.{name}").run(rest)
+            importlib.import_module(f"{service}.commands.{modules[name]}").run(rest)
         case [unknown, *_]:
             known = f"{', '.join(names[:-1])} or {names[-1]}"
             sys.exit(f"{unknown} is no command of {service}: give {known}, or nothing to serve.")

@@ -19,7 +19,7 @@ from service.database import transaction
 from service.tokens import is_from_backend
 
 LOCAL_USER = "local"
-_OF_THE_BACKEND = ("assistant", "person")  # who acts by its word; a client that calls itself so is none of them
+_TAKEN = ("assistant", "person", "import")  # who acts by our own word; a client that calls itself so is none of them
 _USER_ID: str | None = CallArgument("user_id")
 _CONTEXT: Context = CurrentContext()
 
@@ -67,9 +67,9 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
 
 
 def _own_name(name: str) -> str:
-    """What a client calls itself, unless it could be read as one of the backend's words; other scripts have twins."""
+    """What a client calls itself, unless it could be read as one of our words; other scripts have twins."""
     letters = "".join(filter(str.isalpha, name)).casefold()
-    return shown(name).strip() if name.isascii() and letters not in _OF_THE_BACKEND else ""
+    return shown(name).strip() if name.isascii() and letters not in _TAKEN else ""
 
 
 CALLER: Caller = Depends(_caller)

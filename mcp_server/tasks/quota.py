@@ -103,6 +103,15 @@ async def check_kept(connection: AsyncConnection, quota: Quota, hints: Hints, *,
         raise TooManyTasks(most=f"{most:,}")
 
 
+async def room(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str) -> int | None:
+    """How many tasks may be added, None for more than a call can add."""
+    most = quota.tasks
+    if most is None or not _are_near(most, hints):
+        return None
+    await connection.execute(_ONE_BY_ONE, {"owner": user_id})
+    return most - (await connection.scalar(_TASKS, {"owner": user_id, "most": most}) or 0)
+
+
 def _are_near(most: int | None, hints: Hints) -> bool:
     return most is not None and (hints.tasks_ever or 0) + _AT_ONCE >= most
 

@@ -1,10 +1,10 @@
 """The statements that change tasks, each together with the writing of its log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from sqlalchemy import Integer, Text, bindparam, case, cast, column, func, null, true
+from sqlalchemy import Integer, Text, bindparam, case, cast, column, func, literal, null, true
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.exc import IntegrityError
@@ -13,7 +13,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN, Person
-from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of, logged
+from mcp_server.tasks.changes import CALLS, CHANGES, OWNER, Caller, Change, change_of, logged
 from mcp_server.tasks.task import TASKS, Stored
 
 PEOPLE = Person.metadata.tables["people"]
@@ -77,6 +77,24 @@ def _edit() -> Any:
     return logged(log, order=log.c.nth).add_cte(written, gone)
 
 
+def _add_each() -> Any:
+    """Write `rows`, new tasks each with the key of its call, which holds no text: it outlives the log of changes."""
+    names = [*Stored.model_fields]
+    rows = _recordset("rows", [*(TASKS.c[name] for name in names), column("key", Text), column("after", JSONB)])
+    values = [OWNER, literal("add"), func.jsonb_build_object("task_id", rows.c.id), bindparam("actor"), rows.c.key]
+    claims = insert(CALLS).from_select(
+        ["user_id", "operation", "arguments", "actor", "idempotency_key"], select(*values).order_by(rows.c.id)
+    )
+    calls = claims.returning(CALLS.c.id, CALLS.c.idempotency_key).cte("calls")
+    written = insert(TASKS).from_select(["user_id", *names], select(OWNER, *(rows.c[name] for name in names)))
+    log = select(OWNER, calls.c.id, rows.c.id, rows.c.after).join(calls, calls.c.idempotency_key == rows.c.key)
+    return (
+        insert(CHANGES)
+        .from_select(["user_id", "call_id", "task_id", "after"], log.order_by(rows.c.id))
+        .add_cte(written.cte("written"))
+    )
+
+
 def _recordset(name: str, columns: Sequence[Any]) -> Any:
     """A list of JSON objects as rows."""
     given = func.jsonb_to_recordset(bindparam(name, type_=JSONB))
@@ -86,7 +104,7 @@ def _recordset(name: str, columns: Sequence[Any]) -> Any:
 _IDS = bindparam("ids", type_=ARRAY(TASKS.c.id.type))
 _MINE = (TASKS.c.user_id == OWNER, TASKS.c.id == func.any(_IDS))
 _LOCKED = select(*(TASKS.c[name] for name in Stored.model_fields)).where(*_MINE).order_by(TASKS.c.id).with_for_update()
-_ADD, _EDIT = _add(), _edit()
+_ADD, _EDIT, _ADD_EACH = _add(), _edit(), _add_each()
 
 
 async def add(session: AsyncSession, caller: Caller, call: int, titles: Sequence[str], like: Stored) -> list[Change]:
@@ -97,6 +115,13 @@ async def add(session: AsyncSession, caller: Caller, call: int, titles: Sequence
     moments = {"moment": like.created_at, "logged_at": caller.clock()}
     rows = await (await session.connection()).execute(_ADD, params | moments)
     return [change_of(row) for row in rows]
+
+
+async def add_each(session: AsyncSession, caller: Caller, tasks: Mapping[str, Stored]) -> None:
+    """Add tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
+    rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
+    params = {"owner": caller.user_id, "actor": caller.actor, "rows": rows}
+    await (await session.connection()).execute(_ADD_EACH, params)
 
 
 async def locked(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> dict[int, Stored]:

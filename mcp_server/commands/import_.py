@@ -1,0 +1,104 @@
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from zoneinfo import ZoneInfo
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from mcp_server.imports import adding, reading
+from mcp_server.imports.adding import Report
+from mcp_server.imports.found import FileUnread, Unread
+from mcp_server.settings import ImportSettings
+from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.quota import Quota
+from service import data_commands
+from service.commands import PARTLY
+from service.environment import read
+from service.tokens import is_user_id
+
+_PROGRESS_SECONDS = 0.5
+
+
+def run(arguments: Sequence[str]) -> None:
+    """`python -m mcp_server import --user NAME`: add the tasks of the file on standard input that are not there yet."""
+    parser = argparse.ArgumentParser(prog="import", description="Adds the tasks of a file on standard input.")
+    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
+    parser.add_argument("--format", choices=reading.FORMATS, help="without it, what the file looks like")
+    parser.add_argument("--name", default="", help="of the file")
+    given = parser.parse_args(arguments)
+    if not is_user_id(given.user):
+        sys.exit("No person can have this name: give the `sub` of the person's tokens.")
+    try:
+        report = _import(given)
+    except FileUnread as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("Stopped on the way: import the file again for the rest.")
+    text = "\n".join(_told(report, given.user))
+    sys.stdout.buffer.write(f"{text}\n".encode(sys.stdout.encoding, "replace"))
+    sys.exit(PARTLY if report.unread or report.left else 0)
+
+
+def _import(given: argparse.Namespace) -> Report:
+    text = reading.text_of(sys.stdin.buffer.read(reading.MOST_BYTES + 1))
+    format = given.format or reading.recognised(text, given.name)
+    reports: list[Report] = []
+
+    async def work(engine: AsyncEngine) -> None:
+        settings = read(ImportSettings)
+        caller = Caller(
+            user_id=given.user,
+            actor=adding.ACTOR,
+            quota=Quota(tasks=settings.limit_tasks),
+            usual_zone=ZoneInfo(settings.time_zone),
+            clock=settings.clock(),
+        )
+        parsed = lambda now: reading.parse(text, format, now)  # noqa: E731
+        reports.append(await adding.add_all(engine, caller, parsed, progress=_Progress()))
+
+    data_commands.run(work)
+    return reports[0]
+
+
+class _Progress:
+    """Says on standard error how far the work is, now and then."""
+
+    def __init__(self) -> None:
+        self._said = time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        if time.monotonic() - self._said >= _PROGRESS_SECONDS:
+            self._said = time.monotonic()
+            with suppress(OSError):
+                sys.stderr.write(f"{report.added + report.there:,} tasks …\n")
+                sys.stderr.flush()
+
+
+def _told(report: Report, user: str) -> Iterator[str]:
+    unread = len(report.unread) + report.unlisted
+    if report.added + report.there + report.left + unread == 0:
+        yield "There is nothing to import in this file."
+        return
+    there = f", {report.there:,} {'was' if report.there == 1 else 'were'} there already" if report.there else ""
+    yield f"Added {report.added:,} {_counted(report.added, 'task')}{there}."
+    if report.left:
+        yield (
+            f"{report.left:,} more {_counted(report.left, 'task')} would be more than {user} may have (LIMIT_TASKS): "
+            "delete some, or raise it, and import the file again."
+        )
+    if unread:
+        kind = report.unread[0].place.split()[0].removesuffix("s")
+        yield f"{unread:,} {_counted(unread, kind)} could not be read; mend what is wrong and import the file again:"
+        yield from (f"{problem.place}: {problem.why}" for problem in sorted(report.unread, key=_number))
+    if report.unlisted:
+        yield f"… and {report.unlisted:,} more"
+
+
+def _number(unread: Unread) -> int:
+    return int(unread.place.split()[1])
+
+
+def _counted(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"

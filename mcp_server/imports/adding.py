@@ -1,0 +1,140 @@
+"""The tasks of a file in a person's list, each once however often the file is read."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+
+from sqlalchemy import Text, bindparam, func, select
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.errors import TaskError
+from mcp_server.imports.checked import stored
+from mcp_server.imports.found import Found, Read, Unread
+from mcp_server.tasks import quota, statements, zones
+from mcp_server.tasks.changes import CALLS, OWNER, Caller
+from mcp_server.tasks.quota import HINTS
+from mcp_server.tasks.task import TASKS, Stored
+from mcp_server.tasks.zones import Now
+from service.database import to_utc, transaction
+
+ACTOR = "import"
+_AT_ONCE = 500  # tasks of a transaction
+_MOST_LISTED = 1_000  # of what cannot be read
+
+# One import of a person at a time: what one has added, the other finds there.
+_ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 3)))
+_KEYS = select(CALLS.c.idempotency_key).where(
+    CALLS.c.user_id == OWNER,
+    CALLS.c.idempotency_key.is_not(None),
+    CALLS.c.idempotency_key == func.any(bindparam("keys", type_=ARRAY(Text))),
+)
+_ORIGINALS = select(TASKS.c.id, TASKS.c.created_at).where(
+    TASKS.c.user_id == OWNER, TASKS.c.id == func.any(bindparam("ids", type_=ARRAY(TASKS.c.id.type)))
+)
+_HINTS = select(*HINTS)
+
+
+@dataclass
+class Report:
+    """What became of the tasks of a file."""
+
+    added: int = 0
+    there: int = 0
+    """How many had been added before."""
+    left: int = 0
+    """How many are one more than the person may keep."""
+    unread: list[Unread] = field(default_factory=list[Unread])
+    unlisted: int = 0
+    """How many more could not be read."""
+
+    def note(self, unread: Unread) -> None:
+        if len(self.unread) < _MOST_LISTED:
+            self.unread.append(unread)
+        else:
+            self.unlisted += 1
+
+
+@dataclass(frozen=True)
+class _New:
+    key: str
+    task: Stored
+    found: Found
+
+
+async def add_all(
+    engine: AsyncEngine, caller: Caller, read: Callable[[Now], Read], *, progress: Callable[[Report], None]
+) -> Report:
+    """Add what `read` finds; an import that ends on the way is completed by the same one again."""
+    async with transaction(engine, caller.user_id) as session:
+        now = await zones.now(session, caller)
+    report = Report()
+    tasks = _checked(read(now), now, report)
+    while portion := [*islice(tasks, _AT_ONCE)]:
+        async with transaction(engine, caller.user_id) as session:
+            there, added = await _add(session, caller, portion)
+        report.there += there
+        report.added += added
+        report.left += len(portion) - there - added
+        progress(report)
+    return report
+
+
+def _checked(read: Read, now: Now, report: Report) -> Iterator[_New]:
+    seen = Counter[bytes]()
+    for found in read:
+        if isinstance(found, Unread):
+            report.note(found)
+            continue
+        try:
+            task = stored(found, now)
+        except TaskError as error:
+            report.note(Unread(found.place, str(error)))
+            continue
+        yield _New(_key(found, seen), task, found)
+
+
+def _key(found: Found, seen: Counter[bytes]) -> str:
+    """The idempotency key of a task; what is one task in one file and in the next has the same."""
+    digest = sha256(json.dumps(found.identity).encode()).digest()
+    seen[digest] += 1
+    number = 1 if found.original else seen[digest]
+    return f"import {sha256(digest + str(number).encode()).hexdigest()}"
+
+
+async def _add(session: AsyncSession, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
+    """How many of the tasks were there, and how many were added."""
+    connection = await session.connection()
+    await connection.execute(_ONE_BY_ONE, {"owner": caller.user_id})
+    new = await _not_there(connection, caller, {new.key: new for new in portion})
+    fitting = new[: await _room(connection, caller, len(new))]
+    if fitting:
+        numbers = await statements.numbers(session, caller, len(fitting))
+        tasks = {new.key: _numbered(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
+        await statements.add_each(session, caller, tasks)
+    return len(portion) - len(new), len(fitting)
+
+
+async def _not_there(connection: AsyncConnection, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
+    """What neither an import has added nor stands in the list from which it was exported."""
+    keys = await connection.scalars(_KEYS, {"owner": caller.user_id, "keys": [*by_key]})
+    there = {*keys}
+    ids = [new.found.original[0] for new in by_key.values() if new.found.original]
+    rows = (await connection.execute(_ORIGINALS, {"owner": caller.user_id, "ids": ids})).all() if ids else []
+    originals = {(row.id, to_utc(row.created_at)) for row in rows}
+    return [new for key, new in by_key.items() if key not in there and new.found.original not in originals]
+
+
+async def _room(connection: AsyncConnection, caller: Caller, wanted: int) -> int:
+    """How many of so many tasks the person may still keep."""
+    hints = (await connection.execute(_HINTS, {"owner": caller.user_id})).one()
+    room = await quota.room(connection, caller.quota, hints, user_id=caller.user_id)
+    return wanted if room is None else min(wanted, room)
+
+
+def _numbered(task: Stored, id: int) -> Stored:
+    return task.model_copy(update={"id": id, "series": id if task.repeat else None})

@@ -1,0 +1,112 @@
+"""What `./todo export` wrote, or the part of it that the task server's own command writes."""
+
+import json
+from datetime import date, datetime, time
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
+
+from mcp_server.errors import TaskError
+from mcp_server.imports.found import FileUnread, Found, Read, Unread
+from mcp_server.tasks import repeats
+from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
+from mcp_server.tasks.task import PRIORITIES
+from service.database import to_utc
+
+VERSION = 1
+_NO_EXPORT = "The file is JSON, but no export of ./todo export: give one that it wrote."
+
+
+def _within_years(moment: datetime) -> datetime:
+    if not FIRST_YEAR < moment.year < LAST_DAY.year:
+        raise ValueError("no moment of a task")
+    return to_utc(moment)
+
+
+_Moment = Annotated[AwareDatetime, AfterValidator(_within_years)]
+
+
+class _Task(BaseModel):
+    id: int
+    title: str
+    description: str = ""
+    status: Literal["pending", "completed"]
+    created_at: _Moment
+    updated_at: _Moment | None = None
+    completed_at: _Moment | None = None
+    due_on: date | None = None
+    due_time: time | None = None
+    priority: Annotated[int, Field(ge=1, le=len(PRIORITIES))] | None = None
+    labels: tuple[str, ...] = ()
+    repeat: str | None = None
+
+
+def parse(text: str) -> Read:
+    """The tasks of an export, which is told before the first one if it is none."""
+    document = _document(text)
+    user = document.get("user", "")
+    part: Any = document.get("todo", document)
+    tasks: Any = part.get("tasks") if isinstance(part, dict) else None
+    if not isinstance(tasks, list):
+        raise FileUnread(_NO_EXPORT)
+    return _tasks(tasks, user if isinstance(user, str) else "")
+
+
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise FileUnread("The file begins as JSON and is none: export it again.") from None
+    if not isinstance(document, dict):
+        raise FileUnread(_NO_EXPORT)
+    version = document.get("version", VERSION)
+    if version != VERSION:
+        raise FileUnread(f"This export is of another version than {VERSION}, which this program reads: update it.")
+    return document
+
+
+def _tasks(tasks: list[Any], user: str) -> Read:
+    for number, task in enumerate(tasks, start=1):
+        place = f"task {number}"
+        try:
+            yield _found(place, _Task.model_validate(task), user)
+        except ValidationError as error:
+            names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "It" for problem in error.errors())
+            yield Unread(place, f"{', '.join(names)} is not as ./todo export writes it.")
+        except TaskError as error:
+            yield Unread(place, str(error))
+
+
+def _found(place: str, task: _Task, user: str) -> Found:
+    clock = f" {task.due_time:%H:%M}" if task.due_time else ""
+    return Found(
+        place,
+        ("export", user, task.id, task.created_at.isoformat()),
+        task.title,
+        task.description,
+        due=f"{task.due_on}{clock}" if task.due_on else None,
+        priority=PRIORITIES[task.priority - 1] if task.priority else None,
+        labels=task.labels,
+        repeat=_rule(task),
+        completed=task.status == "completed",
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+        completed_at=task.completed_at,
+        original=(task.id, task.created_at),
+    )
+
+
+def _rule(task: _Task) -> str | None:
+    """Only an open task repeats, and only if another date can follow: it may have been moved beyond its last."""
+    if task.repeat is None or task.status == "completed":
+        return None
+    last = repeats.parse(task.repeat).until
+    return None if last and task.due_on and last < task.due_on else task.repeat

@@ -1,0 +1,53 @@
+"""From the bytes of a file to its tasks: which text they are, and which format."""
+
+import codecs
+from typing import Literal
+
+from mcp_server.imports import own_export, todo_txt, todoist
+from mcp_server.imports.found import FileUnread, Read
+from mcp_server.tasks.zones import Now
+
+Format = Literal["todoist", "todo.txt", "export"]
+FORMATS: tuple[Format, ...] = ("todoist", "todo.txt", "export")
+MOST_BYTES = 32 * 1024 * 1024
+
+
+def text_of(data: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 that begins with its mark; raises `FileUnread`."""
+    if len(data) > MOST_BYTES:
+        raise FileUnread(f"The file is larger than {MOST_BYTES // 2**20} MB: import it in parts.")
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        encoding = "UTF-16" if utf16 else "UTF-8"
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileUnread(f"The file is no {encoding} text, see line {line}: save it as UTF-8.") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise FileUnread(f"The file is no text, line {line} has a NUL: give a CSV of Todoist, a todo.txt or an export.")
+    return text
+
+
+def recognised(text: str, name: str = "") -> Format:
+    """The format of a file with this name; raises `FileUnread` where the name says what the text is not."""
+    begun = text[:100].lstrip()
+    if begun.startswith("{") or (begun.startswith("[") and own_export.is_json(text)):
+        return "export"
+    if todoist.delimiter_of(text):
+        return "todoist"
+    if name.lower().endswith((".csv", ".tsv")):
+        raise FileUnread("This CSV is not Todoist's, whose first line begins with TYPE,CONTENT: mend it, or --format.")
+    if name.lower().endswith(".json"):
+        raise FileUnread("The file is not JSON: give what ./todo export wrote, or say what it is with --format.")
+    return "todo.txt"
+
+
+def parse(text: str, format: Format, now: Now) -> Read:
+    match format:
+        case "todoist":
+            return todoist.parse(text, now)
+        case "export":
+            return own_export.parse(text)
+        case "todo.txt":
+            return todo_txt.parse(text, now)

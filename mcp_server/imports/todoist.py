@@ -1,0 +1,135 @@
+"""Todoist's CSV: a project, with a task, a section or a note in each row."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mcp_server.errors import LabelInvalid, shown
+from mcp_server.imports import todoist_dates
+from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
+from mcp_server.imports.words import without_labels
+from mcp_server.tasks.fields import label_of
+from mcp_server.tasks.zones import Now
+
+_HEADER = re.compile(r'\s{0,9}"?TYPE"?([,;\t])"?CONTENT\b', re.IGNORECASE)
+_PRIORITIES = {"1": "high", "2": "medium", "3": "low", "4": None, "": None}
+_ISO_START = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _Row:
+    place: str
+    cells: dict[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.cells.get(name, "").strip()
+
+
+def delimiter_of(text: str) -> str | None:
+    """What stands between the cells, for spreadsheets write other than Todoist; None if it is no CSV of Todoist's."""
+    found = _HEADER.match(text[:100])
+    return found[1] if found else None
+
+
+def parse(text: str, now: Now) -> Read:
+    """The tasks of a file, each with the notes below it; its sections are labels."""
+    delimiter = delimiter_of(text)
+    if delimiter is None:
+        raise FileUnread("The file is no CSV of Todoist: its first line begins with TYPE,CONTENT.")
+    return _tasks(_rows(text, delimiter), now)
+
+
+def _tasks(rows: Iterator[_Row | Unread], now: Now) -> Read:
+    above: Found | Unread | None = None
+    notes: list[str] = []
+    section: str | None = None
+    for row in rows:
+        if isinstance(row, Unread):
+            yield row
+            continue
+        match row["TYPE"]:
+            case "task" | "section" as kind:
+                yield from _with_notes(above, notes)
+                above, notes = (_task_or_why(row, section, now) if kind == "task" else None), []
+                if kind == "section":
+                    section = _section(row)
+                    if section is None:
+                        yield Unread(row.place, "Its name cannot be a label, so its tasks have none of it.")
+            case "note" if above is None:
+                yield Unread(row.place, "It is a note with no task above it: move it below one.")
+            case "note":
+                notes.append(row["CONTENT"])
+            case "meta":
+                pass
+            case other:
+                yield Unread(row.place, f'TYPE is "{shown(other)}": write task, section or note.')
+    yield from _with_notes(above, notes)
+
+
+def _with_notes(above: Found | Unread | None, notes: list[str]) -> Read:
+    """The notes of a task that cannot be read wait for it."""
+    if isinstance(above, Found):
+        yield replace(above, description="\n".join(part for part in (above.description, *notes) if part))
+    elif above:
+        yield above
+
+
+def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
+    """The rows that are not empty; one of several lines stands where it begins."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    names: list[str] | None = None
+    while True:
+        first = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            lines = f"lines {first} to {reader.line_num}" if reader.line_num > first else f"line {first}"
+            yield Unread(lines, "A quotation mark opens or closes where none can, or a cell is too long: mend it.")
+            continue
+        if names is None:
+            names = [cell.strip().upper() for cell in row]
+        elif any(cell.strip() for cell in row):
+            yield _Row(f"line {first}", dict(zip(names, row, strict=False)))
+
+
+def _section(row: _Row) -> str | None:
+    try:
+        return label_of(row["CONTENT"])
+    except LabelInvalid:
+        return None
+
+
+def _task_or_why(row: _Row, section: str | None, now: Now) -> Found | Unread:
+    try:
+        return _task(row, section, now)
+    except PartUnread as problem:
+        return Unread(row.place, str(problem))
+
+
+def _task(row: _Row, section: str | None, now: Now) -> Found:
+    if row["PRIORITY"] not in _PRIORITIES:
+        raise PartUnread(f'PRIORITY is "{shown(row["PRIORITY"])}": write 1, the highest, to 4, or nothing.')
+    title, labels = without_labels(row["CONTENT"].split(" "), "@")
+    deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
+    due, repeat = _date(row, now)
+    return Found(
+        row.place,
+        ("todoist", *(row[name] for name in ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE"))),
+        title,
+        "\n".join(part for part in (row["DESCRIPTION"], deadline) if part),
+        due=due,
+        priority=_PRIORITIES[row["PRIORITY"]],
+        labels=(*labels, section) if section else labels,
+        repeat=repeat,
+    )
+
+
+def _date(row: _Row, now: Now) -> tuple[str | None, str | None]:
+    language = row["DATE_LANG"].lower()
+    if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
+        raise PartUnread(f"DATE is in another language than English, {shown(language)}: write it as 2026-11-27.")
+    return todoist_dates.read(row["DATE"], now.local)
