@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 
 from mcp_server.errors import TaskError
-from mcp_server.imports.found import FileUnread, Found, Read, Unread
+from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.task import PRIORITIES
@@ -81,11 +81,13 @@ def _tasks(tasks: list[Any], user: str) -> Read:
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "It" for problem in error.errors())
             yield Unread(place, f"{', '.join(names)} is not as ./todo export writes it.")
-        except TaskError as error:
+        except (PartUnread, TaskError) as error:
             yield Unread(place, str(error))
 
 
 def _found(place: str, task: _Task, user: str) -> Found:
+    if task.due_time and not task.due_on:
+        raise PartUnread("due_time needs due_on.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
     return Found(
         place,
