@@ -15,6 +15,9 @@ from packaging.utils import canonicalize_name
 from pydantic_settings import BaseSettings
 
 from backend.settings import Settings as BackendSettings
+from cli import arguments
+from mcp_server.imports.reading import FORMATS
+from mcp_server.settings import ImportSettings
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
 from service.settings import OwnerSettings
@@ -23,7 +26,9 @@ from tests.conftest import ROOT
 from tests.settings import example, variables
 
 ROOMS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
-SETTINGS: list[type[BaseSettings]] = [BackendSettings, OwnerSettings, McpSettings, OfflineSettings, ClientLimits]
+SETTINGS: list[type[BaseSettings]] = [
+    *(BackendSettings, OwnerSettings, McpSettings, ImportSettings, OfflineSettings, ClientLimits),
+]
 
 
 def test_the_example_environment_names_every_setting_and_no_other() -> None:
@@ -42,6 +47,10 @@ def test_the_example_environment_shows_the_defaults(
         if value:
             monkeypatch.setenv(name, value)
     assert settings() == plain
+
+
+def test_the_command_line_names_the_formats_that_can_be_imported() -> None:
+    assert arguments.IMPORTED == FORMATS
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from mcp_server.imports.adding import ACTOR
 from mcp_server.models import Person
 from mcp_server.tasks.changes import CALLS, CHANGES
 from mcp_server.tasks.task import TASKS, Stored
@@ -31,6 +32,8 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
     made = and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == CALLS.c.user_id)
     changes = select(*_CHANGE).join_from(CHANGES, CALLS, made).where(CHANGES.c.user_id == user).order_by(CHANGES.c.id)
     people = select(PEOPLE.c.time_zone, PEOPLE.c.week_starts).where(PEOPLE.c.user_id == user)
+    imported = select(CALLS.c.arguments["task_id"].label("task_id"), CALLS.c.idempotency_key, CALLS.c.created_at)
+    imports = imported.where(CALLS.c.user_id == user, CALLS.c.actor == ACTOR).order_by(CALLS.c.id)
     writer = Writer(sys.stdout.buffer)
     async with transaction(engine, user) as session:
         await freeze(session)
@@ -38,6 +41,8 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
         found = await writer.array(rows(session, tasks))
         writer.text(',\n"changes": ')
         found += await writer.array(rows(session, changes))
+        writer.text(',\n"imports": ')
+        found += await writer.array(rows(session, imports))
         writer.text(',\n"people": ')
         await writer.array(rows(session, people))
         writer.text("}\n")

@@ -31,8 +31,8 @@ async def _forget(engine: AsyncEngine, *, user: str) -> None:
         )
         tasks = (await connection.execute(delete(TASKS).where(TASKS.c.user_id == user))).rowcount
         changes = (await connection.execute(delete(CHANGES).where(CHANGES.c.user_id == user))).rowcount
-        await connection.execute(delete(CALLS).where(CALLS.c.user_id == user))
+        calls = (await connection.execute(delete(CALLS).where(CALLS.c.user_id == user))).rowcount
         await connection.execute(delete(PEOPLE).where(PEOPLE.c.user_id == user))
-    if not tasks + changes:
+    if not tasks + changes + calls:
         raise data_commands.NothingStored(user)
     sys.stdout.write(f"Deleted for good: tasks {tasks}, changes {changes}.\n")

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 
@@ -33,7 +34,7 @@ _KEYS = select(CALLS.c.idempotency_key).where(
     CALLS.c.idempotency_key.is_not(None),
     CALLS.c.idempotency_key == func.any(bindparam("keys", type_=ARRAY(Text))),
 )
-_ORIGINALS = select(TASKS.c.id, TASKS.c.created_at).where(
+_ORIGINALS = select(TASKS.c.id, TASKS.c.created_at, TASKS.c.title).where(
     TASKS.c.user_id == OWNER, TASKS.c.id == func.any(bindparam("ids", type_=ARRAY(TASKS.c.id.type)))
 )
 _HINTS = select(*HINTS)
@@ -125,8 +126,17 @@ async def _not_there(connection: AsyncConnection, caller: Caller, by_key: Mappin
     there = {*keys}
     ids = [new.found.original[0] for new in by_key.values() if new.found.original]
     rows = (await connection.execute(_ORIGINALS, {"owner": caller.user_id, "ids": ids})).all() if ids else []
-    originals = {(row.id, to_utc(row.created_at)) for row in rows}
-    return [new for key, new in by_key.items() if key not in there and new.found.original not in originals]
+    originals = {_original(row.id, to_utc(row.created_at), row.title) for row in rows}
+    return [new for key, new in by_key.items() if key not in there and not (originals and _stands(new, originals))]
+
+
+def _stands(new: _New, originals: Container[object]) -> bool:
+    return new.found.original is not None and _original(*new.found.original, new.task.title) in originals
+
+
+def _original(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
+    """What no other task has: the moment at which it was made, or its title too where that is but a day."""
+    return id, created_at, None if created_at.microsecond else title
 
 
 async def _room(connection: AsyncConnection, caller: Caller, wanted: int) -> int:

@@ -24,7 +24,7 @@ class Found:
     updated_at: datetime | None = None
     completed_at: datetime | None = None
     original: tuple[int, datetime] | None = None
-    """The id that the task had when it was exported, and when it was made: together no other task's."""
+    """The id that the task had when it was exported, and when it was made."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,16 @@ async def test_nor_do_others_make_batches_or_take_them_back(
 
 @pytest.mark.parametrize(
     "name",
-    ["assistant", "Assistant", " person ", "\u0430ssistant", "assistant\u3164", "assistant\u200b", "per\u0455on"],
+    [
+        "assistant",
+        "Assistant",
+        " person ",
+        "import",
+        "\u0430ssistant",
+        "assistant\u3164",
+        "assistant\u200b",
+        "per\u0455on",
+    ],
 )
 async def test_nor_is_a_client_that_calls_itself_so(server_at: str, rows: Rows, name: str) -> None:
     async with client_of(server_at, client_info=Implementation(name=name, version="1")) as client:

@@ -200,7 +200,9 @@ def started(database_url: str) -> subprocess.Popen[bytes]:
     )
 
 
-def test_an_import_is_known_after_the_log_was_thinned(imported: Import, rows: Rows, database_url: str) -> None:
+def test_an_import_is_known_after_the_log_was_thinned(
+    imported: Import, rows: Rows, database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     imported(LINES)
     rows(
         "INSERT INTO task_calls (user_id, operation, arguments, actor) VALUES ('bob', 'add', '{}', 'mcp') RETURNING id"
@@ -215,6 +217,14 @@ def test_an_import_is_known_after_the_log_was_thinned(imported: Import, rows: Ro
     ]
     assert imported(LINES)[0] == "Added 0 tasks, 4 were there already.\n"
     assert len(titles(rows)) == 4
+
+    rows("DELETE FROM tasks RETURNING id")
+    export_command.run(["--user=alice"])
+    imports = json.loads(capsys.readouterr().out)["imports"]
+    assert [call["task_id"] for call in imports] == [1, 2, 3, 4], "what is known of them is in an export"
+    forget_command.run(["--user=alice"])
+    assert capsys.readouterr().out == "Deleted for good: tasks 0, changes 0.\n"
+    assert imported(LINES)[0] == "Added 4 tasks.\n"
 
 
 async def swept(database_url: str) -> int:
@@ -260,6 +270,14 @@ async def test_export_forget_import_and_the_same_tasks(
         ("ended", "pending", None, None),
         ("water", "pending", "FREQ=WEEKLY;BYDAY=FR;COUNT=2", 4),
     ]
+
+
+def test_a_task_that_only_has_the_id_and_the_day_of_another_is_added(imported: Import, rows: Rows) -> None:
+    imported("2026-11-01 milk\n2026-11-01 bread\n")
+    other = {"id": 1, "title": "eggs", "status": "pending", "created_at": "2026-11-01T12:00:00+00:00"}
+    document = json.dumps({"todo": {"tasks": [other, other | {"id": 2, "title": "bread"}]}})
+    assert imported(document)[0] == "Added 1 task, 1 was there already.\n"
+    assert titles(rows) == ["milk", "bread", "eggs"]
 
 
 def kept(task: dict[str, Any]) -> dict[str, Any]:
