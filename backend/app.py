@@ -25,7 +25,6 @@ from backend.turn import reports
 from backend.turn.answers import Answers
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
-from service.clock import wall_time
 from service.database import create_engine
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
@@ -93,7 +92,8 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         answers,
         tools,
         message_chars=settings.limit_message_chars,
-        wall_time=lambda zone: wall_time(clock(), zone or settings.time_zone),
+        clock=clock,
+        time_zone=settings.time_zone,
     )
     pace = Pace(settings.limit_requests_per_minute)
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)

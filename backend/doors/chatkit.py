@@ -1,7 +1,6 @@
 """ChatKit's operations: those that run no model are done here, the others are turns, whose log is rendered."""
 
-from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -12,16 +11,18 @@ from pydantic import BaseModel
 
 from backend.conversation import profiles, rows
 from backend.conversation.acting import Acting
+from backend.conversation.errors import InvalidRequest
 from backend.conversation.model_input import history
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors import checks
-from backend.tools import actions, widgets
+from backend.tools import actions
 from backend.tools.opened import with_tasks_now
-from backend.tools.task import Task
-from backend.tools.task_tools import TaskTools
+from backend.tools.task import Changed, Task
+from backend.tools.task_tools import CallRefused, TaskTools
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
 from backend.turn.turns import Turn, Turns
+from service.clock import Clock, real, wall_time
 from service.database import new_id
 
 
@@ -38,11 +39,13 @@ class TodoChatServer(ChatKitServer[Acting]):
         tools: TaskTools,
         *,
         message_chars: int,
-        wall_time: Callable[[str | None], datetime],
+        clock: Clock = real,
+        time_zone: str = "UTC",
     ) -> None:
-        """`wall_time` tells what clocks show in a zone, or where people are taken to be who name none."""
+        """`time_zone` is where people are taken to be who name none."""
         super().__init__(store)
-        self._wall_time = wall_time
+        self._clock = clock
+        self._time_zone = time_zone
         self._turns = turns
         self._answers = answers
         self._tools = tools
@@ -130,23 +133,36 @@ class TodoChatServer(ChatKitServer[Acting]):
             return [ck.ErrorEvent(message=explain(error).message)]
 
     async def _by_hand(self, asked: Action[str, Any], sender: ck.WidgetItem, context: Acting) -> list[ck.ThreadItem]:
-        """Do what was asked for in a widget, redraw those that show the task, and let the model know."""
-        action, arguments = actions.asked_for(asked.type, asked.payload, rows.widget(sender))
+        """Do what was asked for in a widget, redraw those that show the tasks, and let the model know."""
         zone = context.time_zone or await profiles.time_zone(self.store.engine, context.user_id)
+        here = partial(wall_time, zone=zone or self._time_zone)
+        wanted = actions.asked_for(asked.type, asked.payload, rows.widget(sender), here)
         # A key of its own: a box may be ticked, unticked and ticked again, and what is done twice changes nothing more.
-        change = partial(self._tools.change, user_id=context.user_id, key=new_id("act"), time_zone=zone)
-        changed = await change(action.tool, arguments)
-        if changed is None:
-            raise action.refused
-        task = Task.model_validate(changed)
+        act = new_id("act")
+        changed = await self._changed(wanted, act, context.user_id, zone) if wanted.tool else []
         redrawn = await self.store.redraw(
             sender.thread_id,
-            lambda shown: widgets.redrawn(shown, [task], now=self._wall_time(zone)),
+            lambda shown: wanted.redrawn(shown, changed, now=here(self._clock()), act=act, sender=sender.id),
             context,
             sender=sender.id,
-            note=history.change_by_hand(action.note(task)),
+            note=history.change_by_hand(wanted.note(changed)) if changed else None,
         )
         return [rows.as_shown(sender.thread_id, item) for item in redrawn]
+
+    async def _changed(self, wanted: actions.Asked, act: str, user_id: str, zone: str | None) -> list[Task]:
+        """The tasks as they are after what was asked for."""
+        try:
+            result = await self._tools.change(
+                wanted.tool,
+                wanted.arguments,
+                user_id=user_id,
+                key=act,
+                time_zone=zone,
+                undo_batch=wanted.undo_batch,
+            )
+        except CallRefused as refusal:
+            raise wanted.refused or InvalidRequest(str(refusal)) from None
+        return Changed.model_validate(result).tasks
 
 
 def _with_ratings(answer: BaseModel) -> bytes:

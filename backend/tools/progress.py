@@ -2,14 +2,16 @@
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from backend.conversation.items import Json
-from backend.tools.table import shown
+from backend.tools.table import READING, Words, shown
 from backend.tools.task import Changed, Task, TaskPage
+from backend.tools.task_rows import undo_button
 from backend.tools.widgets import changed_list, task_card, task_list
 
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -73,26 +75,38 @@ def changed_tasks(tool: str, output: str) -> list[Task]:
 class TaskViews:
     """The widgets of one turn. A list is shown at the turn's end: most are only read to find a task's number.
 
-    `now` is the person's wall clock: without it nothing is shown as overdue.
+    `now` is the person's wall clock: without it nothing is shown as overdue. `batch` is what the buttons beside changes
+    take back: all that the turn changed, by calls that `begin` counts.
     """
 
-    def __init__(self, now: datetime | None = None) -> None:
+    def __init__(self, now: datetime | None = None, *, batch: str | None = None) -> None:
         self._now = now
+        self._batch = batch
+        self._changes = 0
         self._listed: list[Task] = []
         self._more = False
 
+    def begin(self, tools: Iterable[str]) -> bool:
+        """Count the calls of a step that change something; returns whether buttons that are shown name too little."""
+        before, self._changes = self._changes, self._changes + sum(tool not in READING for tool in tools)
+        return before == 1 < self._changes
+
     def cards(self, tool: str, arguments: str, output: str) -> list[Json]:
         """What became of the tasks of a call: a card for each, or one list of many."""
-        row, changed = shown(tool), _as(Changed, output)
-        words = row.words_for(_parsed(arguments) or {})
+        changed = _as(Changed, output)
+        words = shown(tool).words_for(_parsed(arguments) or {})
         if not words or not words.label or changed is None:
             return []
         tasks = changed.tasks
         if len(tasks) > _CARDS:
-            return [changed_list(tasks, _line(words.heading, {}, len(tasks)), now=self._now)]
-        if len(tasks) == 1 and not row.card and not changed.next:
-            return []
-        return [task_card(task, words.label, now=self._now) for task in tasks]
+            heading = _line(words.heading, {}, len(tasks))
+            return [changed_list(tasks, heading, now=self._now, undo=self._undo(words, tasks))]
+        return [task_card(task, words.label, now=self._now, undo=self._undo(words, [task])) for task in tasks]
+
+    def _undo(self, words: Words, tasks: Sequence[Task]) -> Json | None:
+        if self._batch is None or words.final:
+            return None
+        return undo_button(self._batch, tasks, several=self._changes > 1)
 
     def take_in(self, tool: str, arguments: str, output: str) -> None:
         """Add a page of the list, one with a cursor to the page before; forget what was read before another call."""

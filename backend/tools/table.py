@@ -10,7 +10,8 @@ class Words:
     """What is said of a call.
 
     The lines name values of its arguments while it runs, of its result when it is done, and those of a call for several
-    tasks their `count`. `label` says on a card what became of a task, `heading` above a list what became of them.
+    tasks their `count`. `label` says on a card what became of a task, `heading` above a list what became of them. What
+    is `final` is not offered to be taken back.
     """
 
     running: str
@@ -19,6 +20,7 @@ class Words:
     done_several: str = ""
     label: str = ""
     heading: str = ""
+    final: bool = False
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,12 @@ class Shown:
     """Without `words` nothing is shown.
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
-    task that widgets may show as it was before. `card`: a single task is shown on a card, too, of which nothing else is
-    to be told. An argument with a certain value may ask for something else: `instead` has the words for that.
+    task that widgets may show as it was before. An argument with a certain value may ask for something else: `instead`
+    has the words for that.
     """
 
     words: Words | None = None
     reads: bool = False
-    card: bool = False
     redraws: bool = False
     instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
 
@@ -61,6 +62,7 @@ _UNDONE = Words(
     "Undone: the last changes of {count} tasks",
     label="Undone",
     heading="{count} tasks as they were before",
+    final=True,
 )
 _BY_ARGUMENT = {
     ("undo", True): _UNDONE,
@@ -69,10 +71,10 @@ _BY_ARGUMENT = {
 }
 
 TOOLS: Mapping[str, Shown] = {
-    "add_task": Shown(_change("Adding", "Added", which="“{title}”"), card=True),
+    "add_task": Shown(_change("Adding", "Added", which="“{title}”")),
     "list_tasks": Shown(Words("Looking at your list…", "Looked at your list"), reads=True),
     "complete_task": Shown(_COMPLETED, redraws=True),
-    "update_task": Shown(_change("Changing", "Changed"), card=True, redraws=True, instead=_BY_ARGUMENT),
+    "update_task": Shown(_change("Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
     "delete_task": Shown(_change("Deleting", "Deleted"), redraws=True),
 }
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)

@@ -1,14 +1,14 @@
 """The task tools for whoever is asked: whose tasks they are and the key of each call are ours to say."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import httpx2
 from agents.mcp import MCPToolMetaContext
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, Tool
+from mcp.types import CallToolResult, TextContent, Tool
 
 from backend.tools.connection import Connection, ToolsUnavailable
 from service.tokens import BACKEND, make_call_token
@@ -23,6 +23,7 @@ KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
 BATCH = "todo/batch"
 """What a call can be taken back with: all that an answer has done, by its run's id, or a click, by its key."""
+UNDO_BATCH = "todo/undo_batch"
 TIME_ZONE = "todo/time_zone"
 
 MOST = 100  # tasks of one page
@@ -31,6 +32,10 @@ _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that 
 
 class TasksUnavailable(ToolsUnavailable):
     """The task service cannot be reached right now. What was done so far is kept; try again in a moment."""
+
+
+class CallRefused(Exception):
+    """What the tool says of a call that it did not make."""
 
 
 class TaskTools(Connection):
@@ -82,15 +87,27 @@ class TaskTools(Connection):
             _caller.reset(token)
 
     async def change(
-        self, tool: str, arguments: dict[str, Any], *, user_id: str, key: str, time_zone: str | None = None
-    ) -> dict[str, Any] | None:
-        """What a person did by hand, done by a tool: the task as it is now; None when the tool refuses.
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        user_id: str,
+        key: str,
+        time_zone: str | None = None,
+        undo_batch: str | None = None,
+    ) -> dict[str, Any]:
+        """What a person did by hand, done by a tool: its result. It is a batch of its own, named as its key.
 
-        The key is the change's batch, too.
+        With `undo_batch`, update_task takes that batch back, whatever its arguments. Raises `CallRefused` with the
+        tool's sentence.
         """
-        meta = {USER: user_id, KEY: key, BATCH: key, ACTOR: "person", **_here(time_zone)}
-        result = await self.call_tool(tool, arguments, meta)
-        return None if result.is_error else result.structured_content
+        meta = {USER: user_id, KEY: key, ACTOR: "person", BATCH: key, **_here(time_zone)}
+        if undo_batch is not None:
+            meta[UNDO_BATCH] = undo_batch
+        result = await self.call_tool(tool, dict(arguments), meta)
+        if result.is_error or result.structured_content is None:
+            raise CallRefused("\n".join(part.text for part in result.content if isinstance(part, TextContent)))
+        return result.structured_content
 
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str

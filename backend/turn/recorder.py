@@ -72,7 +72,8 @@ class Recorder(RunHooks[Calls]):
         self._begun: set[str] = set()
         self._ending = False
         self._now = now  # by the person's wall clock, for what is overdue
-        self._views = TaskViews(now)
+        self._views = TaskViews(now, batch=run.id)
+        self._grown = False  # what a button takes back of this answer
 
     async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
         """Write what the model said and the calls that it wants made, in one statement."""
@@ -84,6 +85,7 @@ class Recorder(RunHooks[Calls]):
         self._open = {call.call_id: call for call in calls}
         self._begun.clear()
         self._calls.made += len(calls)
+        self._grown |= self._views.begin(call.name for call in calls)
         said = self._speech.unstored
         await self._store.write(self._conversation_id, [*said, self._step(calls, response)], self._acting)
         self._speech.stored(said)
@@ -107,14 +109,18 @@ class Recorder(RunHooks[Calls]):
         self._tell(progress.done(tool.name, call.arguments, text), done=True)
         for item in items:
             self._say(Done(item))
-        if tasks := progress.changed_tasks(tool.name, text):
+        if (tasks := progress.changed_tasks(tool.name, text)) or self._grown:
             await self._redraw(tasks)
 
     async def _redraw(self, tasks: Sequence[Task]) -> None:
         """Let the widgets that are shown already follow a change."""
-        for item in await self._store.redraw(
-            self._conversation_id, lambda shown: widgets.redrawn(shown, tasks, now=self._now), self._acting
-        ):
+
+        def redrawn(shown: Widget) -> Widget | None:
+            drawn = widgets.redrawn(shown, tasks, now=self._now)
+            return (grown and widgets.with_all_undone(drawn or shown, grown)) or drawn
+
+        grown, self._grown = self._acting.run_id if self._grown else None, False
+        for item in await self._store.redraw(self._conversation_id, redrawn, self._acting):
             self._say(Replaced(item))
 
     def final_list(self, answer: str) -> Widget | None:

@@ -22,4 +22,6 @@ def parts(component: Json) -> list[Json]:
 
 
 def words(shown: Widget) -> list[str]:
-    return [part.get("label") or part.get("value") or part.get("name") or "" for part in parts(shown.root)]
+    """What stands in it, and the names of its icons; the button that each row has is left out."""
+    told = [part for part in parts(shown.root) if part["type"] != "Button" or "label" in part]
+    return [part.get("label") or part.get("value") or part.get("name") or "" for part in told]

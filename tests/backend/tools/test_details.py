@@ -52,17 +52,34 @@ def test_a_task_of_which_nothing_more_is_known_is_shown_as_ever() -> None:
     assert row == {
         "type": "ListViewItem",
         "key": "row-3",
-        "align": "center",
+        "align": "start",
         "children": [
             {
-                "type": "Checkbox",
-                "key": "task-3",
-                "name": "task-3",
-                "label": "Buy milk",
-                "defaultChecked": False,
-                "onChangeAction": {"type": "complete_task", "payload": {"task_id": 3}},
+                "type": "Col",
+                "gap": 1,
+                "flex": 1,
+                "children": [
+                    {
+                        "type": "Checkbox",
+                        "key": "task-3",
+                        "name": "task-3",
+                        "label": "Buy milk",
+                        "defaultChecked": False,
+                        "onChangeAction": {"type": "complete_task", "payload": {"task_id": 3}},
+                    },
+                    {"type": "Caption", "value": "two litres", "maxLines": 2},
+                ],
             },
-            {"type": "Caption", "value": "two litres", "maxLines": 2},
+            {
+                "type": "Button",
+                "key": "edit-3",
+                "iconStart": "dots-horizontal",
+                "size": "sm",
+                "variant": "ghost",
+                "color": "secondary",
+                "uniform": True,
+                "onClickAction": {"type": "edit_task", "payload": {"task_id": 3, "title": "Buy milk"}},
+            },
         ],
     }
     nothing: dict[str, Any] = {"due": None, "priority": None, "labels": [], "repeat": None}

@@ -104,9 +104,10 @@ def test_one_call_for_many_tasks_is_one_list_that_says_what_was_done() -> None:
     assert after.copy_text == "- [ ] milk\n- [x] bread\n- [x] eggs\n- [x] soap"
 
 
-def test_a_completed_task_has_a_card_only_when_another_takes_its_place() -> None:
+def test_the_card_of_a_completed_task_tells_what_takes_its_place() -> None:
     done = {**MILK, "status": "completed", "due": "Mon 2026-11-23", "repeat": "FREQ=WEEKLY;BYDAY=MO"}
-    assert cards("complete_task", {"task_id": 1}, result(done)) == []
+    [last] = cards("complete_task", {"task_id": 1}, result(done))
+    assert last == ["milk", "", "Completed", "Mon 23 Nov", "reload", "every Monday"]
     [shown] = cards("complete_task", {"task_id": 1}, result({**done, "next": NEXT}))
     assert shown == ["milk", "", "Completed", "Mon 23 Nov", "reload", "every Monday", "next on Mon 30 Nov"]
 
@@ -119,9 +120,9 @@ def test_what_was_taken_back_is_shown_as_it_is_again() -> None:
     assert cards("update_task", {"task_id": 1, "due": "today"}, result(MILK)) == [["milk", "", "Changed"]]
 
 
-def test_deleted_tasks_are_shown_when_there_are_several() -> None:
+def test_deleted_tasks_are_shown() -> None:
     gone = [{"id": number, "title": title, "deleted": True} for number, title in ((1, "milk"), (2, "bread"))]
-    assert cards("delete_task", {"task_id": 1}, result(gone[0])) == []
+    assert cards("delete_task", {"task_id": 1}, result(gone[0])) == [["milk (deleted)", "", "Deleted"]]
     shown = cards("delete_task", {"task_id": 1, "also": [2]}, result(*gone))
     assert shown == [["milk (deleted)", "", "Deleted"], ["bread (deleted)", "", "Deleted"]]
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.backend.tools.drawn import parts
 from tests.backend.widgets import boxes, listed, widgets_of
 from tests.chatkit_client import Answer, ChatKit
 from tests.scripted_model import ScriptedModel
@@ -16,7 +17,10 @@ async def called(chat: ChatKit, model: ScriptedModel, tool: str, thread: str | N
 def labels(card: dict[str, Any]) -> list[str]:
     """What a card says: its task's title, and what became of it."""
     [title] = boxes(card)
-    return [title, card["widget"]["children"][0]["children"][-1]["label"]]
+    return [
+        title,
+        *(part["label"] for part in parts(card["widget"]) if part["type"] == "Badge" and part["variant"] == "soft"),
+    ]
 
 
 async def test_many_completed_at_once_are_one_list_and_tick_the_list_above(chat: ChatKit, model: ScriptedModel) -> None:

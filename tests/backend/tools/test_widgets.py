@@ -48,7 +48,7 @@ async def test_a_list_read_only_to_find_a_task_is_not_shown(chat: ChatKit) -> No
     first = await chat.say("add milk")
     second = await chat.say("I bought the milk", first.thread_id)
     assert second.of("progress_update")[0]["text"] == "Looking at your list…"
-    assert widgets_of(second) == []
+    assert [one["widget"]["type"] for one in widgets_of(second)] == ["Card"]
 
 
 async def test_a_search_shows_what_it_found(chat: ChatKit, rows: Rows) -> None:
