@@ -175,9 +175,9 @@ def _day(text: str, here: WallTime) -> str:
         return ""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return str((here(moment) if moment.tzinfo else moment).date())
+    except (ValueError, OverflowError):
         raise InvalidRequest(f"This date is not understood: write it as 2026-11-27. {_AGAIN}") from None
-    return str((here(moment) if moment.tzinfo else moment).date())
 
 
 def _clock(text: str) -> str:

@@ -1,5 +1,6 @@
 """The widgets of an answer, and what a person does in them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from tests.chatkit_client import Answer, ChatKit
@@ -18,6 +19,19 @@ def boxes(item: dict[str, Any]) -> dict[str, dict[str, Any]]:
         if component["type"] == "Checkbox":
             found[component["label"]] = component
     return found
+
+
+def component(root: dict[str, Any], kind: str, label: str | None = None) -> dict[str, Any]:
+    """The first component of a kind in a widget, or the one with this label."""
+    found = [part for part in _all(root) if part["type"] == kind and label in (None, part.get("label"))]
+    assert found, f"There is no {kind} {label or ''} in it."
+    return found[0]
+
+
+def _all(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield root
+    for child in root.get("children", ()):
+        yield from _all(child)
 
 
 async def listed(chat: ChatKit, *titles: str) -> tuple[str, dict[str, Any]]:
