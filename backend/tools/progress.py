@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -101,12 +102,13 @@ class TaskViews:
         if len(tasks) > _CARDS:
             heading = _line(words.heading, {}, len(tasks))
             return [changed_list(tasks, heading, now=self._now, undo=self._undo(words, tasks))]
-        return [task_card(task, words.label, now=self._now, undo=self._undo(words, [task])) for task in tasks]
+        undo = partial(self._undo, words, with_others=len(tasks) > 1)
+        return [task_card(task, words.label, now=self._now, undo=undo([task])) for task in tasks]
 
-    def _undo(self, words: Words, tasks: Sequence[Task]) -> Json | None:
+    def _undo(self, words: Words, tasks: Sequence[Task], *, with_others: bool = False) -> Json | None:
         if self._batch is None or words.final:
             return None
-        return undo_button(self._batch, tasks, several=self._changes > 1)
+        return undo_button(self._batch, tasks, with_others=with_others or self._changes > 1)
 
     def take_in(self, tool: str, arguments: str, output: str) -> None:
         """Add a page of the list, one with a cursor to the page before; forget what was read before another call."""

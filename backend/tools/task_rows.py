@@ -79,15 +79,15 @@ def with_form(shown: Json, form: Json | None) -> Json:
     return {**shown, "children": [column, *buttons]}
 
 
-def undo_button(batch: str, tasks: Iterable[Task], *, several: bool = False) -> Json:
-    """Takes back all that a batch of one call, or of several, has changed.
+def undo_button(batch: str, tasks: Iterable[Task], *, with_others: bool = False) -> Json:
+    """Takes back all that a batch has changed: these tasks, or others with them.
 
     It stays for as long as the tasks' boxes are as they are now: a later change has to be taken back first.
     """
     return {
         "type": "Button",
         "key": _as_left(task.status for task in tasks),
-        "label": UNDO_ALL if several else "Undo",
+        "label": UNDO_ALL if with_others else "Undo",
         "size": "sm",
         "variant": "ghost",
         "color": "secondary",

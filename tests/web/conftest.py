@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.node_packages import installed
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
+from tests.tokens import MCP_TOKEN_SECRET
 from tests.web import screen
 
 BUILT_IN = "/?ui=built-in"
@@ -43,7 +44,14 @@ def offline_model(logs: Path) -> Iterator[ServiceProcess]:
 
 @pytest.fixture(scope="session")
 def tool_server(logs: Path, session_database_url: str) -> Iterator[ServiceProcess]:
-    service = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp.log", DATABASE_URL=session_database_url)
+    service = ServiceProcess(
+        "mcp_server",
+        "MCP_PORT",
+        logs / "mcp.log",
+        DATABASE_URL=session_database_url,
+        MCP_TOKEN_SECRET=MCP_TOKEN_SECRET,
+    )
+    service.environment["MCP_URL"] = f"{service.url}/mcp"
     yield from _running(service, "/ready")
 
 
@@ -61,6 +69,7 @@ def new_backend(
             DATABASE_URL=session_database_url,
             MCP_URL=f"{tool_server.url}/mcp",
             LLM_PROVIDER="offline",
+            MCP_TOKEN_SECRET=MCP_TOKEN_SECRET,
             LLM_BASE_URL=f"{offline_model.url}/v1",
             HEARTBEAT_SECONDS="0.2",
             LEASE_SECONDS="2",

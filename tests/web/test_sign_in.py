@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.processes import ServiceProcess
-from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, minted
+from tests.tokens import IDP_SECRET, ISSUER, minted
 from tests.web import screen
 from tests.web.conftest import OpenPage
 
@@ -22,7 +22,6 @@ def guarded(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProce
         AUTH_JWT_SECRET=IDP_SECRET,
         AUTH_ISSUER=ISSUER,
         AUTH_AUDIENCE=AUDIENCE,
-        MCP_TOKEN_SECRET=MCP_TOKEN_SECRET,
     )
     service.start()
     try:

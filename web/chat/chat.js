@@ -4,7 +4,7 @@ import { Conversation } from "./conversation.js";
 import { History } from "./history.js";
 import { SLOW } from "./patience.js";
 import { Api, ConnectionLost, HttpError } from "./protocol.js";
-import { spokenAnswer, spokenTick } from "./spoken.js";
+import { spokenAction, spokenAnswer } from "./spoken.js";
 import { drafts } from "./storage.js";
 import { Tabs } from "./tabs.js";
 /** @import {TodoChat} from "./element.js" */
@@ -89,7 +89,7 @@ export class Chat {
     const shown = () => conversation.items.find(({ id }) => id === itemId);
     const before = shown();
     if (!(await this.#guard(conversation.act(action, itemId), conversation))) return;
-    const said = spokenTick(action, before, shown());
+    const said = spokenAction(action, before, shown());
     if (said) this.#owner.announce(said);
     this.tabs.tell(conversation.id);
   }

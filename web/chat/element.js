@@ -143,9 +143,12 @@ export class TodoChat extends HTMLElement {
     if (!ui) return;
     const focused = this.contains(document.activeElement) ? document.activeElement : null;
     const inHistory = focused?.closest("nav") != null;
+    const place = focused?.closest(".widget li, .widget");
+    const form = place?.querySelector("form");
     ui.scroll?.beforeDrawing();
     render(chatView(ui), this.#root);
-    if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory);
+    if (place && !form) place.querySelector("form")?.querySelector("input")?.focus(); // it was opened here
+    if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory, place);
     const field = this.querySelector("textarea");
     if (field && field.value !== ui.draft) field.value = ui.draft; // not what was written there just now
     const grown = field ? `${ui.historyOpen} ${field.value}` : undefined;

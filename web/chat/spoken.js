@@ -13,24 +13,37 @@ export function spokenAnswer(answer) {
   return parts.length ? `Assistant: ${parts.join("\n")}` : "The answer has ended.";
 }
 
-/** What is read out when a box was ticked or unticked. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
-export function spokenTick(action, before, after) {
+/** What is read out of a widget when something was done in it. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
+export function spokenAction(action, before, after) {
+  if (!after) return null;
+  const known = new Set(before && partsOf(before));
+  return spokenTick(action, before, after) ?? partsOf(after).filter((part) => !known.has(part)).join("; ");
+}
+
+/** @param {Action} action @param {Item | undefined} before @param {Item} after */
+function spokenTick(action, before, after) {
   const same = actionKey(action);
   const ticked = boxesOf(before?.widget).find(({ onChangeAction: own }) => own && actionKey(/** @type {Action} */ (own)) === same);
-  const box = boxesOf(after?.widget).find(({ key }) => key === ticked?.key);
+  const box = boxesOf(after.widget).find(({ key }) => key === ticked?.key);
   if (!box || box.defaultChecked === ticked?.defaultChecked) return null;
-  return [`${box.label}: ${box.defaultChecked ? "done" : "open again"}.`, headingOf(after?.widget)].join(" ").trim();
+  return [`${box.label}: ${box.defaultChecked ? "done" : "open again"}.`, headingOf(after.widget)].join(" ").trim();
 }
 
 /** @param {Item} item */
-function spoken({ type, widget, ...item }) {
+function spoken({ type, ...item }) {
   if (type === "assistant_message") return textOf({ type, ...item }).replace(MARKS, "").trim();
-  if (type !== "widget" || !widget) return "";
+  if (type !== "widget" || !item.widget) return "";
+  const [heading, ...tasks] = partsOf({ type, ...item });
+  const more = tasks.length > NAMED ? [`and ${tasks.length - NAMED} more`] : [];
+  return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
+}
+
+/** What a widget's heading says, and its tasks. @param {Item} item */
+function partsOf({ widget }) {
+  if (!widget) return [];
   const list = widget.type === "ListView";
   const tasks = (list ? childrenOf(widget) : [widget]).flatMap((row) => boxesOf(row).map((box) => named(box, list ? row : undefined)));
-  const more = tasks.length > NAMED ? [`and ${tasks.length - NAMED} more`] : [];
-  const heading = list ? headingOf(widget) : badgesOf(widget).join(", ");
-  return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
+  return [list ? headingOf(widget) : badgesOf(widget).join(", "), ...tasks];
 }
 
 /** A task of a list, with its badges. @param {Widget} box @param {Widget | undefined} row */

@@ -198,9 +198,11 @@ export class Ui {
     this.#focus("textarea");
   }
 
-  /** Where the focus goes when what had it has gone. @param {boolean} inHistory */
-  takeFocus(inHistory) {
-    if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
+  /** Where the focus goes when what had it has gone. @param {boolean} inHistory @param {Element | null} [place] a widget's */
+  takeFocus(inHistory, place) {
+    const beside = place?.querySelector("button") ?? place?.querySelector("input");
+    if (beside?.isConnected) beside.focus({ preventScroll: true });
+    else if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
     else (PRECISE.matches && this.#focus("textarea")) || this.#focus(".log");
   }
 

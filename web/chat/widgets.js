@@ -1,22 +1,29 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { actionKey } from "./actions.js";
+import { dateView, formView, inputView, labelView, selectView } from "./fields.js";
 import { icon } from "./icons.js";
 /** @import {Action, Item, Widget} from "./types" */
 /** @import {Icon as IconName} from "./icons.js" */
 /** @import {Ui} from "./ui.js" */
 
-/** `row`: the texts beside a component, which may be a box's label. @typedef {{item: Item, ui: Ui, row: string[]}} Context */
+/**
+ * `row`: the texts beside a component, which may be a box's label. `about`: the first box there. `scope`: begins the ids
+ * of a form's fields.
+ * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string}} Context
+ */
 
 /** ChatKit's names of those that are drawn here; others are left out: words stand beside them. @type {Map<string, IconName>} */
-const ICONS = new Map([["reload", "repeat"]]);
+const ICONS = new Map([["reload", "repeat"], ["dots-horizontal", "dots"]]);
+const COLORED = new Set(["primary", "danger"]); // buttons
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
 
 /** @param {Item} item @param {Ui} ui */
 export function widgetView(item, ui) {
   const root = item.widget;
   if (!root) return nothing;
-  const context = { item, ui, row: texts(root) };
+  const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id };
   if (root.type === "ListView") return listView(root, context);
   return html`<div class="widget" role="group" aria-label="Card">${nodes(childrenOf(root), context)}</div>`;
 }
@@ -37,7 +44,11 @@ function listView(root, context) {
     <div class="widget" role="group" aria-label="Task list" tabindex="-1">
       ${status ? html`<p class="status">${status}</p>` : nothing}
       <ul>
-        ${rows.slice(0, limit).map((row) => html`<li>${node(row, { ...context, row: texts(row) })}</li>`)}
+        ${repeat(
+          rows.slice(0, limit),
+          keyOf,
+          (row) => html`<li>${node(row, { ...context, row: texts(row), about: boxIn(row) })}</li>`,
+        )}
       </ul>
       ${rows.length > limit
         ? html`<button type="button" class="text-button" @click=${showMore}>Show more</button>`
@@ -47,7 +58,10 @@ function listView(root, context) {
 }
 
 /** @param {Widget[]} widgets @param {Context} context */
-const nodes = (widgets, context) => widgets.map((widget) => node(widget, context));
+const nodes = (widgets, context) => repeat(widgets, keyOf, (widget) => node(widget, context));
+
+/** What is written in a form outlasts changes beside it. @param {Widget} widget @param {number} index */
+const keyOf = ({ key }, index) => key ?? index;
 
 /** @param {Widget} widget @param {Context} context @returns {unknown} */
 function node(widget, context) {
@@ -71,6 +85,20 @@ function node(widget, context) {
       return html`<span class="spacer"></span>`;
     case "Checkbox":
       return checkbox(widget, context);
+    case "Button":
+      return button(widget, context);
+    case "Form": {
+      const scope = `${context.scope}/${widget.key}/`;
+      return formView(widget, nodes(childrenOf(widget), { ...context, scope, about: "" }), (action) => act(action, context));
+    }
+    case "Label":
+      return labelView(widget, context.scope);
+    case "Input":
+      return inputView(widget, context.scope);
+    case "DatePicker":
+      return dateView(widget, context.scope);
+    case "Select":
+      return selectView(widget, context.scope);
     default: {
       const words = readable(widget);
       return words ? html`<span dir="auto">${words}</span>` : nothing;
@@ -83,9 +111,10 @@ const flex = (widget, direction, context) =>
   html`<div class="${direction} align-${name(widget.align)} ${widget.wrap === "wrap" ? "wrap" : ""}">${nodes(childrenOf(widget), context)}</div>`;
 
 /** @param {Widget} widget @param {Context} context */
-function checkbox(widget, { item, ui, row }) {
+function checkbox(widget, context) {
+  const { item, ui, row } = context;
   const action = /** @type {Action | undefined} */ (widget.onChangeAction);
-  const runs = action !== undefined && ui.conversation.actions.running.has(actionKey(action, item.id));
+  const runs = isRunning(action, context);
   const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the box shows what was asked for
   const label = text(widget.label);
   // Not `disabled`, which would take the focus away from it.
@@ -106,6 +135,37 @@ function checkbox(widget, { item, ui, row }) {
   `;
 }
 
+/** @param {Widget} widget @param {Context} context */
+function button(widget, context) {
+  const action = /** @type {Action | undefined} */ (widget.onClickAction);
+  const label = text(widget.label);
+  const drawn = ICONS.get(text(widget.iconStart));
+  const kind = widget.variant === "ghost" ? "text-button" : "button";
+  const name = label || (action?.type ?? "").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+  return html`
+    <button
+      type=${widget.submit ? "submit" : "button"}
+      class="${label ? kind : "icon-button"} ${COLORED.has(text(widget.color)) ? widget.color : ""}"
+      aria-label=${context.about ? `${name}: ${context.about}` : label ? nothing : name}
+      title=${label ? nothing : name}
+      aria-disabled=${isRunning(action, context) || nothing}
+      ?disabled=${Boolean(widget.disabled)}
+      @click=${() => action && act(action, context)}
+    >
+      ${drawn ? icon(drawn) : nothing}${label}
+    </button>
+  `;
+}
+
+/** Once, until it is done. @param {Action} action @param {Context} context */
+function act(action, context) {
+  if (!isRunning(action, context)) void context.ui.act(action, context.item);
+}
+
+/** @param {Action | undefined} action @param {Context} context */
+const isRunning = (action, { item, ui }) =>
+  action !== undefined && ui.conversation.actions.running.has(actionKey(action, item.id));
+
 /** @param {Widget} widget @returns {Widget[]} */
 export function childrenOf({ children }) {
   return Array.isArray(children) ? children : children ? [children] : [];
@@ -113,6 +173,12 @@ export function childrenOf({ children }) {
 
 /** @param {Widget} widget @returns {string[]} */
 const texts = (widget) => (widget.type === "Text" ? [text(widget.value)] : childrenOf(widget).flatMap(texts));
+
+/** The label of the first box in it. @param {Widget} widget @returns {string} */
+function boxIn(widget) {
+  if (widget.type === "Checkbox") return text(widget.label);
+  return childrenOf(widget).map(boxIn).find(Boolean) ?? "";
+}
 
 /** What a component without a drawing of its own says, so that nothing is lost. @param {Widget} widget @returns {string} */
 function readable(widget) {

@@ -84,6 +84,13 @@ async def test_a_button_that_is_shown_already_says_that_more_was_done(chat: Chat
     assert [buttons(item) for item in stored] == [["Undo all"], ["Undo all"], []]
 
 
+async def test_cards_of_one_call_are_taken_back_together(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    milk, bread = widgets_of(await called(chat, model, call("add_task", title="milk", also=["bread"])))
+    assert (buttons(milk), buttons(bread)) == (["Undo all"], ["Undo all"])
+    await undo(chat, milk)
+    assert rows(TASKS) == []
+
+
 async def test_a_list_of_many_is_taken_back_at_once(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
     thread, _ = await listed(chat, "milk", "bread", "eggs", "soap")
     [shown] = widgets_of(await called(chat, model, call("complete_task", task_id=1, also=[2, 3, 4]), thread=thread))
