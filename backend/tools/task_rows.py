@@ -61,8 +61,9 @@ def row(task: Task, now: datetime | None, kept: Kept | None = None) -> Json:
 def card(task: Task, now: datetime | None, kept: Kept) -> Json:
     """A card of one task."""
     badge = [kept.badge] if kept.badge else []
-    head = [box(task), {"type": "Spacer"}, *badge, *_buttons(task, kept)]
-    first = {"type": "Row", "gap": 2, "align": "center", "children": head}
+    beside = {"type": "Row", "gap": 2, "align": "center", "children": [*badge, *_buttons(task, kept)]}
+    head = [box(task), {"type": "Spacer"}, beside]  # or below it, on a small screen
+    first = {"type": "Row", "gap": 2, "wrap": "wrap", "align": "center", "children": head}
     return {"type": "Card", "size": "sm", "children": [first, *_below(task, now, kept)]}
 
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from backend.conversation.rows import as_shown
-from backend.tools import widgets
+from backend.tools import edit_form, task_rows, widgets
 from backend.tools.task import Task
 from tests.conftest import ROOT
 
@@ -34,12 +34,16 @@ FULL = Task.model_validate(
         "next": {"id": 4, "due": "Mon 2026-11-30"},
     }
 )
+UNDO = task_rows.undo_button("run_1", [OPEN, DONE])
+LIST = widgets.item(widgets.task_list([OPEN, DONE], more=True))
 PRODUCED = {
     "empty list": widgets.task_list([], more=False),
     "list": widgets.task_list([OPEN, DONE, FULL], more=False),
     "first page of a list": widgets.task_list([OPEN, DONE], more=True),
-    "list of a call": widgets.changed_list([OPEN, DONE, FULL], "3 tasks completed"),
-    "card": widgets.task_card(OPEN, "Added"),
+    "list of a call": widgets.changed_list([OPEN, DONE, FULL], "3 tasks completed", undo=UNDO),
+    "card": widgets.task_card(OPEN, "Added", undo=UNDO),
+    "card that is open for changes": task_rows.with_form(widgets.task_card(FULL, "Added"), edit_form.form(FULL)),
+    "list that is open for changes": widgets.with_form(LIST, OPEN.id, edit_form.form(OPEN)).root,
     "card with all": widgets.task_card(FULL, "Completed"),
     "card of a completed task": widgets.task_card(DONE, "Changed"),
 }
