@@ -60,6 +60,7 @@ class TaskTools(Connection):
             auth=token,
             meta=_call_meta,
         )
+        self._signed = token is not None
 
     def offered(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)
@@ -101,6 +102,10 @@ class TaskTools(Connection):
         With `undo_batch`, update_task takes that batch back, whatever its arguments. Raises `CallRefused` with the
         tool's sentence.
         """
+        if undo_batch is not None and not self._signed:
+            raise CallRefused(
+                "This needs a signed call: give both services the same MCP_TOKEN_SECRET, and start again."
+            )
         meta = {USER: user_id, KEY: key, ACTOR: "person", BATCH: key, **_here(time_zone)}
         if undo_batch is not None:
             meta[UNDO_BATCH] = undo_batch

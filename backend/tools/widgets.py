@@ -94,7 +94,7 @@ def with_form(shown: Widget, task_id: int, form: Json | None) -> Widget:
 
 
 def with_all_undone(shown: Widget, batch: str) -> Widget | None:
-    """The same widget with a button that names more than one call of a batch; None when it has none for that."""
+    """The same widget, whose button says that it takes back more than this; None if it has none, or says so."""
     if all(batch_of(button) != batch or button["label"] == UNDO_ALL for button in undo_buttons(shown.root)):
         return None
     return _with_rows(shown, [_relabelled(row, batch) for row in _rows(shown.root)])
@@ -146,10 +146,10 @@ def _settled(root: Json, undone: str | None) -> Json:
 
 
 def _relabelled(component: Json, batch: str) -> Json:
-    if component in undo_buttons(component) and batch_of(component) == batch:
-        return {**component, "label": UNDO_ALL}
-    children = [_relabelled(child, batch) for child in component.get("children", ())]
-    return {**component, "children": children} if children else component
+    if "children" in component:
+        return {**component, "children": [_relabelled(child, batch) for child in component["children"]]}
+    names_it = any(batch_of(button) == batch for button in undo_buttons(component))
+    return {**component, "label": UNDO_ALL} if names_it else component
 
 
 def _copied(root: Json) -> str:

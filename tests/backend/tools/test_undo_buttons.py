@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.backend.conftest import Rows
+from tests.backend.conftest import Backend, Rows
 from tests.backend.tools.drawn import parts
 from tests.backend.widgets import act, boxes, component, listed, replaced, tick, widgets_of
 from tests.chatkit_client import Answer, ChatKit
@@ -122,6 +122,14 @@ async def test_only_what_the_widget_offers_is_taken_back_and_only_once(chat: Cha
         assert (await act(chat, milk, {"type": "undo", "payload": payload})).error is not None
     answers = await asyncio.gather(*(undo(chat, bread) for _ in range(4)))
     assert sum(answer.error is None for answer in answers) == 1
+    assert rows(TASKS) == [{"title": "milk", "status": "pending"}]
+
+
+async def test_without_signed_calls_it_is_told_what_is_missing(backend: Backend, rows: Rows) -> None:
+    async with backend(mcp_token_secret=None) as unsigned:
+        [card] = widgets_of(await unsigned.say("add milk"))
+        refused = await undo(unsigned, card)
+    assert "MCP_TOKEN_SECRET" in (refused.error or {})["message"]
     assert rows(TASKS) == [{"title": "milk", "status": "pending"}]
 
 
