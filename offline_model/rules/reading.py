@@ -10,7 +10,10 @@ from offline_model.rules.language.pattern import Pattern, Phrases, Reading, with
 from offline_model.rules.language.text import Text
 from offline_model.rules.lookup import MAX_CALLS, Intent
 from offline_model.rules.new_tasks import is_bulleted
-from offline_model.rules.wishes import DEEDS, GAPS, NAMING, SMALL_TALK, WISHES, Wish
+from offline_model.rules.wishes import WISHES
+from offline_model.rules.wishes.gaps import DEEDS, GAPS, NAMING
+from offline_model.rules.wishes.talk import SMALL_TALK
+from offline_model.rules.wishes.wish import Wish
 
 MAX_CHARACTERS = 5_000
 MAX_REQUESTS = 2 * MAX_CALLS

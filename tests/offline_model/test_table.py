@@ -4,7 +4,8 @@ import pytest
 
 from offline_model.rules import plans, sentences
 from offline_model.rules.reading import Table
-from offline_model.rules.wishes import WISHES, Wish
+from offline_model.rules.wishes import WISHES
+from offline_model.rules.wishes.wish import Wish
 from tests.offline_model.fake_tools import Conversation, TaskList
 
 

@@ -1,0 +1,95 @@
+"""What a text must be to stand in a gap of a pattern."""
+
+from collections.abc import Callable
+from string import punctuation
+
+from offline_model.rules import new_tasks
+from offline_model.rules.language import dates, vocabulary, words
+from offline_model.rules.language.pattern import Phrases
+from offline_model.rules.language.text import Text
+
+_TIME = Phrases.of("{time}")
+
+
+def _is_list(text: Text) -> bool:
+    """Whether all its words are about the list."""
+    return not vocabulary.LIST_SUBJECTS.isdisjoint(text.keys) and vocabulary.LIST_WORDS.issuperset(text.keys)
+
+
+def _is_bare_list(text: Text) -> bool:
+    """Of "my tasks" or "all open tasks", but not "done" or "do it"."""
+    first, *_, last = [*text.keys, *text.keys]
+    is_noun = last in vocabulary.LIST_NOUNS and first not in ("complete", "finish")
+    return _is_list(text) and (is_noun or text.keys in (["all"], ["everything"]))
+
+
+def _is_subject(text: Text) -> bool:
+    """Of "the milk", from "the milk is done", but not of "what", "nothing" or "tell me when it"."""
+    no_subject = vocabulary.NOT_A_TASK - vocabulary.POINTING
+    unsure = vocabulary.NEGATIONS | vocabulary.UNSURE
+    return no_subject.isdisjoint(text.keys[:1]) and unsure.isdisjoint(text.keys)
+
+
+def _is_own_deed(text: Text) -> bool:
+    """Of "called mum", from "I called mum"."""
+    verb, *rest = text.keys or [""]
+    return bool(rest) and words.is_past(verb) and verb not in vocabulary.NOT_DEEDS
+
+
+def _is_duty(text: Text) -> bool:
+    """Of "call mum", from "I should call mum", but not of "have called her"."""
+    verb, following, *_ = [*text.keys, "", ""]
+    no_duty = vocabulary.NEGATIONS | vocabulary.POINTING | {"you"}
+    return verb not in no_duty and not (verb == "have" and words.is_past(following))
+
+
+def _is_errand(text: Text) -> bool:
+    """Of "buy flowers", which is no question and asks nothing of this model; "hold on" is none."""
+    verb, *rest = text.keys or [""]
+    if verb not in vocabulary.ERRANDS or not rest or rest in (["on"], ["back"], ["away"], ["up"]):
+        return False
+    is_asked_of_me = rest[0] in vocabulary.POINTING or vocabulary.NO_ERRANDS.intersection(rest)
+    return not is_asked_of_me and words.may_be_task(text.raw)
+
+
+def _has_time(text: Text) -> object:
+    """Whether some of its words tell a time, be they a date that is understood or not."""
+    return dates.taken_from(text)[1] or next(_TIME.places(text.keys), None)
+
+
+def _is_dated_errand(text: Text) -> bool:
+    """Of "every Monday at 9 water the plants"."""
+    start = dates.leading(text)
+    return start is not None and _is_errand(start[1])
+
+
+GAPS: dict[str, Callable[[Text], object]] = {
+    **dict.fromkeys(("...", "title", "new", "task"), bool),  # whatever there is
+    "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
+    "new on other list": new_tasks.list_named_in,
+    "new on list": lambda text: new_tasks.list_named_in(text) is not None,
+    "bullets": new_tasks.is_bulleted,
+    "new at time": _has_time,
+    "dated errand": _is_dated_errand,
+    "days": dates.range_of,
+    "date": dates.new_due,
+    "period": dates.period,
+    "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
+    "errand": _is_errand,
+    "errand at time": lambda text: _is_errand(text) and _has_time(text),
+    "duty": _is_duty,
+    "value": lambda text: text.shown().strip(punctuation + " "),
+    "list": _is_list,
+    "bare list": _is_bare_list,
+    **dict.fromkeys(("search", "search of deed"), lambda text: not vocabulary.LIST_WORDS.issuperset(text.keys)),
+    "numbers": lambda text: words.numbers_in(text.shown()),
+    "own deed": _is_own_deed,
+    "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
+    "subject": _is_subject,
+    "past": lambda text: len(text.keys) == 1 and words.is_known_past(text.keys[0]),
+}
+"""What a text must be to stand there."""
+NAMING = ("past", "own deed", "deed", "subject", "task", "numbers")
+"""The gaps whose texts, in this order, name tasks, which are looked up, and asked about where several fit."""
+DEEDS = {"past", "own deed", "deed", "search of deed"}
+"""Those that tell of something done, as "bought the milk" does, whose verb need not be in the title."""
