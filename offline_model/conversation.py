@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -12,22 +13,41 @@ from pydantic import BaseModel, ValidationError
 from offline_model.protocol import Message, Tool
 
 _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the person
-_NOW = re.compile(r"^\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, [^\s,]+(?P<calendar>, calendar feed on)?$", re.MULTILINE)
+_NOW = re.compile(
+    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), [^\s,]+(, calendar feed on)?\n</HiddenContext>", re.ASCII
+)
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
-class Task(BaseModel):
+class Named(BaseModel):
     id: int
     title: str
+
+
+class Following(BaseModel):
+    due: str
+
+
+class Task(Named):
     description: str | None = None
     status: str = "pending"
     due: str | None = None
+    priority: str | None = None
+    labels: list[str] = []
     repeat: str | None = None
+    completed_at: str | None = None
+    next: Following | None = None
 
 
 class Page(BaseModel):
+    """A page of a list, or the tasks of a call; `nearest` have titles like what was looked for."""
+
     tasks: list[Task]
     next_cursor: str | None = None
+    total: int = 0
+    now: str = ""
+    nearest: list[Named] = []
+    not_found: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,10 @@ class Result:
 class Turn:
     request: str
     answer: str = ""
+    now: datetime | None = None
+    """What the clock showed the person, as a note says."""
+    calendar: bool = False
+    """Whether a calendar program may read the person's tasks, as the note says."""
     made: list[tuple[Sequence[Tool], dict[str | None, str]]] = field(default_factory=list)  # calls, answers by id
 
     @cached_property
@@ -52,19 +76,17 @@ class Turn:
         return [tuple(_result(call, texts.get(call.id, "")) for call in calls) for calls, texts in self.made]
 
 
-def has_calendar(messages: Sequence[Message]) -> bool:
-    """Whether the newest note of what time it is says that a calendar program may read the person's tasks."""
-    notes = [message.content for message in messages if message.role == "user" and _NOTE.match(message.content)]
-    times = [found for note in notes if (found := _NOW.search(note))]
-    return bool(times) and times[-1]["calendar"] is not None
-
-
 def turns_of(messages: Sequence[Message]) -> list[Turn]:
     turns = [Turn("")]
     outputs: dict[str | None, str] = {}
+    now, calendar = None, False
     for message in messages:
-        if message.role == "user" and not _NOTE.match(message.content):
-            turns.append(Turn(_QUOTATION.sub("", message.content, count=1)))
+        if message.role == "user" and _NOTE.match(message.content):
+            now, calendar = _noted(message.content) or (now, calendar)
+            if not (turns[-1].made or turns[-1].answer):  # a retry's note comes after the message
+                turns[-1].now, turns[-1].calendar = now, calendar
+        elif message.role == "user":
+            turns.append(Turn(_QUOTATION.sub("", message.content, count=1), now=now, calendar=calendar))
         elif message.role == "tool":
             outputs[message.tool_call_id] = message.content
         elif message.role == "assistant":
@@ -76,6 +98,15 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
     return turns
 
 
+def _noted(note: str) -> tuple[datetime, bool] | None:
+    """What the clock showed, and whether there is a calendar; None of a note of something else."""
+    found = _NOW.search(note)
+    try:
+        return (datetime.fromisoformat(found[1]), found[2] is not None) if found else None
+    except ValueError:
+        return None
+
+
 def _result(call: Tool, text: str) -> Result:
     tool, given, value = call.function.name, _parsed(call.function.arguments), _parsed(text)
     arguments = given if isinstance(given, dict) else {}
@@ -85,16 +116,17 @@ def _result(call: Tool, text: str) -> Result:
     if value is None:
         return Result(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else {"tasks": _each(value)}))
+        return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else _changed(value)))
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
         return Result(tool, arguments, error=value if isinstance(value, str) and value else unreadable)
 
 
-def _each(value: Any) -> list[Any]:
-    """The task of a result, and those of a call for several beside it."""
-    also = value.get("also") if isinstance(value, dict) else None
-    return [value, *(also if isinstance(also, list) else [])]
+def _changed(value: Any) -> dict[str, Any]:
+    """The task of a result, and those of a call for several beside it, as a page."""
+    more = value if isinstance(value, dict) else {}
+    also = more.get("also")
+    return {"tasks": [value, *(also if isinstance(also, list) else [])], "not_found": more.get("not_found", [])}
 
 
 def _parsed(text: str) -> Any:

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from offline_model.conversation import Result, Turn, has_calendar, turns_of
+from offline_model.conversation import Result, Turn, turns_of
 from offline_model.protocol import Message
-from offline_model.rules import sentences
+from offline_model.rules import sentences, telling
+from offline_model.rules.intents import Calls, Intent, Known, Steps, Stopped, ToolCall
 from offline_model.rules.language.text import parts_of
 from offline_model.rules.language.words import may_be_task
-from offline_model.rules.lookup import Calls, Intent, Known, Steps, Stopped, ToolCall
 from offline_model.rules.questions import Question
 from offline_model.rules.reading import TABLE, Table, intents_of
 from offline_model.summary import summary_of
 
 MAX_QUESTIONS = 10
 """So many questions about one request are answered, one after the other."""
-MAX_STEPS = 8
+MAX_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ def answer(
     if must_call and isinstance(reply, str) and not steps:
         reply = (ToolCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
-        if has_calendar(messages):
+        if turns[-1].calendar:
             reply = reply.replace(sentences.NOTHING_RINGS, sentences.CALENDAR_RINGS)
         told = any(sentences.REAL_MODEL in turn.answer for turn in turns[:-1])
-        return Reply(sentences.shortened(reply) if told else reply)
+        return Reply(telling.shortened(reply) if told else reply)
     absent = next((call.name for call in reply if call.name not in tools), None)
     return Reply(sentences.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=reply)
 
@@ -74,7 +75,7 @@ def _report(steps: list[tuple[Result, ...]]) -> str:
     """For calls that were not ours: what came of them."""
     results = [result for step in steps for result in step]
     said = [
-        sentences.told(answer, [result for result in results if result.tool == tool])
+        telling.told(answer, [result for result in results if result.tool == tool])
         for tool, answer in sentences.BY_TOOL.items()
     ]
     return "\n\n".join(filter(None, said)) or "Done."
@@ -87,9 +88,9 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
     asked = ""
     recent = list(zip(turns, ["", *(turn.answer for turn in turns)], strict=False))[-MAX_QUESTIONS:]
     for turn, before in reversed(recent):
-        intents = intents_of(turn.request, wishes=wishes)
+        intents = intents_of(turn.request, now=turn.now, wishes=wishes)
         if not intents and before.endswith(sentences.NO_TITLE) and may_be_task(turn.request):
-            intents = intents_of(f"add {turn.request}", wishes=wishes)
+            intents = intents_of(f"add {turn.request}", now=turn.now, wishes=wishes)
         question = Question.last_in(before)
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
@@ -102,17 +103,17 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
             asked = asked or question.phrase
             chosen.setdefault(question.phrase, choice)
     if not intents:
-        raise Stopped(sentences.not_understood(" ".join(turns[-1].request.split())))
+        raise Stopped(telling.not_understood(" ".join(turns[-1].request.split())))
     # What stands before the request that was asked about is done already.
     places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
     return intents[next(places, 0) if asked else 0 :], Known(chosen, _rest(turns), turns[:-1])
 
 
-def _rest(turns: list[Turn]) -> tuple[str, str] | None:
-    """The status and the cursor with which the last list goes on, if its answer said that there is more."""
+def _rest(turns: list[Turn]) -> dict[str, Any] | None:
+    """The arguments with which the last list goes on, if its answer said that there is more."""
     listing = next((turn for turn in reversed(turns[:-1]) if turn.made), None)
     if listing is None or sentences.MORE not in listing.answer:
         return None
     last = listing.steps[-1][-1]
-    status, cursor = last.arguments.get("status"), last.page.next_cursor
-    return (status, cursor) if isinstance(status, str) and cursor else None
+    cursor = last.page.next_cursor
+    return {"status": "all", **last.arguments, "cursor": cursor} if cursor else None

@@ -1,87 +1,35 @@
-"""What a plan works with: calls of tools, what earlier turns tell, and tasks looked up by their names."""
+"""Tasks looked up by words of their titles."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
-from offline_model.conversation import Result, Task, Turn
-from offline_model.rules import sentences
-from offline_model.rules.language.pattern import Reading
-from offline_model.rules.language.text import Text
-from offline_model.rules.language.vocabulary import VERBS
-from offline_model.rules.language.words import meaning, numbers_in, points, tokens
+from offline_model.conversation import Named, Task
+from offline_model.rules import telling
+from offline_model.rules.intents import Calls, Known, Results, Stopped, ToolCall
+from offline_model.rules.language.vocabulary import UNSAID, VERBS
+from offline_model.rules.language.words import base, meaning, numbers_in, points, tokens
+from offline_model.rules.sentences import NO_SUBJECT
 
-MAX_CALLS = 25
 PAGE = 100
-IN_ONE_CALL = 100
 MAX_PAGES = 5
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    name: str
-    arguments: dict[str, Any]
-
-
-Calls = tuple[ToolCall, ...]
-Results = tuple[Result, ...]
-Kind = Literal["request", "aside", "reply"]
-Steps = Generator[Calls, Results, str]
-"""Yields the calls of a step, is sent their results, and returns what to say."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """What earlier turns tell: the numbers chosen for phrases asked about; status and cursor where a list goes on.
-
-    `earlier` are those turns themselves, the last of them last.
-    """
-
-    chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    rest: tuple[str, str] | None = None
-    earlier: Sequence[Turn] = ()
-
-
-@dataclass(frozen=True)
-class Intent:
-    """One thing wanted: a row of the table of wishes, and how its pattern reads what was said.
-
-    A phrase is how a task was named, by words or numbers; `told` if it is a deed, such as "bought the milk".
-    """
-
-    plan: Callable[["Intent", Known], Steps]
-    answer: str
-    readings: Sequence[Reading] = ()
-    phrases: Sequence[str] = ()
-    kind: Kind = "request"
-    told: bool = False
-
-    @property
-    def texts(self) -> list[Text]:
-        """What stands in the last gap of each reading."""
-        return [next(reversed(reading.values())) for reading in self.readings]
-
-
-def several(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
-    """One call for up to a hundred tasks, which is as many as a tool takes."""
-    groups = [ids[at : at + IN_ONE_CALL] for at in range(0, len(ids), IN_ONE_CALL)]
-    return tuple(
-        ToolCall(tool, {"task_id": first, **arguments} | ({"also": others} if others else {}))
-        for first, *others in groups
-    )
-
-
-class Stopped(Exception):
-    """The plan ends here, with this sentence."""
+_MOST_WORDS = 6
+_LONGEST_WORD = 30
 
 
 @dataclass
 class Tasks:
-    """Tasks among which phrases are looked for; each title is taken apart once."""
+    """Tasks among which phrases are looked for; each title is taken apart once.
+
+    `total` is how many there are on all pages; where there are none, `nearest` are those with similar titles.
+    """
 
     items: Sequence[Task]
     cursor: str | None = None
+    total: int = 0
+    now: str = ""
+    nearest: Sequence[Named] = ()
 
     @cached_property
     def _titles(self) -> list[tuple[Task, list[str], frozenset[str]]]:
@@ -103,36 +51,59 @@ class Tasks:
         is_any = words[0] in ("did", "done", "got", "finished", "completed")
         return [task for task in found if is_any or tokens(task.title)[0] not in VERBS]
 
-    def about(self, phrase: str, *, told: bool = False) -> list[Task]:
-        """Those whose title or description has all words of the phrase, else those that it names."""
+    def having(self, phrase: str) -> list[Task]:
+        """Those whose title, description or labels have all words of the phrase."""
         wanted = meaning(phrase)
-        having = [task for task in self.items if wanted <= meaning(f"{task.title} {task.description or ''}")]
-        return having if having and wanted else self.fitting(phrase, told=told)
-
-    def missing(self, phrase: str, among: str = "task") -> str:
-        sentence = sentences.NOT_ALL_READ if self.cursor else sentences.MISSING
-        return sentence.format(count=len(self.items), among=among, phrase=phrase)
+        texts = [(task, f"{task.title} {task.description or ''} {' '.join(task.labels)}") for task in self.items]
+        return [task for task, text in texts if wanted <= meaning(text)]
 
 
 def read(
-    status: str, cursor: str | None = None, *, most: int = PAGE * MAX_PAGES, **filters: str
+    arguments: Mapping[str, Any], *, most: int = PAGE * MAX_PAGES, limit: int = PAGE
 ) -> Generator[Calls, Results, Tasks]:
-    items: list[Task] = []
+    """A list with these arguments, page by page, up to so many tasks."""
+    tasks = Tasks([])
+    cursor = arguments.get("cursor")
     for _ in range(MAX_PAGES):
-        arguments = {"status": status, "limit": PAGE} | filters | ({"cursor": cursor} if cursor else {})
-        (result,) = yield (ToolCall("list_tasks", arguments),)
-        if result.error:
-            raise Stopped(f"I could not read your list: {sentences.in_words(result.error)}")
-        items += result.page.tasks
-        cursor = result.page.next_cursor
-        if not cursor or len(items) >= most:
+        more = {"limit": limit} | ({"cursor": cursor} if cursor else {})
+        (page,) = yield from _pages(({**arguments, **more},))
+        cursor = page.cursor
+        tasks = Tasks([*tasks.items, *page.items], cursor, page.total, page.now, page.nearest)
+        if not cursor or len(tasks.items) >= most:
             break
-    return Tasks(items, cursor)
+    return tasks
+
+
+def search(names: Sequence[str], status: str, *, told: bool = False) -> Generator[Calls, Results, dict[str, Tasks]]:
+    """For each name the tasks that have its words, looked up in one step."""
+    if not names:
+        return {}
+    asked = [{"status": status, "query": _query(name, told=told), "limit": PAGE} for name in names]
+    return dict(zip(names, (yield from _pages(asked)), strict=True))
+
+
+def _pages(asked: Sequence[Mapping[str, Any]]) -> Generator[Calls, Results, list[Tasks]]:
+    results = yield tuple(ToolCall("list_tasks", dict(arguments)) for arguments in asked)
+    if failed := next((result for result in results if result.error), None):
+        raise Stopped(f"I could not read your list: {telling.in_words(failed.error)}")
+    pages = [result.page for result in results]
+    return [
+        Tasks(page.tasks, page.next_cursor, page.total or len(page.tasks), page.now, page.nearest) for page in pages
+    ]
+
+
+def _query(name: str, *, told: bool) -> str:
+    """The words by which the tool finds at least all that fit the name: without verbs, and without endings."""
+    words = [word for word in tokens(name)[1 if told else 0 :] if word not in UNSAID]
+    words = [word for word in words if word not in VERBS] or words or tokens(name)
+    stems = [base(word) for word in words[:_MOST_WORDS]]
+    stems = [stem.rstrip("y") if len(stem) > 3 else stem for stem in stems]
+    return " ".join(stem[:_LONGEST_WORD] for stem in stems) or name[:_LONGEST_WORD]
 
 
 def known_ids(phrase: str, known: Known, *, told: bool = False) -> list[int]:
     """The numbers of a phrase that need no look-up; where it names nothing, the plan ends with the question which."""
     ids = list(dict.fromkeys(known.chosen.get(phrase) or numbers_in(phrase)))
     if not ids and points(phrase.partition(" ")[2] if told else phrase):
-        raise Stopped(sentences.NO_SUBJECT)
+        raise Stopped(NO_SUBJECT)
     return ids

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice, pairwise
 
-from offline_model.rules import plans, sentences
+from offline_model.rules import sentences
+from offline_model.rules.intents import MAX_CALLS, Intent
 from offline_model.rules.language.pattern import Pattern, Phrases, Reading, without
 from offline_model.rules.language.text import Text
-from offline_model.rules.lookup import MAX_CALLS, Intent
-from offline_model.rules.new_tasks import is_bulleted
+from offline_model.rules.plans.adding import add
+from offline_model.rules.plans.new_tasks import is_bulleted
+from offline_model.rules.plans.talking import say
 from offline_model.rules.wishes import WISHES
 from offline_model.rules.wishes.gaps import DEEDS, GAPS, NAMING
 from offline_model.rules.wishes.talk import SMALL_TALK
@@ -60,11 +63,13 @@ def _fits(reading: Reading) -> bool:
 _SMALL_TALK, TABLE = Table(SMALL_TALK), Table(WISHES)
 
 
-def intents_of(request: str, *, wishes: Table = TABLE, longest: int = MAX_CHARACTERS) -> tuple[Intent, ...]:
-    """What is asked for, in order; nothing if it cannot be told."""
+def intents_of(
+    request: str, *, now: datetime | None = None, wishes: Table = TABLE, longest: int = MAX_CHARACTERS
+) -> tuple[Intent, ...]:
+    """What is asked for, in order; nothing if it cannot be told. Dates are of the calendar where `now` is known."""
     if len(request) > longest:
-        return (Intent(plans.say, sentences.TOO_LONG.format(limit=longest)),)
-    text = Text.said(request)
+        return (Intent(say, sentences.TOO_LONG.format(limit=longest)),)
+    text = Text.said(request, now)
     if is_bulleted(listed := _polite(text)) and (intent := wishes.intent_of(listed)):
         return (intent,)
     places = [0, *(match.end() for match in _SENTENCE_END.finditer(text.raw)), len(text.raw)]
@@ -78,14 +83,14 @@ def _all_of(texts: Iterable[Text], wishes: Table) -> list[Intent]:
     found = (part for text in texts if text for part in _requests(text) if part)
     parts = list(islice(found, MAX_REQUESTS + 1))
     if len(parts) > MAX_REQUESTS:
-        return [Intent(plans.say, sentences.TOO_MANY.format(limit=MAX_CALLS))]
+        return [Intent(say, sentences.TOO_MANY.format(limit=MAX_CALLS))]
     intents: list[Intent] = []
     for part in parts:
         polite = _polite(part)
         intent = _SMALL_TALK.intent_of(part) or wishes.intent_of(without(polite, _WISHED)) or wishes.intent_of(polite)
         if not intent:
             return []
-        if intents and intent.plan is plans.add is intents[-1].plan and intent.answer == intents[-1].answer:
+        if intents and intent.plan is add is intents[-1].plan and intent.answer == intents[-1].answer:
             intent = replace(intent, readings=[*intents.pop().readings, *intent.readings])
         intents.append(intent)
     return intents

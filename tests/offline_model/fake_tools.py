@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
+from difflib import get_close_matches
 from typing import Any
 
+from backend.conversation.hidden import block
 from mcp_server.tasks import dates, repeats
 from offline_model import rules
 from offline_model.protocol import Message
-from offline_model.rules.lookup import ToolCall
+from offline_model.rules.intents import ToolCall
 from offline_model.rules.reading import TABLE, Table
 
 TOOLS = frozenset({"add_task", "list_tasks", "complete_task", "update_task", "delete_task"})
@@ -25,6 +27,7 @@ class ToolError(Exception):
 @dataclass
 class TaskList:
     tasks: dict[int, Json] = field(default_factory=dict)
+    deleted: dict[int, Json] = field(default_factory=dict)
     page: int = 100
     before: list[tuple[int, Json | None]] = field(default_factory=list)
 
@@ -51,14 +54,18 @@ class TaskList:
         except ToolError as error:
             return str(error)
 
-    def add_task(self, title: str, description: str = "", **more: str) -> Json:
-        number = max(self.tasks, default=0) + 1
+    def add_task(self, title: str, also: Sequence[str] = (), **details: Any) -> Json:
+        first, *others = [self._add(one, **details) for one in (title, *also)]
+        return first | {"also": others}
+
+    def _add(self, title: str, **details: Any) -> Json:
+        number = max([*self.tasks, *self.deleted], default=0) + 1
         self._keep(number)
-        self.tasks[number] = {"id": number, "title": title, "description": description, "status": "pending"}
-        if "due" in more:
-            self.tasks[number]["due"] = self._day(more["due"])
-        if "repeat" in more:
-            self.tasks[number]["repeat"] = str(repeats.read(more["repeat"], NOW.date()))
+        self.tasks[number] = {"id": number, "title": title, "description": "", "status": "pending", **details}
+        if "due" in details:
+            self.tasks[number]["due"] = self._day(details["due"])
+        if "repeat" in details:
+            self.tasks[number]["repeat"] = str(repeats.read(details["repeat"], NOW.date()))
         return self.tasks[number]
 
     def _day(self, due: str, current: str | None = None) -> str | None:
@@ -71,26 +78,49 @@ class TaskList:
         assert day != "next"
         return day
 
-    def list_tasks(self, status: str = "all", cursor: str | None = None, limit: int = 50, **more: str) -> Json:
+    def list_tasks(self, status: str = "all", cursor: str | None = None, limit: int = 50, **filters: str) -> Json:
         start, size = int(cursor or 0), min(limit, self.page)
-        fitting = [task for task in self.tasks.values() if status in ("all", task["status"])]
-        if "due" in more:
-            days = dates.read_range(more["due"], now=NOW)
-            fitting = [task for task in fitting if days.holds(self._due(task))]
-        rest = str(start + size) if len(fitting) > start + size else None
-        return {"tasks": fitting[start : start + size], "next_cursor": rest}
+        tasks = self.deleted if status == "deleted" else self.tasks
+        listed = [task for task in tasks.values() if status in ("all", "deleted", task["status"])]
+        fitting = [task for task in listed if self._fits(task, **filters)]
+        if (order := filters.get("order", "created")) != "created":
+            fitting.sort(key=lambda task: (order == "priority" and _urgency(task), task.get("due", "~")[4:]))
+        page = {"tasks": fitting[start : start + size], "total": len(fitting), "now": f"{NOW:%a %Y-%m-%d %H:%M}"}
+        if "query" in filters and not fitting:
+            titles = {task["title"].casefold(): task for task in listed}
+            near = [titles[one] for one in get_close_matches(filters["query"].casefold(), titles, 5, 0.5)]
+            page["nearest"] = [{"id": task["id"], "title": task["title"]} for task in near]
+        return page | {"next_cursor": str(start + size) if len(fitting) > start + size else None}
 
-    def complete_task(self, task_id: int) -> Json:
-        self._keep(task_id)
-        self._task(task_id)["status"] = "completed"
-        return self.tasks[task_id]
+    def _fits(self, task: Json, **filters: str) -> bool:
+        texts = f"{task['title']} {task['description']}".casefold()
+        words, labels = filters.get("query", "").casefold().split(), task.get("labels", [])
+        done = task.get("completed_at", str(NOW))[:10]
+        return (
+            all(word in texts or word in labels for word in words)
+            and ("due" not in filters or dates.read_range(filters["due"], now=NOW).holds(self._due(task)))
+            and ("done" not in filters or dates.read_done(filters["done"], now=NOW).holds(_day_of(done)))
+            and filters.get("label") in (None, *labels)
+            and filters.get("priority") in (None, task.get("priority"))
+        )
+
+    def complete_task(self, task_id: int, also: Sequence[int] = ()) -> Json:
+        return self._several(task_id, also, {"status": "completed"})
 
     def update_task(self, task_id: int, undo: bool = False, also: Sequence[int] = (), **fields: Any) -> Json:
         if undo:
             first, *others = [self._undo(id) for id in (task_id, *also)]
             return first | {"also": others}
-        self._keep(task_id)
+        return self._several(task_id, also, fields)
+
+    def _several(self, task_id: int, also: Sequence[int], fields: Json) -> Json:
+        found = [id for id in (task_id, *also) if id in self.tasks] or [task_id]
+        first, *others = [self._change(id, dict(fields)) for id in found]
+        return first | {"also": others, "not_found": [id for id in (task_id, *also) if id not in self.tasks]}
+
+    def _change(self, task_id: int, fields: Json) -> Json:
         task = self._task(task_id)
+        self._keep(task_id)
         if "due" in fields:
             fields["due"] = self._day(fields["due"], task.get("due"))
         task.update(fields)
@@ -101,9 +131,9 @@ class TaskList:
         return first | {"also": others}
 
     def _delete(self, task_id: int) -> Json:
-        self._keep(task_id)
         title = self._task(task_id)["title"]
-        del self.tasks[task_id]
+        self._keep(task_id)
+        self.deleted = {task_id: self.tasks.pop(task_id)} | self.deleted
         return {"id": task_id, "title": title, "deleted": True}
 
     def _keep(self, task_id: int) -> None:
@@ -112,6 +142,7 @@ class TaskList:
     def _undo(self, task_id: int) -> Json:
         at = max(at for at, (id, _) in enumerate(self.before) if id == task_id)
         _, before = self.before.pop(at)
+        self.deleted.pop(task_id, None)
         if before:
             self.tasks[task_id] = before
             return before
@@ -121,6 +152,14 @@ class TaskList:
         if task_id not in self.tasks:
             raise ToolError(NOT_FOUND.format(task_id=task_id))
         return self.tasks[task_id]
+
+
+def _urgency(task: Json) -> int:
+    return ("high", "medium", "low", None).index(task.get("priority"))
+
+
+def _day_of(text: str) -> dates.Due:
+    return dates.Due(date.fromisoformat(text))
 
 
 class Conversation:
@@ -134,7 +173,8 @@ class Conversation:
 
     def say(self, text: str) -> str:
         self.calls = []
-        self.messages.append(Message(role="user", content=text))
+        note = block(f"{NOW:%a %Y-%m-%d %H:%M}, Europe/Berlin")
+        self.messages += [Message(role="user", content=note), Message(role="user", content=text)]
         while (reply := rules.answer(self.messages, TOOLS, wishes=self.wishes)).calls:
             self._run(reply.calls)
         self.messages.append(Message(role="assistant", content=reply.text))

@@ -41,14 +41,14 @@ async def test_an_answer_in_one_piece(openai: AsyncOpenAI):
 async def test_tool_calls_have_unique_ids(openai: AsyncOpenAI):
     ids = set()
     for _ in range(2):
-        completion = await openai.chat.completions.create(model="any", messages=user("add a and b"), tools=TOOLS)
+        completion = await openai.chat.completions.create(model="any", messages=user("add x today and y"), tools=TOOLS)
         choice = completion.choices[0]
         assert choice.finish_reason == "tool_calls"
         assert choice.message.content is None
         calls = choice.message.tool_calls or []
         assert [json.loads(call.function.arguments) for call in calls if call.type == "function"] == [
-            {"title": "a"},
-            {"title": "b"},
+            {"title": "x", "due": "today"},
+            {"title": "y"},
         ]
         ids |= {call.id for call in calls}
     assert len(ids) == 4
@@ -66,13 +66,13 @@ async def test_a_stream_of_text(openai: AsyncOpenAI):
 
 
 async def test_a_stream_of_tool_calls(openai: AsyncOpenAI):
-    async with openai.chat.completions.stream(model="any", messages=user("add a and b"), tools=TOOLS) as stream:
+    async with openai.chat.completions.stream(model="any", messages=user("add x today and y"), tools=TOOLS) as stream:
         completion = await stream.get_final_completion()
     calls = completion.choices[0].message.tool_calls or []
     assert completion.choices[0].finish_reason == "tool_calls"
     assert [(call.function.name, json.loads(call.function.arguments)) for call in calls] == [
-        ("add_task", {"title": "a"}),
-        ("add_task", {"title": "b"}),
+        ("add_task", {"title": "x", "due": "today"}),
+        ("add_task", {"title": "y"}),
     ]
     assert len({call.id for call in calls}) == 2
 
@@ -117,7 +117,7 @@ async def test_content_may_be_a_list_of_parts(openai: AsyncOpenAI):
     ]
     completion = await openai.chat.completions.create(model="any", messages=messages, tools=TOOLS)
     calls = completion.choices[0].message.tool_calls or []
-    assert [call.function.arguments for call in calls if call.type == "function"] == ['{"title": "milk"}']
+    assert [call.function.arguments for call in calls if call.type == "function"] == ['{"title": "x"}']
 
 
 async def test_models(openai: AsyncOpenAI):

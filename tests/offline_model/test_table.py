@@ -2,7 +2,9 @@
 
 import pytest
 
-from offline_model.rules import plans, sentences
+from offline_model.rules import sentences
+from offline_model.rules.plans.changing import update
+from offline_model.rules.plans.talking import say
 from offline_model.rules.reading import Table
 from offline_model.rules.wishes import WISHES
 from offline_model.rules.wishes.wish import Wish
@@ -13,18 +15,18 @@ from tests.offline_model.fake_tools import Conversation, TaskList
     ("row", "sentence", "change", "answer"),
     [
         (
-            Wish("[the] colour of <task> (is|:) <value>", plans.update("colour"), "{tasks}: as you say."),
+            Wish("[the] colour of <task> (is|:) <value>", update("colour"), "{tasks}: as you say."),
             "the colour of the milk is red",
             ("update_task", {"task_id": 1, "colour": "red"}),
             '"buy milk": as you say.',
         ),
         (
-            Wish("(assign|entrust) <task> (with|to) <value>", plans.update("owner"), sentences.CHANGED),
+            Wish("(assign|entrust) <task> (with|to) <value>", update("owner"), sentences.CHANGED),
             "assign buy milk to Ann",
             ("update_task", {"task_id": 1, "owner": "Ann"}),
             'Changed "buy milk".',
         ),
-        (Wish("sing [me] [a song]", plans.say, "La la."), "Please sing me a song!", None, "La la."),
+        (Wish("sing [me] [a song]", say, "La la."), "Please sing me a song!", None, "La la."),
     ],
 )
 def test_a_row_is_all_that_a_new_wish_takes(
@@ -43,7 +45,7 @@ def test_what_cannot_be_done_is_said_by_rows_and_by_the_help(topic: str):
     assert topic in sentences.HELP
     refusing = [wish for wish in WISHES if wish.answer == sentences.CANNOT[topic]]
     assert refusing
-    assert all(wish.plan is plans.say for wish in refusing)
+    assert all(wish.plan is say for wish in refusing)
 
 
 @pytest.mark.parametrize(
@@ -56,4 +58,4 @@ def test_what_cannot_be_done_is_said_by_rows_and_by_the_help(topic: str):
 )
 def test_a_pattern_that_cannot_be_read_is_refused_at_once(pattern: str, complaint: str):
     with pytest.raises(ValueError, match=complaint):
-        Table((Wish(pattern, plans.say, "So."),))
+        Table((Wish(pattern, say, "So."),))

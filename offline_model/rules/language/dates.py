@@ -1,68 +1,92 @@
-"""Dates in what is said, turned into the tools' words for dates; the day itself is found by the tools' server.
+"""Dates in what is said, turned into the tools' words for dates.
 
-Only a phrase that is understood as a whole is taken: of "in 3 days at noon", for which the tools have no words, nothing
-is. An hour without "am" or "pm" is one of the day: 7 to 12 in the morning, 1 to 6 in the afternoon.
+Only a phrase that is understood as a whole is taken: at the end of a text, at its start, or before a preposition.
 """
 
 import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
 
+from offline_model.rules.language import days, ranges, repeats, vocabulary
+from offline_model.rules.language.clock import CLOCK, LATE, PARTS_OF_DAY, time_of
+from offline_model.rules.language.days import COUNT, DAY, MONTH, UNIT
+from offline_model.rules.language.repeats import EVERY, When
 from offline_model.rules.language.text import Text
 from offline_model.rules.language.vocabulary import PREPOSITIONS
 
-When = dict[str, str]
-"""The arguments `due` and `repeat` of a tool."""
-
-_MOST_WORDS = 9
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY = "|".join(_WEEKDAYS)
-_MONTH = "jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec"
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
-_PARTS_OF_DAY = {"morning": "09:00", "noon": "12:00", "afternoon": "15:00", "evening": "19:00"}
-_FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-_CLOCK = r"(?:at |by |@ ?)?\d\d?(?::\d\d)? ?(?:am|pm|a\.m\.?|p\.m\.?)|(?:at |by |@ ?)\d\d?(?: o'clock)?" + (
-    r"|(?:at |by |@ ?)?\d\d?:\d\d|(?:at |by )noon"
-)
-_DAY = (
-    rf"(?:(?:due )?(?:on|by) |due )?(?:(?:this |next |the coming )?(?:{_WEEKDAY})|today|tomorrow|\d{{4}}-\d\d-\d\d)"
-    r"|for (?:today|tomorrow)|tonight|next (?:week|month)"
-    rf"|in (?:\d{{1,3}}|{'|'.join(_COUNTS)}) (?:day|week|month)s?"
-    r"|(?:every|each) (?:other |\d{1,3} )?(?:day|week|month|year)s?"
-    rf"|(?:every|each) (?:{_WEEKDAY}|weekday|morning|evening)"
-)
+_MOST_WORDS = 10
+_MOST_STARTS = 50
 _WHEN = [
-    re.compile(rf"(?P<day>{_DAY})?(?:^|,? |$)(?P<clock>{_CLOCK}|morning|afternoon|evening)?"),
-    re.compile(rf"(?P<clock>{_CLOCK}),? (?P<day>{_DAY})"),
+    re.compile(rf"(?P<day>{EVERY}|{DAY})?(?:^|,? |$)(?P<clock>{CLOCK}|{'|'.join(PARTS_OF_DAY)})?"),
+    re.compile(rf"(?P<clock>{CLOCK}),? (?P<day>{EVERY}|{DAY})"),
 ]
-_HOURS = re.compile(r"(\d\d?)(?::(\d\d))? ?([ap])?")
-_REPEAT = re.compile(rf"(?:every|each) (?:(other|\d{{1,3}}) )?({_WEEKDAY}|[a-z]+?)s?")
-_SHIFT = re.compile(r"(?:in )?(\w+) (day|week|month)s?")
+_THIS = re.compile(r"\bthis (?=morning|afternoon|evening)")
+_SOON = re.compile(rf"in (?:(half an|{COUNT}|[1-9]\d\d?) (hour|minute)s?|half an hour)")
+_SHIFT = re.compile(rf"({COUNT}) {UNIT}")
 _UNFINISHED = PREPOSITIONS | {"a", "an", "the", "my", "our", "this", "that", "last", "next", "black", "good"}
 """Words after which a date belongs to what is before it."""
-_NUMBERS = re.compile(rf"#|\d.*|(?:{_MONTH})\w*")
+_PART_OF_DATE = re.compile(rf"\d+(?:st|nd|rd|th)|(?:{MONTH})|:|days?|weeks?|months?|hours?|minutes?|every|each")
+_PLANNED = frozenset(["due", "planned", "scheduled", "happening", "coming", "for", "on"])
+_BEFORE_NUMBER = PREPOSITIONS | {":", "every", "each"}
 
 
 def read(text: Text) -> When | None:
     """What the whole text means, None if it is no date."""
-    said = text.raw.casefold().strip(" ,:;()?!").removeprefix("from ").removeprefix("starting ")
+    said = _THIS.sub("today ", text.raw.casefold().strip(" ,:;()?!").removeprefix("starting "))
     for pattern in _WHEN:
         found = pattern.fullmatch(said) if said else None
-        if found and (found["day"] or found["clock"] not in _PARTS_OF_DAY):
-            return _when(found["day"] or "", found["clock"] or "")
-    return None
+        if found and (found["day"] or found["clock"] not in PARTS_OF_DAY):
+            return _when(found["day"] or "", found["clock"] or "", text.today)
+    return _soon(said, text.now)
+
+
+def _when(day: str, clock: str, today: date | None) -> When | None:
+    time = time_of(clock, late=day.endswith(LATE) or clock.endswith(LATE)) if clock else ""
+    if time is None:
+        return None
+    if repeat := repeats.repeat_of(day, today) if day else None:
+        due = repeat["due"]
+        return repeat | {"due": (time if ":" in due else f"{due} {time}".strip()) or due or "today"}
+    due = days.day_of(day, today) if day else ""
+    if isinstance(due, str) and due.startswith("+") and time:
+        due = days.shifted(due, today) if today else None
+    word = days.shown(due) if isinstance(due, date) else due
+    return None if word is None else {"due": f"{word} {time}".strip()}
+
+
+def _soon(said: str, now: datetime | None) -> When | None:
+    """Of "in 2 hours": the day and the time."""
+    found = _SOON.fullmatch(said) if now else None
+    if not found or not now:
+        return None
+    count, unit = found[1] or "half an", found[2] or "hour"
+    minutes = 30 if count == "half an" else days.count_of(count) * (60 if unit == "hour" else 1)
+    then = now + timedelta(minutes=minutes)
+    return {"due": f"{days.shown(then.date())} {then:%H:%M}"}
 
 
 def shift_of(text: Text) -> str | None:
     """Of "a week" or "3 days": "+1w", "+3d"."""
-    found = _SHIFT.fullmatch(text.raw.casefold())
-    if not found:
-        return None
-    count = _COUNTS.get(found[1]) or (int(found[1]) if re.fullmatch("[1-9][0-9]{0,2}", found[1]) else 0)
-    return f"+{count}{found[2][0]}" if count else None
+    found = _SHIFT.fullmatch(text.raw.casefold().strip(" ?!.,"))
+    shift = days.day_of(f"in {found[0]}", None) if found else None
+    return shift if isinstance(shift, str) else None
 
 
-def new_due(text: Text) -> str | dict[str, str] | None:
+def new_due(text: Text) -> str | When | None:
     """What a date is moved to: a day, a time, or "a week" for so much later."""
     return shift_of(text) or read(text)
+
+
+def earlier(text: Text) -> str:
+    """Of "a day", by which something is to be moved forward: "-1d"."""
+    return (shift_of(text) or "").replace("+", "-")
+
+
+def corrected(text: Text) -> When | None:
+    """Of "at 14:30, not 14:00" the former."""
+    end = next((at for at, key in enumerate(text.keys) if key in ("not", "instead", "rather")), len(text.keys))
+    when = read(text.part(0, end)) if end else None
+    return None if when and "repeat" in when else when
 
 
 def period(text: Text) -> When | None:
@@ -71,23 +95,66 @@ def period(text: Text) -> When | None:
 
 
 def range_of(text: Text) -> str | None:
-    """Which days a list is asked for: of "by Friday" all up to that day."""
-    said = text.raw.casefold().strip(" ,:?!")
-    if said in ("this week", "the rest of the week"):
-        return "today..sunday"
-    day = said.removeprefix("on ").removeprefix("for ").removeprefix("by ").removeprefix("this ").removeprefix("next ")
-    is_day = day in ("today", "tomorrow", *_WEEKDAYS)
-    return f"..{day}" if is_day and said.startswith("by ") else day if is_day else None
+    """Which days a list of open tasks is asked for."""
+    return ranges.coming(text.raw.casefold().strip(" ,:?!"), text.today)
 
 
-def taken_from(text: Text) -> tuple[Text, When]:
-    """The text without the date at its end, and that date; the text as it is, if that is not all that tells a time."""
+def past_of(text: Text) -> str | None:
+    """On which days things were done that a list is asked for."""
+    return ranges.past(text.raw.casefold().strip(" ,:?!"), text.today)
+
+
+def asked_for(text: Text) -> str | None:
+    """Of "do I have to do this week", said after "what", the days; "today" only where it is all that is told."""
+    tail = _asked_at_end(text, range_of, vocabulary.LIST_WORDS | _PLANNED)
+    return range_of(tail) if tail else None
+
+
+def asked_for_done(text: Text) -> str | None:
+    """The same of "did I do last week"."""
+    tail = _asked_at_end(text, past_of, vocabulary.LIST_WORDS)
+    head = text.keys[: len(text.keys) - len(tail.keys)] if tail else []
+    return past_of(tail) if tail and not vocabulary.DONE_WORDS.isdisjoint(head) else None
+
+
+def days_at_end(text: Text) -> Text:
+    """The words of the days in what was asked for."""
+    tail = _asked_at_end(text, lambda part: range_of(part) or past_of(part), vocabulary.LIST_WORDS | _PLANNED)
+    return tail or text
+
+
+def _asked_at_end(text: Text, days: Callable[[Text], str | None], words: frozenset[str]) -> Text | None:
+    size = len(text.keys)
+    tails = (text.part(first, size) for first in range(max(0, size - _MOST_WORDS), size))
+    tail = next((tail for tail in tails if days(tail)), None)
+    return tail if tail and words.issuperset(text.keys[: size - len(tail.keys)]) else None
+
+
+def taken_from(text: Text, *, inside: bool = False) -> tuple[Text, When]:
+    """The text without its date, and that date; the text as it is, if that is not all that tells a time.
+
+    The date stands at the end; with `inside` it may stand before "about", "with" and the like, too.
+    """
     first, when = _last(text)
-    before = text.keys[first - 1] if when else ""
-    rest = text.part(0, first)
-    if not when or before in _UNFINISHED or _NUMBERS.fullmatch(before) or _last(rest)[1]:
+    if when:
+        rest = text.part(0, first)
+        return (text, {}) if _is_cut(text, first) or _last(rest)[1] else (_bare(text, rest.raw), when)
+    found = _inside(text) if inside else None
+    if found is None:
         return text, {}
-    return rest.with_raw(rest.raw.rstrip(" ,:;(-")), when
+    first, end, when = found
+    return _bare(text, f"{text.part(0, first).raw} {text.part(end, len(text.keys)).raw}"), when
+
+
+def _bare(text: Text, rest: str) -> Text:
+    return text.with_raw(rest.strip().rstrip(" ,:;(-"))
+
+
+def _is_cut(text: Text, first: int) -> bool:
+    """Whether what stands before this word belongs to the date, or the date to it."""
+    before, *earlier = [*reversed(text.keys[:first]), ""]
+    is_number = before == "#" and (earlier[0] in _BEFORE_NUMBER or _PART_OF_DATE.fullmatch(earlier[0] or "-"))
+    return before in _UNFINISHED or bool(is_number) or _PART_OF_DATE.fullmatch(before) is not None
 
 
 def _last(text: Text) -> tuple[int, When]:
@@ -97,59 +164,20 @@ def _last(text: Text) -> tuple[int, When]:
     return next(((first, when) for first in starts if (when := read(text.part(first, size)))), (size, {}))
 
 
+def _inside(text: Text) -> tuple[int, int, When] | None:
+    """The first date that is followed by a preposition: where it begins and ends."""
+    size = len(text.keys)
+    for end in range(2, min(size, _MOST_STARTS)):
+        if text.keys[end] in PREPOSITIONS and text.keys[end + 1 : end + 2] != ["#"]:
+            for first in range(max(1, end - _MOST_WORDS), end):
+                if (when := read(text.part(first, end))) and not _is_cut(text, first):
+                    return first, end, when
+    return None
+
+
 def leading(text: Text) -> tuple[When, Text] | None:
     """The date at the text's start, the longest that is understood, and what follows it."""
     for end in range(min(_MOST_WORDS, len(text.keys) - 1), 0, -1):
         if when := read(text.part(0, end)):
             return when, text.part(end, len(text.keys))
     return None
-
-
-def _when(day: str, clock: str) -> When | None:
-    time = _time(clock) if clock else ""
-    if time is None:
-        return None
-    if day.startswith(("every", "each")):
-        return _repeat(day, time)
-    if day.startswith(("in ", "next week", "next month")):
-        due = f"+1{day[5]}" if day[0] == "n" else _shift(day)
-        return {"due": due} if due and not time else None
-    word = "today" if day == "tonight" else day.rpartition(" ")[2]
-    return {"due": f"{word} {time}".strip()}
-
-
-def _shift(day: str) -> str | None:
-    return shift_of(Text.of(day.removeprefix("in ")))
-
-
-def _repeat(day: str, time: str) -> When | None:
-    found = _REPEAT.fullmatch(day)
-    if not found:
-        return None
-    interval, unit = found[1], found[2]
-    if unit in _PARTS_OF_DAY:
-        time, unit = time or _PARTS_OF_DAY[unit], "day"
-    if unit in _WEEKDAYS:
-        return {"due": f"{unit} {time}".strip(), "repeat": f"FREQ=WEEKLY;BYDAY={unit[:2].upper()}"}
-    if unit == "weekday":
-        return {"due": time or "today", "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"}
-    if unit not in _FREQUENCIES or interval == "0":
-        return None
-    every = f";INTERVAL={2 if interval == 'other' else int(interval)}" if interval else ""
-    return {"due": time or "today", "repeat": f"FREQ={_FREQUENCIES[unit]}{every}"}
-
-
-def _time(clock: str) -> str | None:
-    """Of "at 5 pm" and "5 in the afternoon": "17:00"; None if no clock shows it."""
-    word = clock.rpartition(" ")[2]
-    if word in _PARTS_OF_DAY:
-        return _PARTS_OF_DAY[word]
-    found = _HOURS.search(clock)
-    if not found:
-        return None
-    hour, minute, half = int(found[1]), int(found[2] or 0), found[3]
-    if half:
-        hour = hour % 12 + (12 if half == "p" else 0) if 1 <= hour <= 12 else 99
-    elif not found[2] and 1 <= hour <= 6:
-        hour += 12
-    return f"{hour:02}:{minute:02}" if hour < 24 and minute < 60 else None

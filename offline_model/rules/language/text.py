@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from functools import cached_property, lru_cache
 
 _CLITIC = r"'(?i:s|m|re|ve|d|ll)\b"
@@ -25,15 +26,18 @@ class Text:
     """Where each word stands in the whole."""
     start: int
     end: int
+    now: datetime | None = None
+    """When it was said, where the person is; None where nobody told."""
 
     @classmethod
-    def of(cls, text: str, quotations: tuple[str, ...] = ()) -> "Text":
+    def of(cls, text: str, quotations: tuple[str, ...] = (), now: datetime | None = None) -> "Text":
         """Of a text whose quotations are hidden."""
         words = list(_WORD.finditer(text))
-        return cls(text, quotations, [_key(word[0]) for word in words], [word.span() for word in words], 0, len(text))
+        keys, spans = [_key(word[0]) for word in words], [word.span() for word in words]
+        return cls(text, quotations, keys, spans, 0, len(text), now)
 
     @classmethod
-    def said(cls, text: str) -> "Text":
+    def said(cls, text: str, now: datetime | None = None) -> "Text":
         lines = (" ".join(line.split()) for line in text.splitlines())
         plain = _PRIVATE.sub("", "\n".join(line for line in lines if line)).translate(_STRAIGHT)
         quotations: list[str] = []
@@ -42,7 +46,11 @@ class Text:
             quotations.append(quotation[0])
             return chr(0xE000 + len(quotations) - 1)
 
-        return cls.of(_QUOTED.sub(hidden, plain), tuple(quotations))
+        return cls.of(_QUOTED.sub(hidden, plain), tuple(quotations), now)
+
+    @property
+    def today(self) -> date | None:
+        return self.now.date() if self.now else None
 
     @cached_property
     def raw(self) -> str:
@@ -59,8 +67,8 @@ class Text:
         return replace(self, keys=self.keys[first:end], spans=self.spans[first:end], start=start, end=max(start, stop))
 
     def with_raw(self, raw: str) -> "Text":
-        """Another text of the same quotations."""
-        return Text.of(raw, self.quotations)
+        """Another text of the same quotations, said at the same time."""
+        return Text.of(raw, self.quotations, self.now)
 
     def shown(self) -> str:
         """With the quotations back in; one that is the whole part loses its quotation marks."""

@@ -53,6 +53,9 @@ ERRANDS = VERBS - _words("""
     """)
 """With one of these begins what is a task even without "add" before it."""
 
+CHANGING_VERBS = _words("cancel clear complete delete finish move plan show skip start stop tell")
+"""With one of these begins what is done to a task or asked, rather than what is a task."""
+
 NO_ERRANDS = _words(
     "me us you your yourself poem story joke song haiku essay code list lists task tasks todo todos going lost again"
 )
@@ -106,7 +109,12 @@ NAMES = {
     "from_list": "(off|from|on|in) {our_list}",
     "errands": "shopping|groceries|errands|chores",
     "other_list": "grocery|work|home|house|garden|office|school|packing|reading|wish",
-    "list_noun": "tasks|todos|to-dos|items|list",
+    "list_noun": "tasks|todos|to-dos|items|list|stuff|things",
+    "things": "task|tasks|thing|things|item|items|todo|todos|to-do|to-dos|one|ones|stuff|list|lists",
+    "whatever": "anything|something|everything|[all] {things}",
+    "that_is": "that is|that's|that are|which is|which are|that has been|that have been",
+    "from_trash": "from (the [trash|bin]|trash|deleted [tasks|ones])",
+    "done_when": "yesterday|today|this (morning|afternoon|evening)|last night|just now|earlier|on {weekday}",
     "one": "a|an|another|one|new",
     "called": "called|named|titled|saying|with [the] (title|name)",
     "about_task": "{note}|[more] (info|information)|more [{note}]|status|state|title",

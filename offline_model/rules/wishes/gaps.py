@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from string import punctuation
 
-from offline_model.rules import new_tasks
 from offline_model.rules.language import dates, vocabulary, words
 from offline_model.rules.language.pattern import Phrases
 from offline_model.rules.language.text import Text
+from offline_model.rules.plans import groups, new_tasks
 
 _TIME = Phrases.of("{time}")
 
@@ -52,6 +52,19 @@ def _is_errand(text: Text) -> bool:
     return not is_asked_of_me and words.may_be_task(text.raw)
 
 
+def _is_thing_at_time(text: Text) -> bool:
+    """Of "dentist tomorrow at 3pm", but not of "I am tired today"."""
+    rest, when = dates.taken_from(text)
+    no_thing = vocabulary.POINTING | vocabulary.LIST_WORDS | vocabulary.NO_ERRANDS
+    return bool(when) and len(rest.keys) <= 6 and no_thing.isdisjoint(rest.keys) and words.may_be_task(text.raw)
+
+
+def _is_repeating(text: Text) -> bool:
+    """Of "change the filter every three months"."""
+    is_chore = text.keys[0] in vocabulary.VERBS - vocabulary.CHANGING_VERBS if text.keys else False
+    return is_chore and "repeat" in dates.taken_from(text)[1]
+
+
 def _has_time(text: Text) -> object:
     """Whether some of its words tell a time, be they a date that is understood or not."""
     return dates.taken_from(text)[1] or next(_TIME.places(text.keys), None)
@@ -63,6 +76,11 @@ def _is_dated_errand(text: Text) -> bool:
     return start is not None and _is_errand(start[1])
 
 
+def _is_label(text: Text) -> bool:
+    """Of "shopping", from "all the shopping", but not of "tasks"."""
+    return len(text.keys) <= 3 and vocabulary.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
+
+
 GAPS: dict[str, Callable[[Text], object]] = {
     **dict.fromkeys(("...", "title", "new", "task"), bool),  # whatever there is
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
@@ -71,7 +89,16 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "bullets": new_tasks.is_bulleted,
     "new at time": _has_time,
     "dated errand": _is_dated_errand,
+    "thing at time": _is_thing_at_time,
+    "new repeating": _is_repeating,
     "days": dates.range_of,
+    "list of today": lambda text: dates.asked_for(text) == "today" and "due" not in text.keys,
+    "list on days": dates.asked_for,
+    "done on days": dates.asked_for_done,
+    "shift": dates.shift_of,
+    "new date": dates.corrected,
+    "group": groups.filters_of,
+    "label": _is_label,
     "date": dates.new_due,
     "period": dates.period,
     "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),
@@ -85,11 +112,12 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "numbers": lambda text: words.numbers_in(text.shown()),
     "own deed": _is_own_deed,
     "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
+    "deed not done": lambda text: len(text.keys) > 1 and not words.points(text.raw),
     "subject": _is_subject,
     "past": lambda text: len(text.keys) == 1 and words.is_known_past(text.keys[0]),
 }
 """What a text must be to stand there."""
-NAMING = ("past", "own deed", "deed", "subject", "task", "numbers")
+NAMING = ("past", "own deed", "deed", "deed not done", "subject", "task", "numbers")
 """The gaps whose texts, in this order, name tasks, which are looked up, and asked about where several fit."""
-DEEDS = {"past", "own deed", "deed", "search of deed"}
+DEEDS = {"past", "own deed", "deed", "deed not done", "search of deed"}
 """Those that tell of something done, as "bought the milk" does, whose verb need not be in the title."""

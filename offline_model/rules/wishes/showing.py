@@ -1,29 +1,67 @@
 """Lists, and single tasks that are looked up."""
 
-from offline_model.rules import plans
+from offline_model.rules.plans.listing import (
+    find,
+    show,
+    show_deleted,
+    show_done,
+    show_due,
+    show_first,
+    show_group,
+    show_label,
+    show_only,
+    show_today,
+)
 from offline_model.rules.wishes.wish import Wish
 
-_ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [that] [is|are|'s]"
+_ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [{that_is}]"
+_MY = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our|of] [my|the]"
+_important = show_only(" with high priority", priority="high", order="due")
+_undated = show_only(" without a date", due="none")
 
 DUE = (
-    Wish(f"{_ASKED} overdue [{{noun}}|now|already|yet]", plans.show_due, "overdue"),
-    Wish(f"{_ASKED} (due|on) <days>", plans.show_due),
-    Wish(f"{_ASKED} due [next|now|soon]", plans.show_due, "any"),
-    Wish("when (is|are) [my|the|our] <search> due", plans.find),
+    Wish("({ask}|{show}) [is|are|'s|should|do] [i|we|the|my] [do|start|begin|task] [with] first", show_first),
+    Wish("(where|what) (do|should|can|shall) (i|we) (start|begin) [with]", show_first),
+    Wish("what ('s|is) [the|my] (most (important|urgent)|top|first) [{noun}|thing|priority] [now|today]", show_first),
+    Wish("what (should|shall|do) i do (next|now)", show_first),
+    Wish(f"{_ASKED} overdue [{{noun}}|now|already|yet]", show_due, "overdue"),
+    Wish(f"{_MY} overdue {{things}}", show_due, "overdue"),
+    Wish("({show}|{ask}|{am_i}) [me] <done on days>", show_done),
+    Wish("({show}|{ask}|{am_i}) [me] <list of today>", show_today),
+    Wish(f"{_ASKED} (due|on) <days>", show_due),
+    Wish(f"{_ASKED} due [next|now|soon]", show_due, "any"),
+    Wish("({show}|{ask}|{am_i}) [me] <list on days>", show_due),
+    Wish("[what about|my|(the|my) {list_noun} for] (today|today 's {things}) [('s) {things}]", show_today),
+    Wish(f"{_MY} (high priority|urgent|important) [{{things}}]", _important),
+    Wish(f"{_ASKED} (urgent|important|high priority)", _important),
+    Wish(f"{_MY} {{things}} (without|with no|that have no) [a] ({{due_date}}|date)", _undated),
+    Wish("(what|which {things}) (has|have) no ({due_date}|date)", _undated),
+    Wish(
+        "({show}|{ask}) [me] [is|are|did] [i|we|my|the|all] [just] (delete|deleted) [{things}|recently|lately]",
+        show_deleted,
+    ),
+    Wish("when (is|are) [my|the|our] <search> [due]", find),
 )
 
 ONE = (
-    Wish("[{what}|give|tell|read] [me] [the|any|some] {about_task} (of|on|for|about) <search>", plans.find),
-    Wish("tell me about <search>", plans.find),
-    Wish("({what}|what about|view|read|display) [me] <numbers>", plans.find),
+    Wish("[{what}|give|tell|read] [me] [the|any|some] {about_task} (of|on|for|about) <search>", find),
+    Wish("tell me about <search>", find),
+    Wish("({what}|what about|view|read|display) [me] <numbers>", find),
 )
-"""One task, or some."""
 
 LISTS = (
-    Wish("({show}|{ask}|{am_i}) <list>", plans.show),
-    Wish("<bare list>", plans.show),
-    Wish("({show}|{ask}|{am_i}) [me] <list> {about} <search>", plans.find),
-    Wish("({show}|what are|which are) [me] [all] [my|the|our] <search> {list_noun}", plans.find),
-    Wish("(show|find|search [for]|look for|view|display) [me] <search>", plans.find),
-    Wish("{am_i} <search of deed>", plans.find),
+    Wish("({show}|{ask}|{am_i}) <list>", show),
+    Wish("<bare list>", show),
+    Wish("({show}|{ask}|{am_i}) [me] <list> {about} <search>", find),
+    Wish(
+        "({show}|what are|which are|how many) [me] [all] [my|the|our] <search> {list_noun} [do i have|are there]",
+        show_label,
+    ),
+    Wish(
+        "(what is|what's|what are|whats|anything) [left|still|open|there] [on] (my|the|our) <search> {list_noun}",
+        show_label,
+    ),
+    Wish("({show}|{ask}) [me] <group>", show_group),
+    Wish("(show|find|search [for]|look for|view|display) [me] [{whatever} {about}] <search>", find),
+    Wish("{am_i} <search of deed>", find),
 )

@@ -1,10 +1,13 @@
 """Titles and descriptions of a task."""
 
-from offline_model.rules import plans, sentences
-from offline_model.rules.sentences import CHANGED, COMPLETED
+from offline_model.rules import sentences
+from offline_model.rules.plans.changing import update
+from offline_model.rules.plans.finishing import complete
+from offline_model.rules.plans.talking import say
+from offline_model.rules.sentences import CHANGED, COMPLETED, RENAMED
 from offline_model.rules.wishes.wish import Wish
 
-_rename, _describe = plans.update("title"), plans.update("description")
+_rename, _describe = update("title"), update("description")
 
 DESCRIPTIONS = (
     Wish("(clear|remove|delete|erase|empty) [the] {note} (of|for|on|from) <task>", _describe, CHANGED),
@@ -17,11 +20,11 @@ DESCRIPTIONS = (
 )
 
 TITLES = (
-    Wish("(change|set|move|update) [the] [status of] <task> (to|as) {done}", plans.complete, COMPLETED),
-    Wish("(change|update|edit|set) [the] (title|name|text|wording) of <task> ({into}|as|:) <value>", _rename, CHANGED),
-    Wish("{rename} [[the] (title|name|text) of] [task|number] <task> ({into}|as|:) <value>", _rename, CHANGED),
-    Wish("{rename} [task] <numbers> [:] <errand>", _rename, CHANGED),
-    Wish("(change|update|edit|turn) <task> {into} <value>", _rename, CHANGED),
-    Wish("<task> (should (be (called|named)|read|say)) <value>", _rename, CHANGED),
-    Wish("({rename}|change|edit|update|describe) ...", plans.say, sentences.NO_NEW_VALUE),
+    Wish("(change|set|move|update) [the] [status of] <task> (to|as) {done}", complete, COMPLETED),
+    Wish("(change|update|edit|set) [the] (title|name|text|wording) of <task> ({into}|as|:) <value>", _rename, RENAMED),
+    Wish("{rename} [[the] (title|name|text) of] [task|number] <task> ({into}|as|:) <value>", _rename, RENAMED),
+    Wish("{rename} [task] <numbers> [:] <errand>", _rename, RENAMED),
+    Wish("(change|update|edit|turn) <task> {into} <value>", _rename, RENAMED),
+    Wish("<task> (should (be (called|named)|read|say)) <value>", _rename, RENAMED),
+    Wish("({rename}|change|edit|update|describe) ...", say, sentences.NO_NEW_VALUE),
 )

@@ -2,6 +2,7 @@
 
 import re
 from itertools import islice
+from typing import Any
 
 from offline_model.rules.language import dates
 from offline_model.rules.language.pattern import Pattern, Phrases, without
@@ -24,8 +25,12 @@ _BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _BEFORE_ITEM = Phrases.of("and|then|also|to")
 
 
-def new_tasks(text: Text, when: str = "") -> list[dict[str, str]]:
-    """Of "milk, eggs and bread to shopping": three, each described as "shopping", as there is one list only.
+NewTask = dict[str, Any]
+"""The arguments of `add_task` for one."""
+
+
+def new_tasks(text: Text, when: str = "") -> list[NewTask]:
+    """Of "milk, eggs and bread to shopping": three, each labelled "shopping", as there is one list only.
 
     `when` is what else was said of their time; what of it is no date stays as words of the titles.
     """
@@ -52,9 +57,9 @@ def is_bulleted(text: Text) -> bool:
     return len(lines) > 1 and all(_BULLETS.match(line) for line in lines)
 
 
-def _tasks_in(line: Text, list_name: str, when: str) -> list[dict[str, str]]:
+def _tasks_in(line: Text, list_name: str, when: str) -> list[NewTask]:
     """What describes goes on to the end of the line, and describes the last title before it."""
-    titles, described = line, {}
+    titles, described = line, dict[str, str]()
     for first, end in islice(_DESCRIPTION.places(line.keys), 1):
         before, after = line.part(0, first), line.part(end, len(line.keys)).shown()
         if before and after:
@@ -64,7 +69,7 @@ def _tasks_in(line: Text, list_name: str, when: str) -> list[dict[str, str]]:
     if date:
         list_name = list_name or list_named_in(titles) or ""
         titles = without(titles, None, _ON_LIST)
-    listed = {"description": list_name} if list_name else {}
+    listed = {"labels": [list_name]} if list_name else {}
     tasks = [_dated(title, date) | listed for title in _titles(titles)]
     return [*tasks[:-1], tasks[-1] | described] if tasks else []
 
@@ -74,9 +79,9 @@ def _with_when(text: Text, when: str) -> Text:
     return text.with_raw(f"{text.raw} {when}") if when and text else text
 
 
-def _dated(title: Text, date: dates.When) -> dict[str, str]:
+def _dated(title: Text, date: dates.When) -> NewTask:
     """A date of its own counts, not that at the end of the line, which is everyone's."""
-    rest, own = dates.taken_from(title)
+    rest, own = dates.taken_from(title, inside=True)
     return {"title": rest.shown(), **(own or date)}
 
 
