@@ -40,7 +40,7 @@ export class Frame {
     const chat = /** @type {TodoChat | null} */ (this.#place.querySelector("todo-chat"));
     const [header, footer] = ["body > header", "body > footer"].map((one) => /** @type {HTMLElement} */ (document.querySelector(one)));
     (spacious ? footer : byId("facts")).append(byId("strip"));
-    (spacious ? header : byId("facts")).append(byId("sign-out"));
+    (spacious ? header : byId("facts")).append(byId("calendar"), byId("sign-out"));
     about.open = spacious;
     if (chat) {
       chat.corner = spacious ? null : about;

@@ -19,6 +19,7 @@ const READY = "ready"; // what a visit remembers of a widget that was shown; els
 let used = false;
 
 byId("sign-out").addEventListener("click", () => void leave());
+byId("calendar").addEventListener("click", async () => (await import("./calendar.js")).showCalendar());
 void boot();
 
 async function boot() {
@@ -36,6 +37,7 @@ async function boot() {
     if (used) return keepBuiltIn(element);
     follow(element);
     for (const other of [...place.children]) if (other !== element) other.remove(); // moved, it would load again
+    byId("calendar").hidden = false;
     frame.arrange();
     dark.addEventListener("change", () => element.setOptions(options()));
     visit.set("todo.widget", READY);
@@ -66,6 +68,7 @@ function mountBuiltIn(strip) {
   element.messageChars = config.messageChars;
   follow(element);
   element.setOptions(chatOptions(config, storage.get("todo.thread")));
+  byId("calendar").hidden = false;
   byId("sign-out").hidden = config.auth !== "jwt";
   place.replaceChildren(element);
   frame.arrange();
@@ -86,7 +89,7 @@ function follow(element) {
 /** Take everything of the last person off the screen. */
 async function askToSignIn() {
   used = true;
-  byId("sign-out").hidden = true;
+  byId("calendar").hidden = byId("sign-out").hidden = true;
   place.replaceChildren();
   frame.arrange();
   const { showSignIn } = await import("./sign-in.js");
