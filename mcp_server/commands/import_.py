@@ -42,7 +42,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _import(given: argparse.Namespace) -> Report:
-    text = reading.text_of(sys.stdin.buffer.read(reading.MOST_BYTES + 1))
+    text = reading.text_of(reading.bytes_of(sys.stdin.buffer))
     format = given.format or reading.recognised(text, given.name)
     reports: list[Report] = []
 

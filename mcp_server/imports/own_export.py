@@ -2,7 +2,8 @@
 
 import json
 from datetime import date, datetime, time
-from typing import Annotated, Any, Literal
+from io import BytesIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 
@@ -14,6 +15,8 @@ from mcp_server.tasks.task import PRIORITIES
 from service.database import to_utc
 
 VERSION = 1
+# How the lines of an export begin, and what ends it after the comma that follows its tasks.
+_ENDS = {b'{"version": ': b'"changes": []}}', b'{"tasks": ': b'"changes": []}'}
 _NO_EXPORT = "The file is JSON, but no export of ./todo export: give one that it wrote."
 
 
@@ -50,6 +53,25 @@ def parse(text: str) -> Read:
     if not isinstance(tasks, list):
         raise FileUnread(_NO_EXPORT)
     return _tasks(tasks, user if isinstance(user, str) else "")
+
+
+def tasks_part(file: BinaryIO, *, most: int) -> bytes:
+    """What a file holds, an export without what follows its tasks, which is most of it; `most` bytes and some more.
+
+    A task stands in a line of its own, so that of a long history nothing is read but the lines.
+    """
+    first = file.readline(most + 1)
+    end = next((end for begin, end in _ENDS.items() if first.startswith(begin)), None)
+    if end is None:
+        return first + file.read(most + 1 - len(first))
+    kept = BytesIO()
+    kept.write(first)
+    while (line := file.readline(most + 1)) and kept.tell() <= most:
+        if line.startswith(b'"changes": '):
+            kept.write(end)
+            break
+        kept.write(line)
+    return kept.getvalue()
 
 
 def is_json(text: str) -> bool:

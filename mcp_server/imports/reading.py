@@ -1,7 +1,7 @@
 """From the bytes of a file to its tasks: which text they are, and which format."""
 
 import codecs
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from mcp_server.imports import own_export, todo_txt, todoist
 from mcp_server.imports.found import FileUnread, Read
@@ -9,7 +9,12 @@ from mcp_server.tasks.zones import Now
 
 Format = Literal["todoist", "todo.txt", "export"]
 FORMATS: tuple[Format, ...] = ("todoist", "todo.txt", "export")
-MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES = 64 * 1024 * 1024
+
+
+def bytes_of(file: BinaryIO) -> bytes:
+    """What of a file is read; more than `MOST_BYTES` if it is too large."""
+    return own_export.tasks_part(file, most=MOST_BYTES)
 
 
 def text_of(data: bytes) -> str:

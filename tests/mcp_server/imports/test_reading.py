@@ -1,5 +1,6 @@
 """From bytes to a text and its format."""
 
+import io
 import time
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_text_of_the_other_order_of_bytes() -> None:
         (b"one\nt\0wo\n", "The file is no text, line 2 has a NUL: give a CSV of Todoist, a todo.txt or an export."),
         ("ab".encode("utf-16-le"), "The file is no text, line 1 has a NUL"),
         (b"PK\x03\x04\x14\x00\x00\x00", "The file is no text, line 1 has a NUL"),
-        (b"x" * (MOST_BYTES + 1), "The file is larger than 32 MB: import it in parts."),
+        (b"x" * (MOST_BYTES + 1), "The file is larger than 64 MB: import it in parts."),
     ],
     ids=["latin-1", "cut", "nul", "no mark", "zip", "large"],
 )
@@ -40,6 +41,29 @@ def test_what_is_no_text_is_told_as_a_whole(data: bytes, sentence: str) -> None:
     with pytest.raises(FileUnread) as told:
         reading.text_of(data)
     assert str(told.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("file", "kept"),
+    [
+        (b"", b""),
+        (b'milk\n"changes": none\nbread', b'milk\n"changes": none\nbread'),
+        (b'{"tasks": [\n{},\n{}],\n"changes": [\n{}]}\n', b'{"tasks": [\n{},\n{}],\n"changes": []}'),
+        (
+            b'{"version": 1, "user": "a"\n, "todo": {"tasks": [\n{}],\n"changes": [\n{}],\n"people": []}\n}',
+            b'{"version": 1, "user": "a"\n, "todo": {"tasks": [\n{}],\n"changes": []}}',
+        ),
+    ],
+)
+def test_of_an_export_only_the_tasks_are_read(file: bytes, kept: bytes) -> None:
+    assert reading.bytes_of(io.BytesIO(file)) == kept
+
+
+@pytest.mark.parametrize("begin", [b"", b'{"tasks": [\n'])
+def test_of_a_file_that_is_too_large_little_more_is_read(begin: bytes) -> None:
+    file = io.BytesIO(begin + (b"x" * (2**20 - 1) + b"\n") * (MOST_BYTES // 2**20 + 9))
+    assert MOST_BYTES < len(reading.bytes_of(file)) <= MOST_BYTES + 2**20
+    assert file.tell() <= MOST_BYTES + 2**21
 
 
 @pytest.mark.parametrize(
