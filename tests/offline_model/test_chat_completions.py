@@ -117,7 +117,7 @@ async def test_content_may_be_a_list_of_parts(openai: AsyncOpenAI):
     ]
     completion = await openai.chat.completions.create(model="any", messages=messages, tools=TOOLS)
     calls = completion.choices[0].message.tool_calls or []
-    assert [call.function.arguments for call in calls if call.type == "function"] == ['{"title": "x"}']
+    assert [call.function.arguments for call in calls if call.type == "function"] == ['{"title": "milk"}']
 
 
 async def test_models(openai: AsyncOpenAI):

@@ -85,7 +85,7 @@ _PAST = _rows(
 
 def coming(said: str, today: date | None) -> str | None:
     """Which days an open task is to be due on: of "by Friday" all up to that day."""
-    said = said.removeprefix("due ")
+    said = said.removeprefix("due ").removeprefix("for ")
     head = re.match(r"(?:by|until|till|before) ", said)
     if not head and (found := _found(said, today, _COMING)):
         return found

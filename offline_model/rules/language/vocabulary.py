@@ -132,8 +132,8 @@ NAMES = {
     "hello": "hi|hello|hey|hiya|howdy|greetings|good (morning|afternoon|evening|day)",
     "how_are_you": "how are you [doing] [today]",
     "due_date": "due date|deadline|alarm|timer",
-    "last_change": "it|that|this|them|those|[the|your] last [change|one|step|answer]|what (you|i) [just] (did|deleted)",
-    "move": "(move|push|shift|reschedule|postpone|snooze|defer) [back]",
+    "last_change": "it|that|this|them|those|[the|your] last [change|one|step|answer]|what (you|i) [just] did",
+    "move": "(move|push|shift|reschedule|postpone|snooze|defer|delay|put off) [back]",
     "weekday": "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
     "when": "at|on|in|by|before|after|every|each|tomorrow|tonight|later|next|this|today",
     "time": "at (#|noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)|tomorrow|tonight|today"

@@ -31,7 +31,7 @@ DUE = (
     Wish(f"{_ASKED} (due|on) <days>", show_due),
     Wish(f"{_ASKED} due [next|now|soon]", show_due, "any"),
     Wish("({show}|{ask}|{am_i}) [me] <list on days>", show_due),
-    Wish("[what about|my|(the|my) {list_noun} for] (today|today 's {things}) [('s) {things}]", show_today),
+    Wish("[{show} [me]|what about] [my|all|(the|my) {list_noun} for] today ['s {things}]", show_today),
     Wish(f"{_MY} (high priority|urgent|important) [{{things}}]", _important),
     Wish(f"{_ASKED} (urgent|important|high priority)", _important),
     Wish(f"{_MY} {{things}} (without|with no|that have no) [a] ({{due_date}}|date)", _undated),
@@ -52,6 +52,7 @@ ONE = (
 LISTS = (
     Wish("({show}|{ask}|{am_i}) <list>", show),
     Wish("<bare list>", show),
+    Wish("(my|all|the) <search> {list_noun}", show_label),
     Wish("({show}|{ask}|{am_i}) [me] <list> {about} <search>", find),
     Wish(
         "({show}|what are|which are|how many) [me] [all] [my|the|our] <search> {list_noun} [do i have|are there]",
