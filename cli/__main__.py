@@ -30,10 +30,6 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
                 verbose=given.verbose,
             )
             return 0
-        case "migrate":
-            from cli.commands.data import migrate
-
-            return migrate.run(given.data_dir.resolve())
         case "token":
             from cli.commands import token
 
@@ -43,42 +39,6 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
                 mcp_port=given.mcp_port,
                 directory=given.data_dir.resolve(),
             )
-        case "calendar":
-            from cli.commands.data import calendar
-
-            return calendar.run(
-                user=given.user,
-                revoke=given.revoke,
-                port=given.port,
-                directory=given.data_dir.resolve(),
-            )
-        case "usage":
-            from cli.commands.data import usage
-
-            return usage.run(
-                days=given.days,
-                user=given.user,
-                as_json=given.json,
-                directory=given.data_dir.resolve(),
-            )
-        case "export":
-            from cli.commands.data import person
-
-            output = given.output and given.output.resolve()
-            return person.export(user=given.user, output=output, directory=given.data_dir.resolve())
-        case "import":
-            from cli.commands.data import import_
-
-            return import_.run(
-                file=given.file,
-                user=given.user,
-                format=given.format,
-                directory=given.data_dir.resolve(),
-            )
-        case "forget":
-            from cli.commands.data import person
-
-            return person.forget(user=given.user, yes=given.yes, directory=given.data_dir.resolve())
         case "status":
             from cli.commands import status
 
@@ -95,10 +55,57 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
             from cli.commands.development import bench
 
             return bench.run(scale="full" if given.full else "short", json_file=given.json)
-        case _:
+        case "test":
             from cli.commands.development import test
 
             return test.run(everything=given.all, pytest_arguments=rest)
+        case _:
+            return _on_data(given)
+
+
+def _on_data(given: argparse.Namespace) -> int:
+    directory = given.data_dir.resolve()
+    match given.command:
+        case "migrate":
+            from cli.commands.data import migrate
+
+            return migrate.run(directory)
+        case "calendar":
+            from cli.commands.data import calendar
+
+            return calendar.run(
+                user=given.user,
+                revoke=given.revoke,
+                port=given.port,
+                directory=directory,
+            )
+        case "usage":
+            from cli.commands.data import usage
+
+            return usage.run(
+                days=given.days,
+                user=given.user,
+                as_json=given.json,
+                directory=directory,
+            )
+        case "export":
+            from cli.commands.data import person
+
+            output = given.output and given.output.resolve()
+            return person.export(user=given.user, output=output, directory=directory)
+        case "import":
+            from cli.commands.data import import_
+
+            return import_.run(
+                file=given.file,
+                user=given.user,
+                format=given.format,
+                directory=directory,
+            )
+        case _:
+            from cli.commands.data import person
+
+            return person.forget(user=given.user, yes=given.yes, directory=directory)
 
 
 if __name__ == "__main__":
