@@ -7,6 +7,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 
+from mcp_server.arguments import MAX_ID
 from mcp_server.errors import TaskError
 from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
 from mcp_server.tasks import repeats
@@ -30,7 +31,7 @@ _Moment = Annotated[AwareDatetime, AfterValidator(_within_years)]
 
 
 class _Task(BaseModel):
-    id: int
+    id: Annotated[int, Field(ge=1, le=MAX_ID)]
     title: str
     description: str = ""
     status: Literal["pending", "completed"]

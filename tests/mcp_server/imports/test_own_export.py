@@ -56,6 +56,7 @@ def test_a_task_that_was_moved_beyond_its_last_date_is_read_without_its_repeat()
     ("wrong", "sentence"),
     [
         ({"id": "x"}, "id is not as ./todo export writes it."),
+        ({"id": 2**63}, "id is not as ./todo export writes it."),
         ({"id": None, "title": 5}, "id, title is not as ./todo export writes it."),
         ({"title": "x" * 201}, "title must be 1 to 200 characters on one line, not counting spaces around it."),
         ({"title": "a\0b"}, "title must be 1 to 200 characters on one line, not counting spaces around it."),
