@@ -18,7 +18,6 @@ from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Found, Read, Unread
 from mcp_server.tasks import quota, statements, zones
 from mcp_server.tasks.changes import CALLS, OWNER, Caller
-from mcp_server.tasks.quota import HINTS
 from mcp_server.tasks.task import TASKS, Stored
 from mcp_server.tasks.zones import Now
 from service.database import to_utc, transaction
@@ -37,7 +36,6 @@ _KEYS = select(CALLS.c.idempotency_key).where(
 _ORIGINALS = select(TASKS.c.id, TASKS.c.created_at, TASKS.c.title).where(
     TASKS.c.user_id == OWNER, TASKS.c.id == func.any(bindparam("ids", type_=ARRAY(TASKS.c.id.type)))
 )
-_HINTS = select(*HINTS)
 
 
 @dataclass
@@ -141,8 +139,7 @@ def _original(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
 
 async def _room(connection: AsyncConnection, caller: Caller, wanted: int) -> int:
     """How many of so many tasks the person may still keep."""
-    hints = (await connection.execute(_HINTS, {"owner": caller.user_id})).one()
-    room = await quota.room(connection, caller.quota, hints, user_id=caller.user_id)
+    room = await quota.room(connection, caller.quota, user_id=caller.user_id)
     return wanted if room is None else min(wanted, room)
 
 

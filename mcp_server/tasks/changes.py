@@ -72,7 +72,7 @@ _RECORDED = (
     .order_by(CHANGES.c.id)
 )
 _CALL: Any = bindparam("call", type_=CALLS.c.id.type)
-_LOGGED_AT: Any = bindparam("logged_at", type_=CHANGES.c.created_at.type)
+LOGGED_AT: Any = bindparam("logged_at", type_=CHANGES.c.created_at.type)
 # A call of an answer that was given again is the new answer's.
 _ADOPT = (
     update(CALLS)
@@ -87,7 +87,7 @@ _ADOPT = (
 
 def logged(change: FromClause, *, order: Any) -> Insert:
     """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides."""
-    values: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes, _LOGGED_AT]
+    values: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes, LOGGED_AT]
     made = select(OWNER, _CALL, *values).order_by(order)
     return (
         insert(CHANGES)

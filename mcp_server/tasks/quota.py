@@ -41,10 +41,8 @@ def _within_a_day(back: Any) -> Select[Any]:
 
 
 _CHANGES = _within_a_day(_MOST)
-HINTS = (
-    select(func.max(PEOPLE.c.last_task_id)).where(PEOPLE.c.user_id == OWNER).scalar_subquery().label("tasks_ever"),
-    _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day"),
-)
+_EVER = select(func.max(PEOPLE.c.last_task_id)).where(PEOPLE.c.user_id == OWNER).scalar_subquery().label("tasks_ever")
+HINTS = (_EVER, _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day"))
 """What the statement that claims a change reads beside it: for most people it tells that no limit is near."""
 _SWEEP = text("SELECT count(*) FROM sweep_task_calls(:days, :most)")
 _SWEEP_SECONDS = 3600.0
@@ -103,10 +101,10 @@ async def check_kept(connection: AsyncConnection, quota: Quota, hints: Hints, *,
         raise TooManyTasks(most=f"{most:,}")
 
 
-async def room(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str) -> int | None:
+async def room(connection: AsyncConnection, quota: Quota, *, user_id: str) -> int | None:
     """How many tasks may be added, None for more than a call can add."""
     most = quota.tasks
-    if most is None or not _are_near(most, hints):
+    if most is None or not _are_near(most, (await connection.execute(select(_EVER), {"owner": user_id})).one()):
         return None
     await connection.execute(_ONE_BY_ONE, {"owner": user_id})
     return most - (await connection.scalar(_TASKS, {"owner": user_id, "most": most}) or 0)

@@ -13,7 +13,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN, Person
-from mcp_server.tasks.changes import CALLS, CHANGES, OWNER, Caller, Change, change_of, logged
+from mcp_server.tasks.changes import CALLS, CHANGES, LOGGED_AT, OWNER, Caller, Change, change_of, logged
 from mcp_server.tasks.task import TASKS, Stored
 
 PEOPLE = Person.metadata.tables["people"]
@@ -81,16 +81,19 @@ def _add_each() -> Any:
     """Write `rows`, new tasks each with the key of its call, which holds no text: it outlives the log of changes."""
     names = [*Stored.model_fields]
     rows = _recordset("rows", [*(TASKS.c[name] for name in names), column("key", Text), column("after", JSONB)])
-    values = [OWNER, literal("add"), func.jsonb_build_object("task_id", rows.c.id), bindparam("actor"), rows.c.key]
+    about = func.jsonb_build_object("task_id", rows.c.id)
+    values = [OWNER, literal("add"), about, bindparam("actor"), rows.c.key, LOGGED_AT]
     claims = insert(CALLS).from_select(
-        ["user_id", "operation", "arguments", "actor", "idempotency_key"], select(*values).order_by(rows.c.id)
+        ["user_id", "operation", "arguments", "actor", "idempotency_key", "created_at"],
+        select(*values).order_by(rows.c.id),
     )
     calls = claims.returning(CALLS.c.id, CALLS.c.idempotency_key).cte("calls")
     written = insert(TASKS).from_select(["user_id", *names], select(OWNER, *(rows.c[name] for name in names)))
-    log = select(OWNER, calls.c.id, rows.c.id, rows.c.after).join(calls, calls.c.idempotency_key == rows.c.key)
+    changed: list[Any] = [OWNER, calls.c.id, rows.c.id, rows.c.after, LOGGED_AT]
+    log = select(*changed).join_from(rows, calls, calls.c.idempotency_key == rows.c.key)
     return (
         insert(CHANGES)
-        .from_select(["user_id", "call_id", "task_id", "after"], log.order_by(rows.c.id))
+        .from_select(["user_id", "call_id", "task_id", "after", "created_at"], log.order_by(rows.c.id))
         .add_cte(written.cte("written"))
     )
 
@@ -120,7 +123,7 @@ async def add(session: AsyncSession, caller: Caller, call: int, titles: Sequence
 async def add_each(session: AsyncSession, caller: Caller, tasks: Mapping[str, Stored]) -> None:
     """Add tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
-    params = {"owner": caller.user_id, "actor": caller.actor, "rows": rows}
+    params = {"owner": caller.user_id, "actor": caller.actor, "rows": rows, "logged_at": caller.clock()}
     await (await session.connection()).execute(_ADD_EACH, params)
 
 

@@ -32,6 +32,6 @@ def tasks_and_problems(text: str, format: Format) -> tuple[list[Stored], dict[st
 
 def told(task: Stored) -> dict[str, Any]:
     """What a task says beside its title."""
-    fields = task.told() | {"created_at": None, "updated_at": None, "id": None, "title": None}
+    fields = task.told() | dict.fromkeys(("created_at", "updated_at", "id", "title", "series"))
     fields["completed_at"] = task.completed_at and task.completed_at.isoformat()
     return {name: value for name, value in fields.items() if value not in (None, "", (), "pending")}
