@@ -46,7 +46,7 @@ class Feed:
 class Feeds:
     """Few are made at once, and none for longer than `seconds`: others are served meanwhile."""
 
-    def __init__(self, engine: AsyncEngine, tools: TaskTools, *, time_zone: str, seconds: float = 20.0) -> None:
+    def __init__(self, engine: AsyncEngine, tools: TaskTools, *, time_zone: str, seconds: float = 30.0) -> None:
         """`time_zone` is for people whose client names none."""
         self._engine = engine
         self._tools = tools

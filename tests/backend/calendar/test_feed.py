@@ -1,5 +1,7 @@
 """What stands in a calendar, of real tasks over real HTTP."""
 
+import asyncio
+import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -8,6 +10,9 @@ import pytest
 from icalendar import Calendar
 
 from backend.calendar.events import DatedTask, Events
+from backend.calendar.feed import CalendarUnavailable, Feeds
+from backend.tools.task_tools import TaskTools
+from service.database import create_engine
 from tests.backend.calendar.subscribers import Subscriber
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit
@@ -170,3 +175,44 @@ async def test_tasks_that_cannot_be_read_are_no_empty_calendar(backend: Backend,
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "300"
     assert answer.json() == {"error": "The calendar cannot be read right now: try again in a few minutes."}
+
+
+async def test_tools_that_say_nothing_hold_nobody_for_long(database_url: str) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    engine = create_engine(database_url)
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        tools = TaskTools(f"http://127.0.0.1:{port}/mcp", None, resend_seconds=10)
+        await tools.connect()
+        feeds = Feeds(engine, tools, time_zone="UTC", seconds=0.3)
+        began = time.perf_counter()
+        read = await asyncio.gather(*(feeds.of(f"person {number}") for number in range(9)), return_exceptions=True)
+        assert [type(one) for one in read] == [CalendarUnavailable] * 9
+        assert time.perf_counter() - began < 2
+        await tools.cleanup()
+    await engine.dispose()
+
+
+@pytest.mark.long
+async def test_the_first_five_thousand_are_told_while_others_are_served(me: Subscriber, url: str, rows: Rows) -> None:
+    rows(
+        "INSERT INTO tasks (user_id, id, title, due_on, due_time, repeat, series)"
+        " SELECT 'local', n, 'task ' || n, date '2027-01-01' + n, '15:00', 'FREQ=MONTHLY;BYMONTHDAY=31', n"
+        " FROM generate_series(1, 5150) AS n"
+    )
+    waits: list[float] = []
+    reading = asyncio.create_task(me.read(url))
+    while not reading.done():
+        began = time.perf_counter()
+        assert (await me.chat.http.get("/health")).status_code == 200
+        waits.append(time.perf_counter() - began)
+        await asyncio.sleep(0.01)
+    content = (await reading).content
+    assert content.count(b"BEGIN:VEVENT") >= 5_000
+    assert {f"SUMMARY:task {number}\r\n".encode() in content for number in (1, 2_500, 5_000)} == {True}
+    assert b"SUMMARY:task 5001\r\n" not in content
+    assert len(waits) > 20
+    assert max(waits) < 1
