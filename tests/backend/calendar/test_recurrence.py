@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from dateutil.rrule import rrulestr
-from icalendar import Calendar, Event
+from icalendar import Calendar
 
 from backend.calendar import recurrence
 from backend.calendar.events import DatedTask, Events
@@ -87,14 +87,18 @@ def task(due: date, text: str | None, at: str = "") -> DatedTask:
     )
 
 
-def parsed(events: list[Event]) -> list[Event]:
+def of_alice(task: DatedTask, zone: ZoneInfo = BERLIN) -> list[Any]:
+    return [*Events("alice", zone).of(task)]
+
+
+def parsed(events: list[Any]) -> list[Any]:
     calendar = Calendar()
     for event in events:
         calendar.add_component(event)
     return Calendar.from_ical(calendar.to_ical()).events
 
 
-def expanded(event: Event) -> list[Any]:
+def expanded(event: Any) -> list[Any]:
     start = event["dtstart"].dt
     begun = start if isinstance(start, datetime) else datetime.combine(start, time())
     rule = event.get("rrule")
@@ -113,7 +117,7 @@ def test_the_dates_of_many_rules_are_those_of_the_tools() -> None:
 
 
 def check_dates(text: str, due: date, at: str) -> None:
-    events = parsed(Events("alice", BERLIN).of(task(due, text, at)))
+    events = parsed(of_alice(task(due, text, at)))
     dates = sorted(moment for event in events for moment in expanded(event))
     days = [moment.date() for moment in dates]
     expected = by_the_tools(text, due)
@@ -148,25 +152,25 @@ def test_rules_are_written_as_programs_read_them(text: str, written: str) -> Non
     ["FREQ=MONTHLY;INTERVAL=3;FROM=DONE", "FREQ=HOURLY", "FREQ=DAILY;INTERVAL=0", "FREQ=DAILY;UNTIL=20269999", ""],
 )
 def test_of_what_is_counted_from_its_end_or_not_known_only_the_next_date_is_told(text: str) -> None:
-    [event] = Events("alice", BERLIN).of(task(date(2026, 11, 23), text))
+    [event] = of_alice(task(date(2026, 11, 23), text))
     assert "rrule" not in event
     assert event["dtstart"].dt == date(2026, 11, 23)
 
 
 def test_the_end_of_a_repeat_has_the_kind_of_its_beginning() -> None:
     text, due = "FREQ=DAILY;UNTIL=20270330", date(2027, 3, 1)
-    [all_day] = Events("alice", BERLIN).of(task(due, text))
-    [timed] = Events("alice", BERLIN).of(task(due, text, " 23:30"))
+    [all_day] = of_alice(task(due, text))
+    [timed] = of_alice(task(due, text, " 23:30"))
     assert all_day["rrule"]["until"] == [date(2027, 3, 30)]
     assert timed["rrule"]["until"] == [datetime(2027, 3, 30, 21, 30, tzinfo=UTC)]
     assert b"UNTIL=20270330T213000Z" in timed.to_ical()
-    [endless] = Events("alice", ZoneInfo("Pacific/Honolulu")).of(task(due, "FREQ=DAILY;UNTIL=99991231", " 23:30"))
+    [endless] = of_alice(task(due, "FREQ=DAILY;UNTIL=99991231", " 23:30"), ZoneInfo("Pacific/Honolulu"))
     assert endless["rrule"]["until"][0].year == 9999
 
 
 def test_a_task_that_was_moved_stands_beside_its_series() -> None:
-    moved, rest = Events("alice", BERLIN).of(task(date(2026, 11, 25), "FREQ=WEEKLY;BYDAY=MO", " 09:00"))
+    moved, rest = of_alice(task(date(2026, 11, 25), "FREQ=WEEKLY;BYDAY=MO", " 09:00"))
     assert ("rrule" in moved, "rrule" in rest) == (False, True)
     assert rest["dtstart"].dt == datetime(2026, 11, 30, 9, tzinfo=BERLIN)
-    [back] = Events("alice", BERLIN).of(task(date(2026, 11, 30), "FREQ=WEEKLY;BYDAY=MO", " 09:00"))
+    [back] = of_alice(task(date(2026, 11, 30), "FREQ=WEEKLY;BYDAY=MO", " 09:00"))
     assert back["uid"] == rest["uid"] != moved["uid"]

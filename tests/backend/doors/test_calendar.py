@@ -119,7 +119,7 @@ async def test_what_opens_nothing_takes_as_long_as_any_other(alice: Subscriber) 
             await alice.read(kinds[name])
             times.append(time.perf_counter() - began)
     usual = [statistics.median(times) for times in taken.values()]
-    assert max(usual) < 2 * min(usual), dict(zip(taken, usual, strict=True))
+    assert max(usual) < 3 * min(usual), dict(zip(taken, usual, strict=True))
 
 
 async def test_only_the_person_makes_looks_and_revokes(alice: Subscriber, rows: Rows) -> None:
