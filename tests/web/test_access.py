@@ -87,7 +87,9 @@ async def test_everything_is_done_by_keyboard(open_page: OpenPage) -> None:
     await page.keyboard.press("Enter")
     await expect(screen.task_list(page)).to_be_visible()
     await screen.answered(page)
-    await _tab_to(page, "Newest list's box", "document.activeElement.closest('[aria-label=\"Task list\"]')", back=True)
+    await _tab_to(
+        page, "Newest list's box", "document.activeElement.matches('[aria-label=\"Task list\"] input')", back=True
+    )
     await page.keyboard.press("Space")
     await expect(screen.task_list(page)).to_contain_text("1 task, 1 done")
     await _tab_to(page, "Conversations", f"{NAME} === 'Conversations'", back=True)

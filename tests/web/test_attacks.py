@@ -73,7 +73,7 @@ MARKDOWN = [
     "| <img src=x onerror=pwn()> |\n|---|\n| <script>pwn()</script> |",
 ]
 CORPUS = MARKUP + MARKDOWN
-ELEMENTS = "script, iframe, object, embed, style, base, form, img, video, math, link, meta, template"
+ELEMENTS = "script, iframe, object, embed, style, base, form:not(.widget form), img, video, math, link, meta, template"
 ATTRIBUTES = "[style], [srcdoc], [onerror], [onload], [onclick], [onmouseover], [onfocus], [ontoggle], [onbegin]"
 
 
@@ -141,6 +141,8 @@ async def test_what_a_task_is_called_stays_text(open_page: OpenPage, model: Scri
     await screen.answered(page)
     await screen.task_list(page).get_by_role("checkbox").first.check()
     await expect(screen.task_list(page)).to_contain_text("1 done")
+    await screen.task_list(page).get_by_role("button", name="Edit task").first.click()
+    await expect(screen.task_list(page).get_by_role("textbox", name="Title")).to_have_value(CORPUS[0])
     await check(page)
     await page.reload()
     await screen.answered(page)

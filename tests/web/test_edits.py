@@ -24,8 +24,8 @@ def stored(database_url: str) -> Any:
     """Reads rows of the database."""
 
     def read(statement: str) -> list[dict[str, Any]]:
-        with psycopg.connect(as_admin(database_url), row_factory=dict_row) as connection:
-            return connection.execute(statement.encode()).fetchall()
+        with psycopg.connect(as_admin(database_url)) as connection:
+            return connection.cursor(row_factory=dict_row).execute(statement.encode()).fetchall()
 
     return read
 
