@@ -13,7 +13,8 @@ from service.tokens import is_user_id
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
 _LONGEST_WORDS = 300  # characters
-_LONGEST_CURSOR = 1_000  # characters; it holds what the list was asked for
+_LONGEST_QUERY, _MOST_WORDS = 200, 20  # characters, words
+_LONGEST_CURSOR = 2_000  # characters; it holds what the list was asked for
 _BREAKS = "\n\r\t\u2028\u2029"
 
 # What each argument may be, to complete the sentence "<name> must be …"; of one tool, where it differs there.
@@ -23,7 +24,8 @@ RULES = {
     "description": "text of at most 4,000 characters without control characters other than line breaks and tabs",
     "task_id": "the whole number of a task, as list_tasks shows it",
     "status": "pending or completed",
-    "list_tasks.status": "pending, completed or all",
+    "list_tasks.status": "pending, completed, all or deleted",
+    "query": "text to look for, of at most 200 characters and 20 words",
     "also": "a list of at most 99 whole numbers of tasks, as list_tasks shows them",
     "add_task.also": "a list of at most 50 titles, each of 1 to 200 characters on one line",
     "due": "text such as Fri 2026-11-27 15:00, tomorrow, +1w or none",
@@ -134,11 +136,18 @@ def _words(text: str) -> str:
     return _lines(text)
 
 
+def _query(text: str) -> str:
+    if len(text) > _LONGEST_QUERY or len(text.split()) > _MOST_WORDS:
+        raise ValueError("too much to look for")
+    return _words(text)
+
+
 _Words = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_words), BeforeValidator(_seen)]
+_Query = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_query), BeforeValidator(_seen)]
 _Texts = Annotated[list[_Words], Field(max_length=10)]
 _Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
 _Id = Annotated[int, Field(ge=1), AfterValidator(_stored), BeforeValidator(_number)]
-Status = Literal["pending", "completed", "all"]
+Status = Literal["pending", "completed", "all", "deleted"]
 Order = Literal["created", "due", "priority"]
 Priority = Literal["high", "medium", "low", "none"]
 
@@ -146,24 +155,29 @@ UserId = Annotated[
     _Line | None, BeforeValidator(_absent), Field(description="Whose tasks; leave out: your own is used.")
 ]
 Title = Annotated[_Title, Field(description="What is to be done, on one line.")]
-NewTitle = Annotated[_Title | None, BeforeValidator(_absent), Field(description="Leave out to keep it.")]
+NewTitle = Annotated[_Title | None, BeforeValidator(_absent), Field(description="A new one.")]
 Description = Annotated[_Text | None, BeforeValidator(_absent_text), Field(description="Details, if any.")]
-NewDescription = Annotated[
-    _Text | None, BeforeValidator(_absent_text), Field(description='Leave out to keep it; "" clears it.')
-]
+NewDescription = Annotated[_Text | None, BeforeValidator(_absent_text), Field(description='"" clears it.')]
 TaskId = Annotated[
     int,
     Field(description="The task's id, from list_tasks.", ge=1),
     AfterValidator(_stored),
     BeforeValidator(_number),
 ]
-StatusFilter = Annotated[Status | None, BeforeValidator(_absent), Field(description="Which tasks.")]
+StatusFilter = Annotated[
+    Status | None, BeforeValidator(_absent), Field(description="deleted: in the last 30 days, undo restores.")
+]
+Query = Annotated[
+    _Query | None,
+    BeforeValidator(_absent),
+    Field(description="Words in title, description or labels; if none fits, nearest has what is near."),
+]
 Cursor = Annotated[
     Annotated[str, AfterValidator(_position)] | None,
     BeforeValidator(_absent),
-    Field(description="next_cursor of the page before; none for the first."),
+    Field(description="next_cursor of the page before."),
 ]
-Limit = Annotated[_Limit | None, BeforeValidator(_absent), Field(description="How many tasks at most.")]
+Limit = Annotated[_Limit | None, BeforeValidator(_absent), Field(description="At most.")]
 AlsoTitles = Annotated[
     Annotated[list[_Title], Field(max_length=50)] | None,
     BeforeValidator(_list),
@@ -172,7 +186,7 @@ AlsoTitles = Annotated[
 AlsoIds = Annotated[
     Annotated[list[_Id], Field(max_length=99)] | None,
     BeforeValidator(_list),
-    Field(description="Ids of more tasks to do the same to."),
+    Field(description="Ids of more tasks."),
 ]
 Due = Annotated[
     _Words | None,
@@ -200,14 +214,15 @@ Label = Annotated[_Words | None, BeforeValidator(_absent), Field(description="On
 Repeat = Annotated[
     _Words | None,
     BeforeValidator(_absent),
-    Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion; none ends it."),
+    Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion."),
 ]
+NewRepeat = Annotated[_Words | None, BeforeValidator(_absent), Field(description="As in add_task; none ends it.")]
 NewStatus = Annotated[
     Literal["pending", "completed"] | None, BeforeValidator(_absent), Field(description="pending opens it again.")
 ]
 Undo = Annotated[
     Literal[True] | None,
     BeforeValidator(_flag),
-    Field(description="Take back its last change; with nothing but task_id and also."),
+    Field(description="Take back its last change, a deletion too; with nothing but task_id and also."),
 ]
 OrderBy = Annotated[Order | None, BeforeValidator(_absent), Field(description="What comes first.")]

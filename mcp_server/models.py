@@ -5,6 +5,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Computed,
     Date,
     ForeignKeyConstraint,
     Identity,
@@ -20,6 +21,14 @@ from sqlmodel import Field, SQLModel
 from service.database import utc_now
 
 ONE_OPEN = "tasks_one_open_of_series"
+_LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))
+SEARCHED = f"title || ' '::text || description || {_LABELS}"
+"""Of a task, in SQL: all that a search looks at."""
+
+
+def folded(text: str) -> str:
+    """A text in SQL, in SQL without its case and its accents, as a search compares it."""
+    return f"lower(regexp_replace(NORMALIZE({text}, NFKD), '[\\u0300-\\u036F]'::text, ''::text, 'g'::text))"
 
 
 class Person(SQLModel, table=True):
@@ -82,6 +91,7 @@ class TaskRow(SQLModel, table=True):
     labels: list[str] = Field(default=[], sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
     repeat: str | None = Field(default=None, sa_column=Column(Text))
     series: int | None = Field(default=None, sa_column=Column(BigInteger))
+    folded: str | None = Field(default=None, sa_column=Column(Text, Computed(folded(SEARCHED), persisted=True)))
 
 
 class TaskCall(SQLModel, table=True):
@@ -129,6 +139,13 @@ class TaskChange(SQLModel, table=True):
         ),
         Index("task_changes_by_task", "user_id", "task_id", "id"),
         Index("task_changes_by_call", "user_id", "call_id", "id"),
+        Index(
+            "task_changes_of_deletion",
+            "user_id",
+            "created_at",
+            "id",
+            postgresql_where=text("after IS NULL AND undoes IS NULL"),
+        ),
     )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))

@@ -15,7 +15,7 @@ from mcp_server.tasks import undo as taking_back
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import pages
-from mcp_server.tasks.lists.pages import Wish
+from mcp_server.tasks.lists.wishes import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage, lean
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
@@ -43,6 +43,7 @@ async def list_tasks(
     *,
     user_id: given.UserId = None,
     status: given.StatusFilter = "all",
+    query: given.Query = None,
     due: given.DueRange = None,
     done: given.DoneRange = None,
     label: given.Label = None,
@@ -54,7 +55,8 @@ async def list_tasks(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """List tasks, a page at a time. It also tells the person's date and time."""
-    wish = Wish(status=status or "all", due=due, done=done, label=label, priority=priority, order=order or "created")
+    days = {"due": due, "done": done}
+    wish = Wish(status=status or "all", query=query, **days, label=label, priority=priority, order=order or "created")
     return _told(await pages.list_page(session, caller, wish, cursor=cursor, limit=limit or 50))
 
 
@@ -82,7 +84,7 @@ async def update_task(
     labels: given.NewLabels = None,
     add_labels: given.MoreLabels = None,
     remove_labels: given.FewerLabels = None,
-    repeat: given.Repeat = None,
+    repeat: given.NewRepeat = None,
     status: given.NewStatus = None,
     undo: given.Undo = None,
     session: AsyncSession = SESSION,

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import FromClause, Insert, and_, bindparam, update
+from sqlalchemy import FromClause, Insert, and_, bindparam, exists, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
@@ -56,6 +56,15 @@ class Change:
         assert task is not None
         return task
 
+
+WITHIN = timedelta(days=30)
+"""How long a change can be taken back."""
+_LATER = CHANGES.alias("later")
+_TAKEN_BACK = exists().where(
+    _LATER.c.user_id == OWNER, _LATER.c.task_id == CHANGES.c.task_id, _LATER.c.undoes == CHANGES.c.id
+)
+STANDS = (CHANGES.c.before.is_distinct_from(CHANGES.c.after), CHANGES.c.undoes.is_(None), ~_TAKEN_BACK)
+"""Of a change: it changed something, takes nothing back, and was not taken back."""
 
 # Statements are built once: building them costs more than PostgreSQL takes to run them.
 _CLAIM = (

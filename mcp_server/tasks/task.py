@@ -81,6 +81,7 @@ class Task(BaseModel):
     created_at: Moment
     updated_at: Moment
     completed_at: Moment | None
+    deleted: Literal[True] | None = Field(default=None, description="It is not there any more.")
 
 
 class Following(BaseModel):
@@ -96,7 +97,6 @@ class OtherTask(Task):
     """One of several that a call changed."""
 
     next: Following | None = Field(default=None, description="Of a task that repeats: the one that follows.")
-    deleted: Literal[True] | None = Field(default=None, description="Its adding was undone.")
 
 
 class ChangedTask(OtherTask):
@@ -119,6 +119,13 @@ class DeletedTask(OtherDeleted):
     not_found: tuple[int, ...] = ()
 
 
+class Near(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    title: str
+
+
 class TaskPage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -129,6 +136,9 @@ class TaskPage(BaseModel):
     )
     now: str = Field(description="The person's own date and time.")
     time_zone: str
+    nearest: tuple[Near, ...] = Field(
+        default=(), description="Where query found nothing: tasks spelled nearly so; ask which one is meant."
+    )
 
 
 def lean(result: BaseModel) -> dict[str, Any]:

@@ -1,26 +1,18 @@
 """Taking back the last change of a task, and the one before it the next time."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, exists, func
+from sqlalchemy import bindparam, func
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import NextIsChanged, NothingToUndo
 from mcp_server.tasks import changes, statements
-from mcp_server.tasks.changes import CHANGES, OWNER, Caller, Change, change_of
+from mcp_server.tasks.changes import CHANGES, OWNER, STANDS, WITHIN, Caller, Change, change_of
 from mcp_server.tasks.results import restored_tasks
 from mcp_server.tasks.task import ChangedTask, Stored
 
-WITHIN = timedelta(days=30)
-_LATER = CHANGES.alias("later")
-_TAKEN_BACK = exists().where(
-    _LATER.c.user_id == OWNER, _LATER.c.task_id == CHANGES.c.task_id, _LATER.c.undoes == CHANGES.c.id
-)
-STANDS = (CHANGES.c.before.is_distinct_from(CHANGES.c.after), CHANGES.c.undoes.is_(None), ~_TAKEN_BACK)
-"""Of a change: it changed something, takes nothing back, and was not taken back."""
 _LAST = (
     select(CHANGES.c.id, CHANGES.c.call_id, CHANGES.c.before, CHANGES.c.after)
     .where(

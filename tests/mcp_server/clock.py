@@ -13,7 +13,7 @@ from mcp_server.tasks import undo as taking_back
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import pages
-from mcp_server.tasks.lists.pages import Wish
+from mcp_server.tasks.lists.wishes import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage
 from service.database import create_engine, transaction
 

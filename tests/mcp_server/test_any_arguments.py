@@ -53,6 +53,7 @@ ARGUMENTS = st.fixed_dictionaries(
         "labels": JSON | st.lists(ANY_TEXT, max_size=3),
         "add_labels": JSON | st.lists(ANY_TEXT, max_size=3),
         "label": JSON | ANY_TEXT,
+        "query": JSON | ANY_TEXT,
         "repeat": JSON | WORDS,
         "order": JSON | st.sampled_from(["due", "priority"]),
         "undo": JSON,
@@ -70,7 +71,8 @@ META = st.fixed_dictionaries(
 # Of each tool, calls that get far: any one of these arguments beside what the tool must have.
 LIKELY = {
     "add_task": {"title": st.just("milk"), "due": WORDS, "repeat": WORDS, "labels": st.just(["a"])},
-    "list_tasks": {"due": WORDS, "done": WORDS, "label": ANY_TEXT, "order": st.just("due"), "cursor": ANY_TEXT},
+    "list_tasks": {"due": WORDS, "done": WORDS, "label": ANY_TEXT, "order": st.just("due"), "cursor": ANY_TEXT}
+    | {"query": ANY_TEXT, "status": st.sampled_from(["deleted", "pending"])},
     "complete_task": {"task_id": st.integers(1, 5), "also": st.lists(st.integers(1, 6), max_size=3)},
     "update_task": {"task_id": st.integers(1, 5), "due": WORDS, "repeat": WORDS, "undo": st.booleans()},
     "delete_task": {"task_id": st.integers(1, 5)},

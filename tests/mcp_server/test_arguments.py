@@ -13,7 +13,7 @@ DESCRIPTION = (
 )
 TASK_ID = "task_id must be the whole number of a task, as list_tasks shows it."
 USER_ID = "user_id must be text of 1 to 200 characters without control characters, or left out."
-STATUS = "status must be pending, completed or all."
+STATUS = "status must be pending, completed, all or deleted."
 LIMIT = "limit must be a whole number from 1 to 100."
 CURSOR = "cursor must be the next_cursor of the page before, or left out."
 CURSOR_UNKNOWN = "cursor is none that list_tasks has returned: call list_tasks without cursor to get the first page."
@@ -49,7 +49,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("list_tasks", {"limit": "many"}, LIMIT),
     ("list_tasks", {"limit": True}, LIMIT),
     ("list_tasks", {"cursor": 3}, CURSOR),
-    ("list_tasks", {"cursor": "x" * 1001}, CURSOR),
+    ("list_tasks", {"cursor": "x" * 2001}, CURSOR),
     ("list_tasks", {"cursor": "!"}, CURSOR_UNKNOWN),
     ("list_tasks", {"cursor": "bm90IGpzb24"}, CURSOR_UNKNOWN),
     ("list_tasks", {"cursor": "eyJ2IjoyLCJhZnRlciI6NSwic3RhdHVzIjoiYWxsIn0"}, CURSOR_UNKNOWN),
@@ -75,7 +75,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "list_tasks",
         {"caller": "x", "status": "done"},
         f"{STATUS[:-1]}; list_tasks has no argument 'caller', "
-        "it takes user_id, status, due, done, label, priority, order, cursor, limit.",
+        "it takes user_id, status, query, due, done, label, priority, order, cursor, limit.",
     ),
     (
         "erase_all",

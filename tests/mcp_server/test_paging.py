@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mcp_server.tasks.lists.pages import PAGE_BYTES
+from mcp_server.tasks.lists.statements import PAGE_BYTES
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools
 
