@@ -98,7 +98,7 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
                 chosen = {name: question.at_position(name) for intent in intents for name in intent.phrases} | chosen
             break
         if turn is turns[-1] and not choice:
-            raise Stopped(sentences.LEFT_ALONE if choice == () else f"Please choose one by its number.\n\n{question}")
+            raise Stopped(sentences.LEFT_ALONE if choice == () else f"{sentences.ANSWER_IT}\n\n{question}")
         if choice:
             asked = asked or question.phrase
             chosen.setdefault(question.phrase, choice)

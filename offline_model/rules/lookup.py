@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ PAGE = 100
 MAX_PAGES = 5
 _MOST_WORDS = 6
 _LONGEST_WORD = 30
+_ALIKE = 0.75
 
 
 @dataclass
@@ -50,6 +52,15 @@ class Tasks:
         found = self.fitting(" ".join(words[1:]))
         is_any = words[0] in ("did", "done", "got", "finished", "completed")
         return [task for task in found if is_any or tokens(task.title)[0] not in VERBS]
+
+    def similar(self, phrase: str) -> list[Named]:
+        """Of the nearest those with a word that is spelled nearly as one of the phrase."""
+        words = [word[:_LONGEST_WORD] for word in meaning(phrase)][:_MOST_WORDS]
+        return [
+            task
+            for task in self.nearest
+            if any(get_close_matches(word, tokens(task.title), 1, _ALIKE) for word in words)
+        ]
 
     def having(self, phrase: str) -> list[Task]:
         """Those whose title, description or labels have all words of the phrase."""

@@ -110,7 +110,7 @@ def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, Tasks
     for name in missing:
         similar: dict[int, Named] = {}
         for tasks in looked_up:
-            similar |= {task.id: task for task in tasks[name].nearest} if name in tasks else {}
+            similar |= {task.id: task for task in tasks[name].similar(name)} if name in tasks else {}
         if similar:
             options = [Task(id=task.id, title=task.title) for task in similar.values()]
             raise Stopped(str(Question(name, options, is_guess=True)))

@@ -25,6 +25,7 @@ _SENTENCE_END = re.compile(r"(?:[!?;]|(?<!\W\w)(?<!\W\d\d)(?<!^\w)(?<!^\d\d)\.) 
 """Not of "1. milk", "12. milk" and "e. g. milk"."""
 _LEAD = Phrases.of(
     "please|pls|plz|kindly|(hey|hi|hello) [there]|ok|okay|well|so|now|then|also|and|yes|great|thanks|thank you|oh|just"
+    "|oops|sorry|actually|wait|hmm|um"
     "|:|alright|(can|could|would|will) (you|u)|go ahead and|let's|let us|(i (need|want|would like)|i'd like) you to"
 )
 _WISHED = Phrases.of("{would_like}")

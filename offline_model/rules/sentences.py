@@ -27,17 +27,19 @@ NO_MEMORY = 'I cannot say what I did before: I know only what your list holds no
 TOO_LONG = "That is more than I can read: keep a message below {limit:,} characters. I have done nothing."
 WELCOME = "You are welcome."
 BYE = "Goodbye."
+ANSWER_IT = "Please choose one by its number, or say no."
 NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
 NO_VERB = 'What shall I do with it? Say, for example, "complete milk" or "delete milk".'
 FIRST_TIME = (
     "I do not know when you did it last, so it is due today for the first time; then it counts from when it is done."
 )
-TIME_IS_TEXT = "I cannot remind you, and did not understand the time: it stands in the words of the task."
+TIME_IS_TEXT = "I did not understand the time: it stands in the words of the task."
 NOTHING_RINGS = "Nothing rings at that time: it stands in the list as the date of the task."
 CALENDAR_RINGS = (
     "Nothing here rings, but a calendar program that reads your calendar does, for what has a clock time; a phone "
     "needs an address that it can reach."
 )
+NO_REMINDER = "I cannot remind you at a time."
 NO_BULK = 'I complete or delete only tasks that you name. Say, for example, "complete milk and bread".'
 NO_SUBJECT = "Which task? Say words of its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
@@ -50,6 +52,7 @@ TOO_MANY = "That is more than I do at once: name at most {limit} tasks in one me
 NO_MEMBERS = 'I found no open task for "{group}", so I changed nothing.'
 NONE_CHANGED = "So I changed none of them."
 NONE_DELETED = "So I deleted none of them."
+CANCEL = 'Say "delete" and its name to take a task off the list, or "add cancel …" if you are to cancel something.'
 LEFT_ALONE = "All right, I leave everything as it is."
 # Listed as tasks are: no box is shown below an answer whose list names none.
 MISSING = 'I found no {among} that matches "{phrase}". To see every task, say:\n\n- show all'
@@ -61,6 +64,9 @@ STOPPED = "I stop here: that took {steps} steps with tools, which is as many as 
 ADDED = "Added {count}."
 LABELLED = 'Added {count} with the label "{value}".'
 NOTED = f"{ADDED}\n\n{TIME_IS_TEXT}"
+REMINDED = f"{NOTED} {NO_REMINDER}"
+WITH_DATE = {NOTED: ADDED, REMINDED: f"{ADDED}\n\n{NOTHING_RINGS}"}
+"""What is said instead when the time was understood."""
 CHANGED = "Changed {count}."
 RENAMED = "Renamed to {tasks}."
 PRIORITY = "Changed {count} to {value} priority."

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from offline_model.conversation import Result, Task
 from offline_model.rules.language.words import is_foreign, may_be_task
-from offline_model.rules.sentences import ABOUT, MORE, NOTHING_RINGS, NOTHING_TODAY, REAL_MODEL, TIME_IS_TEXT
+from offline_model.rules.sentences import ABOUT, MORE, NOTHING_TODAY, REAL_MODEL
 
 FOUND_SHOWN = 50
 NAMED = 10
@@ -129,11 +129,6 @@ def told(answer: str, results: Sequence[Result], *, value: str = "") -> str:
     is_named = len(done) == 1 or failed or (dated and len(done) <= NAMED)
     said = [answer.format(tasks=names, count=names if is_named else _counted(len(done)), value=value)] if done else []
     return "\n\n".join([*said, *dict.fromkeys(map(_failure, failed))])
-
-
-def with_date(answer: str) -> str:
-    """The answer about tasks of which some got a date."""
-    return answer.replace(TIME_IS_TEXT, NOTHING_RINGS)
 
 
 def _failure(result: Result) -> str:

@@ -174,7 +174,8 @@ def test_a_time_that_is_not_understood_is_kept_as_words_and_said_so():
     answer = conversation.say("remind me to call the bank tomorrow at 25:00")
     assert conversation.tasks.titles == {1: "call the bank tomorrow at 25:00"}
     assert "cannot remind you" in answer
-    assert "Nothing rings" in conversation.say("water the plants tomorrow")
+    assert "Nothing rings" in conversation.say("remind me to water the plants tomorrow")
+    assert "rings" not in conversation.say("water the flowers tomorrow")
     assert "cannot remind you" not in conversation.say("remind me to buy flowers")
 
 

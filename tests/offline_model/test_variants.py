@@ -291,7 +291,12 @@ VARIANTS: list[tuple[Call, tuple[str, ...]]] = [
     ),
     (
         change(1, title="swimming"),
-        ("Rename gym to swimming", "rename the gym to: swimming", "change gym to swimming", "the gym should be called swimming"),
+        (
+            "Rename gym to swimming",
+            "rename the gym to: swimming",
+            "change gym to swimming",
+            "the gym should be called swimming",
+        ),
     ),
     (
         shows("completed"),

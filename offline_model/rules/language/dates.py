@@ -49,7 +49,7 @@ def _when(day: str, clock: str, today: date | None) -> When | None:
         return repeat | {"due": (time if ":" in due else f"{due} {time}".strip()) or due or "today"}
     due = days.day_of(day, today) if day else ""
     if isinstance(due, str) and due.startswith("+") and time:
-        due = days.shifted(due, today) if today else None
+        due = days.as_date(due, today) if today else None
     word = days.shown(due) if isinstance(due, date) else due
     return None if word is None else {"due": f"{word} {time}".strip()}
 

@@ -25,6 +25,7 @@ _TH = "(?:st|nd|rd|th)"
 _YEAR = r"(?:,? (20\d\d))?"
 _ON = "(?:due )?(?:on |by |until |till |for )?(?:the )?"
 _SURELY_ON = "(?:due )?(?:on|by|until|till|for|due) the "
+_BEFORE = "before "
 _SHIFTS = {"day": "d", "week": "w", "month": "m"}
 
 Day = date | str | None
@@ -134,7 +135,6 @@ _CALENDAR = _rows(
     ),
     (rf"{_SURELY_ON}(\d\d?){_TH}(?: of (?:this|the) month)?", day_of_month),
     (rf"{_ON}(\d\d?){_TH} of next month", lambda today, day: day_of_month(month(today, 1), day)),
-    (rf"before (?:this |next )?({WEEKDAY})", lambda today, word: plus(next_weekday(today, word), -1, "day")),
     (f"{_ON}next week", lambda today: week(today, 1)),
     (f"{_ON}(?:this|at the|on the) weekend", lambda today: max(today, weekend(today))),
     (f"{_ON}next weekend", lambda today: weekend(today, 1)),
@@ -161,11 +161,15 @@ def without_groups(rows: Iterable[tuple[re.Pattern[str], object]]) -> str:
     return "|".join(re.sub(r"\((?!\?)", "(?:", pattern.pattern) for pattern, _ in rows)
 
 
-DAY = without_groups((*_WORDS, *_CALENDAR))
+DAY = f"(?:{_BEFORE})?(?:{without_groups((*_WORDS, *_CALENDAR))})"
 
 
 def day_of(said: str, today: date | None) -> Day:
     """What a day is called means; None for what is none, or is found only by the calendar while today is not known."""
+    if said.startswith(_BEFORE):
+        then = said.removeprefix(_BEFORE)
+        last = as_date(day_of(then, today) or day_of(f"on {then}", today), today) if today else None
+        return plus(last, -1, "day") if last else None
     for rows, given in ((_WORDS, ()), (_CALENDAR, (today,))):
         for pattern, function in rows if given != (None,) else ():
             if found := pattern.fullmatch(said):
@@ -173,7 +177,18 @@ def day_of(said: str, today: date | None) -> Day:
     return None
 
 
-def shifted(shift: str, today: date) -> date:
-    """Of "+2w" the day."""
-    unit = {"d": "day", "w": "week", "m": "month"}[shift[-1]]
-    return plus(today, int(shift[1:-1]), unit)
+def as_date(day: Day, today: date) -> date | None:
+    """The day that a word of the tools means."""
+    if isinstance(day, date) or not day:
+        return day or None
+    if day[0] == "+":
+        unit = {letter: unit for unit, letter in _SHIFTS.items()}[day[-1]]
+        return plus(today, int(day[1:-1]), unit)
+    if day in WEEKDAYS:
+        return next_weekday(today, day)
+    if day in ("today", "tomorrow"):
+        return plus(today, int(day == "tomorrow"), "day")
+    try:
+        return date.fromisoformat(day)
+    except ValueError:
+        return None

@@ -86,15 +86,14 @@ _PAST = _rows(
 def coming(said: str, today: date | None) -> str | None:
     """Which days an open task is to be due on: of "by Friday" all up to that day."""
     said = said.removeprefix("due ").removeprefix("for ")
-    head = re.match(r"(?:by|until|till|before) ", said)
+    head = re.match(r"(?:by|until|till|before) (?:the )?", said)
     if not head and (found := _found(said, today, _COMING)):
         return found
     day = days.day_of(said, today) or days.day_of(f"on {said}", today)
-    day = days.shifted(day, today) if isinstance(day, str) and day[0] == "+" and today else day
+    if isinstance(day, str) and day[0] == "+":
+        day = days.as_date(day, today) if today else None
     word = days.shown(day) if isinstance(day, date) else day
-    if not word or word[0] == "+":
-        return None
-    return f"..{word}" if head else word
+    return f"..{word}" if head and word else word
 
 
 def past(said: str, today: date | None) -> str | None:

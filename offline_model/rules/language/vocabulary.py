@@ -61,6 +61,7 @@ NO_ERRANDS = _words(
 )
 """With one of these it is asked of this model, or said to it."""
 
+PARTICLES = _words("up off out down in back away over")
 PREPOSITIONS = _words("about after at before by for from in into near of on over to until with without")
 UNSURE = _words("if when whether until once unless after before")
 
@@ -139,7 +140,8 @@ NAMES = {
     "time": "at (#|noon|midnight|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)|tomorrow|tonight|today"
     "|next (week|month|year)|(every|each) (day|week|month|year|morning|evening|{weekday})|on {weekday}"
     "|in (#|a|an|one|two|half an) (minute|minutes|hour|hours|day|days|week|weeks)",
-    "remember": "(remind me|remember|make sure|(don't|do not) [let me] forget) [that] [i (need|have)] (to|about|of)"
+    "remind": "(remind me|(don't|do not) let me forget) [that] [i (need|have)] (to|about|of)",
+    "remember": "(remember|make sure|(don't|do not) forget) [that] [i (need|have)] (to|about|of)"
     "|[{i} [also|still|really]] (need|have|got|ought) [also|still] to",
     "show": "show|list|display|print|view|see|read [out]|give|get|tell|fetch|find|search [for]|look for",
     "what": "what|what's|what is|what are|whats|which|show",

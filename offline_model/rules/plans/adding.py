@@ -14,7 +14,8 @@ def add(intent: Intent, known: Known) -> Steps:
     tasks = [task for reading in intent.readings for task in _added(reading)]
     if not tasks:
         return sentences.NO_TITLE
-    answer = telling.with_date(intent.answer) if any("due" in task for task in tasks) else intent.answer
+    has_date = any("due" in task for task in tasks)
+    answer = sentences.WITH_DATE.get(intent.answer, intent.answer) if has_date else intent.answer
     labels = dict.fromkeys(label for task in tasks for label in task.get("labels", ()))
     results = yield _calls(tasks)
     said = telling.told(answer, results, value=", ".join(labels))

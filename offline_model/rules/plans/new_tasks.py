@@ -20,6 +20,10 @@ _OTHER_LISTS = Phrases.of("{errands}|{other_list}").first_words
 _DESCRIPTION = Phrases.of(
     "(with|and) [the|a|an] {note} [of|saying|that says] [:]|(description|note|notes|details|detail) :|described as"
 )
+_PRIORITIES = {
+    level: Phrases.of(f"[with|as|at] [a] ({said}) priority")
+    for level, said in (("high", "high|top|urgent"), ("medium", "medium|normal"), ("low", "low"))
+}
 _NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
 _BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _BEFORE_ITEM = Phrases.of("and|then|also|to")
@@ -59,18 +63,20 @@ def is_bulleted(text: Text) -> bool:
 
 def _tasks_in(line: Text, list_name: str, when: str) -> list[NewTask]:
     """What describes goes on to the end of the line, and describes the last title before it."""
-    titles, described = line, dict[str, str]()
+    titles, described = line, NewTask()
     for first, end in islice(_DESCRIPTION.places(line.keys), 1):
         before, after = line.part(0, first), line.part(end, len(line.keys)).shown()
         if before and after:
             titles = line.with_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
-    titles, date = dates.taken_from(_with_when(titles, when))
+    titles, priority = _priority(_with_when(titles, when))
+    titles, date = dates.taken_from(titles)
     if date:
+        titles, priority = _priority(titles) if not priority else (titles, priority)
         list_name = list_name or list_named_in(titles) or ""
         titles = without(titles, None, _ON_LIST)
-    listed = {"labels": [list_name]} if list_name else {}
-    tasks = [_dated(title, date) | listed for title in _titles(titles)]
+    details = priority | ({"labels": [list_name]} if list_name else {})
+    tasks = [{"title": title.shown(), **when, **details} for title, when in _dated(_titles(titles), date)]
     return [*tasks[:-1], tasks[-1] | described] if tasks else []
 
 
@@ -79,10 +85,19 @@ def _with_when(text: Text, when: str) -> Text:
     return text.with_raw(f"{text.raw} {when}") if when and text else text
 
 
-def _dated(title: Text, date: dates.When) -> NewTask:
-    """A date of its own counts, not that at the end of the line, which is everyone's."""
-    rest, own = dates.taken_from(title, inside=True)
-    return {"title": rest.shown(), **(own or date)}
+def _priority(text: Text) -> tuple[Text, NewTask]:
+    """Of "pay the rent, high priority" both."""
+    for level, phrases in _PRIORITIES.items():
+        if (rest := without(text, None, phrases)).keys != text.keys:
+            return text.with_raw(rest.raw.rstrip(" ,:;(-")), {"priority": level}
+    return text, {}
+
+
+def _dated(titles: list[Text], date: dates.When) -> list[tuple[Text, dates.When]]:
+    """A date of its own counts; the one at the line's end is everyone's where nobody has such, else the last one's."""
+    own = [dates.taken_from(title, inside=True) for title in titles]
+    is_of_all = not any(when for _, when in own)
+    return [(title, when or (date if is_of_all or at == len(own) - 1 else {})) for at, (title, when) in enumerate(own)]
 
 
 def _titles(line: Text) -> list[Text]:

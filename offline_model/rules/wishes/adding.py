@@ -3,17 +3,19 @@
 from offline_model.rules import sentences
 from offline_model.rules.plans.adding import add
 from offline_model.rules.plans.talking import say
-from offline_model.rules.sentences import ADDED, CANNOT, LABELLED, NOTED
+from offline_model.rules.sentences import ADDED, CANNOT, LABELLED, NOTED, REMINDED
 from offline_model.rules.wishes.wish import Wish
 
 BULLETS = (Wish("<bullets>", add, ADDED),)
 
 REMINDERS = (
+    Wish("{remind} <new at time>", add, REMINDED),
+    Wish("{remind} <new>", add, ADDED),
     Wish("{remember} <new at time>", add, NOTED),
     Wish("{remember} <new>", add, ADDED),
-    Wish("remind me <when> (to|about|of|that i (have|need) to) <new>", add, NOTED),
-    Wish("(set|add|create|make) (a|an|the|my) reminder [for] <when> (to|about) <new>", add, NOTED),
-    Wish("(set|add|create|make) (a|an|the|my) reminder (to|about) <new>", add, NOTED),
+    Wish("remind me <when> (to|about|of|that i (have|need) to) <new>", add, REMINDED),
+    Wish("(set|add|create|make) (a|an|the|my) reminder [for] <when> (to|about) <new>", add, REMINDED),
+    Wish("(set|add|create|make) (a|an|the|my) reminder (to|about) <new>", add, REMINDED),
     Wish("<new repeating>", add, NOTED),
 )
 

@@ -31,7 +31,11 @@ _DATES = (
     Wish("(set|give) <task> (a {due_date} (of|on)) <date>", _move, CHANGED),
     Wish("{move} <task> ([back] (to|until|till|for|by|on)) <date>", _move, CHANGED),
     Wish("(move|bring|pull) <task> (forward [by]|ahead [by]|up by) <shift>", update("due", dates.earlier), CHANGED),
-    Wish("<subject> ((is|'s|will be|comes|starts|begins) [now|actually]) <new date>", update("due", dates.corrected), CHANGED),
+    Wish(
+        "<subject> ((is|'s|will be|comes|starts|begins) [now|actually]) <new date>",
+        update("due", dates.corrected),
+        CHANGED,
+    ),
     Wish("(clear|remove|delete|take) [the] ({due_date}|date|time) (of|from|for|off) <task>", _undate, CHANGED),
     Wish("<subject> (has|needs) no ({due_date}|date|time) [anymore|any more]", _undate, CHANGED),
 )
@@ -45,7 +49,11 @@ _REPEATS = (
     ),
     Wish("<task> (should not|shouldn't|must not|needn't) repeat [anymore|any more]", _unrepeat, CHANGED),
     Wish("(clear|remove|delete) [the] repeat (of|from|for) <task>", _unrepeat, CHANGED),
-    Wish("skip [[the] next] <task> [this time|once|(this|next) (week|month|time|one)|today|tomorrow|on {weekday}]", _skip, CHANGED),
+    Wish(
+        "skip [[the] next] <task> [this time|once|(this|next) (week|month|time|one)|today|tomorrow|on {weekday}]",
+        _skip,
+        CHANGED,
+    ),
 )
 _HIGH = "Changed {count} to high priority."
 _PRIORITIES = (

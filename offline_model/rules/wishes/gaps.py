@@ -114,7 +114,7 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "deed": lambda text: len(text.keys) > 1 and words.is_known_past(text.keys[0]),
     "deed not done": lambda text: len(text.keys) > 1 and not words.points(text.raw),
     "subject": _is_subject,
-    "past": lambda text: len(text.keys) == 1 and words.is_known_past(text.keys[0]),
+    "past": lambda text: words.is_known_past(text.keys[0]) and vocabulary.PARTICLES.issuperset(text.keys[1:]),
 }
 """What a text must be to stand there."""
 NAMING = ("past", "own deed", "deed", "deed not done", "subject", "task", "numbers")

@@ -46,6 +46,7 @@ DUE = (
 ONE = (
     Wish("[{what}|give|tell|read] [me] [the|any|some] {about_task} (of|on|for|about) <search>", find),
     Wish("tell me about <search>", find),
+    Wish("what (is|'s) [the|my|our] <search> about", find),
     Wish("({what}|what about|view|read|display) [me] <numbers>", find),
 )
 
