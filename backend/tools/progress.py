@@ -137,7 +137,7 @@ def _named_in(lines: list[str], tasks: list[Task]) -> list[Task]:
 
 
 def _title_of(line: str, titles: set[str]) -> str | None:
-    most = min(len(line), max(map(len, titles)))
+    most = min(len(line), max(map(len, titles), default=0))
     ends = (end for end in range(most, 0, -1) if end == len(line) or not line[end].isalnum())
     return next((line[:end] for end in ends if line[:end] in titles), None)
 

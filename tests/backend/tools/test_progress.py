@@ -131,3 +131,11 @@ def test_every_task_of_a_call_is_redrawn() -> None:
     assert [task.id for task in progress.changed_tasks("complete_task", result(MILK, BREAD, not_found=(7,)))] == [1, 2]
     assert progress.changed_tasks("complete_task", "There is no task 1.") == []
     assert progress.changed_tasks("add_task", result(MILK)) == []
+
+
+@pytest.mark.parametrize("title", [None, "milk"])
+def test_an_answer_that_lists_none_of_the_tasks_found_shows_no_list(title: str | None) -> None:
+    views = TaskViews()
+    page = {"tasks": [a_task(1, title)] if title else [], "next_cursor": None}
+    views.take_in("list_tasks", '{"query": "piano"}', json.dumps(page))
+    assert views.final("I found no piano. You can say:\n\n- show all") is None
