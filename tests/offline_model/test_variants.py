@@ -399,3 +399,31 @@ def test_a_slip_of_the_pen_that_is_confirmed_is_carried_out(agreed: str):
     conversation = Conversation(tasks())
     conversation.say("delete the dentits and gym")
     assert conversation.say(agreed) == 'Deleted "gym" and "dentist".'
+
+
+@pytest.mark.parametrize(
+    ("sentence", "calls"),
+    [
+        ("add milk #shopping", [add("milk", labels=["shopping"])]),
+        ("add renew visa in 2 weeks, high priority", [add("renew visa", priority="high", due="+2w")]),
+        (
+            "add call Bob today and send the tax form by Friday",
+            [add("call Bob", due="today"), add("send the tax form", due="friday")],
+        ),
+        ("meet Ann tomorrow at 1 for lunch", [add("meet Ann for lunch", due="tomorrow 13:00")]),
+        ("lunch with Tom next Friday at 12:30", [add("lunch with Tom", due="friday 12:30")]),
+        ("note to self: ask Bob", [add("ask Bob")]),
+        ("buy a gift before 5 December", [add("buy a gift", due="Fri 2026-12-04")]),
+        ("change the dentist to Friday at 10", [change(2, due="friday 10:00")]),
+        ("add a deadline to gym: 11 December", [change(1, due="Fri 2026-12-11")]),
+        ("oops, actually the plumber is at 5pm", [change(3, due="17:00")]),
+        ("mark the report as written", [change(10, tool="complete_task")]),
+        ("the dentist is cancelled", []),
+        ("cancel the gym", []),
+        ("I am tired today", []),
+    ],
+)
+def test_what_else_is_said_in_a_day(sentence: str, calls: list[Call]):
+    conversation = Conversation(tasks())
+    answer = conversation.say(sentence)
+    assert [call for call in conversation.calls if call[0] != "list_tasks"] == calls, answer

@@ -112,6 +112,7 @@ NAMES = {
     "other_list": "grocery|work|home|house|garden|office|school|packing|reading|wish",
     "list_noun": "tasks|todos|to-dos|items|list|stuff|things",
     "things": "task|tasks|thing|things|item|items|todo|todos|to-do|to-dos|one|ones|stuff|list|lists",
+    "once": "once|this time|(this|next) (week|month|time|one)|today|tomorrow|on {weekday}",
     "whatever": "anything|something|everything|[all] {things}",
     "that_is": "that is|that's|that are|which is|which are|that has been|that have been",
     "from_trash": "from (the [trash|bin]|trash|deleted [tasks|ones])",

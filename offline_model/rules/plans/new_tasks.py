@@ -24,6 +24,7 @@ _PRIORITIES = {
     level: Phrases.of(f"[with|as|at] [a] ({said}) priority")
     for level, said in (("high", "high|top|urgent"), ("medium", "medium|normal"), ("low", "low"))
 }
+_TAGS = re.compile(r"(?: #[^\W\d_][\w-]{0,39}){1,9}$")
 _NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
 _BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _BEFORE_ITEM = Phrases.of("and|then|also|to")
@@ -69,15 +70,25 @@ def _tasks_in(line: Text, list_name: str, when: str) -> list[NewTask]:
         if before and after:
             titles = line.with_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
+    titles, labels = _labels(titles, [list_name] if list_name else [])
     titles, priority = _priority(_with_when(titles, when))
     titles, date = dates.taken_from(titles)
     if date:
         titles, priority = _priority(titles) if not priority else (titles, priority)
-        list_name = list_name or list_named_in(titles) or ""
+        named = list_named_in(titles)
+        labels = [*labels, named] if named and named not in labels else labels
         titles = without(titles, None, _ON_LIST)
-    details = priority | ({"labels": [list_name]} if list_name else {})
+    details = priority | ({"labels": labels} if labels else {})
     tasks = [{"title": title.shown(), **when, **details} for title, when in _dated(_titles(titles), date)]
     return [*tasks[:-1], tasks[-1] | described] if tasks else []
+
+
+def _labels(text: Text, labels: list[str]) -> tuple[Text, list[str]]:
+    """Of "milk #shopping" the milk, with the label."""
+    tags = _TAGS.search(text.raw)
+    if not tags or not tags.start():
+        return text, labels
+    return text.with_raw(text.raw[: tags.start()]), [*labels, *tags[0].replace("#", " ").split()]
 
 
 def _with_when(text: Text, when: str) -> Text:

@@ -11,6 +11,7 @@ BULLETS = (Wish("<bullets>", add, ADDED),)
 REMINDERS = (
     Wish("{remind} <new at time>", add, REMINDED),
     Wish("{remind} <new>", add, ADDED),
+    Wish("(note to self|memo) [:] <new>", add, ADDED),
     Wish("{remember} <new at time>", add, NOTED),
     Wish("{remember} <new>", add, ADDED),
     Wish("remind me <when> (to|about|of|that i (have|need) to) <new>", add, REMINDED),

@@ -8,6 +8,7 @@ from offline_model.rules.sentences import CHANGED, PRIORITY, TAGGED, UNTAGGED
 from offline_model.rules.wishes.wish import Wish
 
 _move, _undate = update("due", dates.new_due), update("due", empty="none")
+_correct = update("due", dates.corrected)
 _unrepeat, _skip = update("repeat", empty="none"), update("due", empty="next")
 _repeat = update("due", dates.period)
 _tag, _untag = update("add_labels", words.one_text), update("remove_labels", words.one_text)
@@ -27,15 +28,12 @@ def _priority(level: str, said: str) -> tuple[Wish, ...]:
 
 _DATES = (
     Wish("{move} <group> (to|until|till|for|by|on) <date>", update_group("due", dates.new_due), CHANGED),
-    Wish("(set|change|update) [the|a] {due_date} (of|for|on) <task> (to|as|:) <date>", _move, CHANGED),
+    Wish("(set|change|update|add|give) [the|a] {due_date} (of|for|on|to) <task> (to|as|of|:) <date>", _move, CHANGED),
+    Wish("(set|change|update) <task> (to|for) <date>", _move, CHANGED),
     Wish("(set|give) <task> (a {due_date} (of|on)) <date>", _move, CHANGED),
     Wish("{move} <task> ([back] (to|until|till|for|by|on)) <date>", _move, CHANGED),
     Wish("(move|bring|pull) <task> (forward [by]|ahead [by]|up by) <shift>", update("due", dates.earlier), CHANGED),
-    Wish(
-        "<subject> ((is|'s|will be|comes|starts|begins) [now|actually]) <new date>",
-        update("due", dates.corrected),
-        CHANGED,
-    ),
+    Wish("<subject> ((is|'s|will be|comes|starts|begins) [now|actually]) <new date>", _correct, CHANGED),
     Wish("(clear|remove|delete|take) [the] ({due_date}|date|time) (of|from|for|off) <task>", _undate, CHANGED),
     Wish("<subject> (has|needs) no ({due_date}|date|time) [anymore|any more]", _undate, CHANGED),
 )
@@ -49,11 +47,7 @@ _REPEATS = (
     ),
     Wish("<task> (should not|shouldn't|must not|needn't) repeat [anymore|any more]", _unrepeat, CHANGED),
     Wish("(clear|remove|delete) [the] repeat (of|from|for) <task>", _unrepeat, CHANGED),
-    Wish(
-        "skip [[the] next] <task> [this time|once|(this|next) (week|month|time|one)|today|tomorrow|on {weekday}]",
-        _skip,
-        CHANGED,
-    ),
+    Wish("skip [[the] next] <task> [{once}]", _skip, CHANGED),
 )
 _HIGH = "Changed {count} to high priority."
 _PRIORITIES = (

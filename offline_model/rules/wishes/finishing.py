@@ -57,6 +57,7 @@ FINISHING = (
     Wish("(mark|set) <task> as <past>", complete, COMPLETED),
     Wish("(tick|check|mark) <numbers>", complete, COMPLETED),
     Wish("<subject> [{is}] [{now}] {done} [now|already] [{done_when}]", complete, COMPLETED),
+    Wish("<subject> {is} (cancelled|canceled)", say, sentences.CANCEL),
     Wish("<subject> ({is} [{now}]) <past>", complete, COMPLETED),
     Wish("{delete} <task> [{from_list}]", delete, DELETED),
     Wish("take <task> (off|from) {our_list}", delete, DELETED),

@@ -55,8 +55,10 @@ def _is_errand(text: Text) -> bool:
 def _is_thing_at_time(text: Text) -> bool:
     """Of "dentist tomorrow at 3pm", but not of "I am tired today"."""
     rest, when = dates.taken_from(text)
-    no_thing = vocabulary.POINTING | vocabulary.LIST_WORDS | vocabulary.NO_ERRANDS
-    return bool(when) and len(rest.keys) <= 6 and no_thing.isdisjoint(rest.keys) and words.may_be_task(text.raw)
+    no_thing = (vocabulary.POINTING | vocabulary.LIST_FILLERS) - vocabulary.UNSAID
+    is_thing = no_thing.isdisjoint(rest.keys[:1]) and not vocabulary.LIST_WORDS.issuperset(rest.keys)
+    is_said_to_me = not vocabulary.NO_ERRANDS.isdisjoint(rest.keys)
+    return bool(when) and len(rest.keys) <= 6 and is_thing and not is_said_to_me and words.may_be_task(text.raw)
 
 
 def _is_repeating(text: Text) -> bool:

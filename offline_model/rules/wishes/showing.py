@@ -23,7 +23,7 @@ DUE = (
     Wish("({ask}|{show}) [is|are|'s|should|do] [i|we|the|my] [do|start|begin|task] [with] first", show_first),
     Wish("(where|what) (do|should|can|shall) (i|we) (start|begin) [with]", show_first),
     Wish("what ('s|is) [the|my] (most (important|urgent)|top|first) [{noun}|thing|priority] [now|today]", show_first),
-    Wish("what (should|shall|do) i do (next|now)", show_first),
+    Wish("what ((should|shall|do) i do (next|now)|('s|is) (next|up next|up))", show_first),
     Wish(f"{_ASKED} overdue [{{noun}}|now|already|yet]", show_due, "overdue"),
     Wish(f"{_MY} overdue {{things}}", show_due, "overdue"),
     Wish("({show}|{ask}|{am_i}) [me] <done on days>", show_done),

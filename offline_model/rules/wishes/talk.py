@@ -8,6 +8,7 @@ from offline_model.rules.wishes.wish import Wish
 
 SMALL_TALK = (
     Wish("({hello} [there|all] [{how_are_you}]|{how_are_you})", say, sentences.GREETING, "aside"),
+    Wish("(ok|okay|alright) [do it|please|then]", agree, sentences.WELCOME, "aside"),
     Wish("({praise}|[{praise}] {thanks} [so much|very much|a lot])", say, sentences.WELCOME, "aside"),
     Wish(
         "(bye|goodbye|good (bye|night)|see you [later|tomorrow]|that's (all|it) [for now])", say, sentences.BYE, "aside"
