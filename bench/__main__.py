@@ -19,6 +19,7 @@ import uvloop
 
 from bench.measure.database import database
 from bench.measure.driver import driver
+from bench.measure.lists import lists
 from bench.measure.memory import idle, streaming
 from bench.measure.sizes import first_pages, open_threads, turns_in_threads
 from bench.measure.starts import starts
@@ -43,6 +44,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "long threads": open_threads,
     "turns in long threads": turns_in_threads,
     "many tasks": first_pages,
+    "lists with a filter": lists,
     "round trips to PostgreSQL": database,
 }
 STARTS = "starts"

@@ -21,7 +21,12 @@ ORDER BY n, k, seq
 """
 _TASKS = """
 WITH person AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
-INSERT INTO tasks (user_id, id, title) SELECT %(person)s, n, 'Task ' || n FROM generate_series(1, %(count)s) n
+INSERT INTO tasks (user_id, id, title, status, completed_at, due_on, priority, labels)
+SELECT %(person)s, n, CASE WHEN few THEN 'Write to Zoë ' ELSE 'Task ' END || n,
+       CASE WHEN done THEN 'completed' ELSE 'pending' END, CASE WHEN done THEN now() - n * interval '1 hour' END,
+       current_date + CASE WHEN few THEN -3 ELSE n %% 400 END, CASE WHEN few THEN 1 ELSE 2 END,
+       ARRAY[CASE WHEN few THEN 'garden' ELSE 'work' END]
+FROM generate_series(1, %(count)s) n, LATERAL (SELECT n %% 2 = 0, n <= 10) AS those (done, few)
 """
 
 

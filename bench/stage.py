@@ -18,7 +18,7 @@ from service.tokens import make_token
 
 PEOPLE = [f"person-{n}" for n in range(16)]
 _NEVER = dict.fromkeys(("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "LIMIT_CHANGES_PER_DAY"), "1000000000")
-FEW, MANY = "few-tasks", "many-tasks"
+FEW, THOUSAND, MANY = "few-tasks", "thousand-tasks", "many-tasks"
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,7 @@ async def _seeded(place: Place, chat: Chat) -> tuple[Iterator[str], Iterator[str
     short = seed.copy_conversation(url, tool_turn, prefix="thr_short_", threads=scale.threads // 10, turns=10)
     (long,) = seed.copy_conversation(url, tool_turn, prefix="thr_long_", threads=1, turns=scale.long_thread // 2)
     seed.add_tasks(url, FEW, 20)
+    seed.add_tasks(url, THOUSAND, 1_000)
     seed.add_tasks(url, MANY, scale.tasks)
     seed.settle(url)
     return cycle(threads), cycle(short), long

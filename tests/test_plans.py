@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 
@@ -19,8 +20,11 @@ from tests.chatkit_client import ChatKit, user_input
 from tests.conftest import migrate
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, client_of
+from tests.mcp_server.guarded import AUDIENCE
+from tests.mcp_server.wire import call, result, send
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
+from tests.tokens import MCP_TOKEN_SECRET, for_mcp
 from tests.waiting import until
 
 pytestmark = pytest.mark.long
@@ -29,12 +33,19 @@ TABLES = {"people", "tasks", "task_calls", "task_changes", "conversations", "mes
 MOST_READ = 700  # rows of one scan: the history of a turn is 600
 MOST_COUNTED = 2_001  # rows of an index alone: no list tells a larger total, and no day has more changes looked at
 MOST_OWN = 20_100  # rows: what no index serves is looked for in all tasks of the person, and in nobody else's
-OWN_ROWS = ("tasks.completed_at >=", "tasks.labels @>", "tasks.priority =", "coalesce(tasks.priority")
+OWN_ROWS = (
+    "tasks.completed_at >=",
+    "tasks.labels @>",
+    "tasks.folded LIKE",
+    "tasks.priority =",
+    "coalesce(tasks.priority",
+)
 PAGE = 101  # rows
 KEY = {"todo/idempotency_key": "key-1"}
 LOG = ("task_calls", "task_changes")
 NEVER = {("DELETE FROM", "messages"), ("DELETE FROM", "runs"), ("UPDATE", "tasks")}
 NEVER |= {(verb, table) for verb in ("DELETE FROM", "UPDATE") for table in (*LOG, "profiles")}
+NEVER -= {("UPDATE", "task_calls")}  # of an answer that is given again
 WISHES: list[dict[str, Any]] = [
     {"status": "pending", "due": "overdue"},
     {"status": "pending", "due": "2026-11-16..2026-11-22", "order": "due"},
@@ -44,6 +55,11 @@ WISHES: list[dict[str, Any]] = [
     {"status": "pending", "label": "plants"},
     {"status": "pending", "priority": "low"},
     {"status": "pending", "order": "priority"},
+    {"query": "plants"},
+    {"query": "Task 1999"},
+    {"status": "pending", "query": "palnts"},
+    {"status": "deleted"},
+    {"status": "deleted", "query": "19", "label": "garden"},
 ]
 LONG, SUMMARISED = "thr_long", "thr_summarised"
 
@@ -95,7 +111,11 @@ SEED = """
     SELECT 'local', n, 'Task ' || n, 'completed' FROM generate_series(1, 20000) n;
     INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key)
     SELECT 'local', 'add', '{"title": "Task"}', 'backend', 'mine-' || n FROM generate_series(1, 20000) n;
-    INSERT INTO task_changes (user_id, call_id, task_id) SELECT user_id, id, id FROM task_calls ORDER BY id;
+    INSERT INTO task_changes (user_id, call_id, task_id, before, after)
+    SELECT user_id, id, id, CASE WHEN id % 50 = 0 THEN jsonb_build_object('id', id, 'title', 'Task ' || id,
+        'description', '', 'status', 'pending', 'created_at', now(), 'updated_at', now(), 'completed_at', NULL) END,
+        CASE WHEN id % 50 > 0 THEN jsonb_build_object('id', id) END
+    FROM task_calls ORDER BY id;
     INSERT INTO people (user_id, last_task_id) SELECT user_id, max(id) FROM tasks GROUP BY user_id;
     INSERT INTO people (user_id) SELECT 'somebody-' || n FROM generate_series(1, 20000) n;
 """
@@ -130,13 +150,14 @@ async def a_day(database_url: str, directory: Path) -> None:
 
 @asynccontextmanager
 async def services(database_url: str, model: ScriptedModel, directory: Path) -> AsyncIterator[tuple[str, ChatKit]]:
-    mcp = ServiceProcess("mcp_server", "MCP_PORT", directory / "mcp.log", DATABASE_URL=database_url)
+    both = {"DATABASE_URL": database_url, "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET, "MCP_URL": AUDIENCE}
+    mcp = ServiceProcess("mcp_server", "MCP_PORT", directory / "mcp.log", **both)
     backend = ServiceProcess(
         "backend",
         "BACKEND_PORT",
         directory / "backend.log",
-        DATABASE_URL=database_url,
-        MCP_URL=f"{mcp.url}/mcp",
+        **both,
+        MCP_INTERNAL_URL=f"{mcp.url}/mcp",
         LLM_PROVIDER="offline",
         LLM_BASE_URL=model.openai_base_url,
         LIMIT_TURNS_PER_MINUTE="1000",
@@ -168,6 +189,7 @@ async def use_the_tools(mcp_url: str) -> None:
                 await tools.call("list_tasks", status=status, limit=100, cursor=page["next_cursor"])
         await tools.call("delete_task", task_id=added["id"])
         await use_dates_and_undo(tools)
+    await take_a_batch_back(mcp_url)
 
 
 async def use_dates_and_undo(tools: Tools) -> None:
@@ -186,6 +208,16 @@ async def use_dates_and_undo(tools: Tools) -> None:
         page = await tools.call("list_tasks", limit=5, **wish)
         if page["next_cursor"]:
             await tools.call("list_tasks", limit=5, **wish, cursor=page["next_cursor"])
+
+
+async def take_a_batch_back(mcp_url: str) -> None:
+    """As the backend does for a click."""
+    token = for_mcp("local", AUDIENCE)
+    async with httpx2.AsyncClient(base_url=mcp_url, verify=False) as http:
+        for title in ("tea", "rice"):
+            added = result(await send(http, call("add_task", {"title": title}, meta={"todo/batch": "b"}, token=token)))
+        named = {"task_id": added["id"]}
+        result(await send(http, call("update_task", named, meta={"todo/undo_batch": "b"}, token=token)))
 
 
 async def converse(chat: ChatKit, model: ScriptedModel) -> None:

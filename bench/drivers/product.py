@@ -53,8 +53,8 @@ class Tools:
         """A new task of the next of these people, each time."""
         return lambda: self._call("add_task", {"user_id": next(people), "title": "Buy milk"})
 
-    async def first_page(self, person: str) -> Timing:
-        return await self._call("list_tasks", {"user_id": person, "limit": 20})
+    async def first_page(self, person: str, **wish: str) -> Timing:
+        return await self._call("list_tasks", {"user_id": person, "limit": 20, **wish})
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> Timing:
         headers = {

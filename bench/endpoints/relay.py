@@ -1,6 +1,7 @@
-"""A relay in front of PostgreSQL that counts what goes over the wire."""
+"""A relay in front of PostgreSQL that counts what goes over the wire, and tells how long each answer took."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class Relay:
         self._server = conninfo_to_dict(url)
         self._socket = directory / ".s.PGSQL.5432"
         self._counts = Counts()
+        self.waits: list[float] = []
+        """How long each round trip took, in seconds; to be emptied by who reads it."""
 
     async def start(self) -> None:
         self._listener = await asyncio.start_unix_server(self._relay, self._socket)
@@ -44,7 +47,7 @@ class Relay:
 
     async def _relay(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
         server, requests = await self._connect()
-        connection = _Connection(self._counts)
+        connection = _Connection(self._counts, self.waits)
         await asyncio.gather(_copy(client, requests, connection.request), _copy(server, answers, connection.answer))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -58,13 +61,16 @@ class Relay:
 class _Connection:
     """A round trip begins with the first bytes the client sends after an answer."""
 
-    def __init__(self, counts: Counts) -> None:
-        self._counts = counts
+    def __init__(self, counts: Counts, waits: list[float]) -> None:
+        self._counts, self._waits = counts, waits
+        self._began = 0.0
         self._waiting = self._asked_nothing = False
         self._rest = b""
 
     def request(self, _: bytes) -> None:
-        self._counts.round_trips += not self._waiting
+        if not self._waiting:
+            self._counts.round_trips += 1
+            self._began = time.perf_counter()
         self._waiting = True
 
     def answer(self, data: bytes) -> None:
@@ -75,6 +81,8 @@ class _Connection:
             if len(self._rest) < size:
                 return
             message, self._rest = self._rest[:size], self._rest[size:]
+            if message[:1] == READY_AGAIN[:1]:
+                self._waits.append(time.perf_counter() - self._began)
             # Ready for the next statement, outside of any transaction: one has ended, unless nothing was asked.
             self._counts.transactions += message == READY_AGAIN and not self._asked_nothing
             self._asked_nothing = message == NOTHING

@@ -1,6 +1,8 @@
 """What one tool turn asks of PostgreSQL, counted on the wire of both services."""
 
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 
@@ -12,10 +14,19 @@ from bench.stage import Stage
 TURNS = 20
 
 
-async def database(stage: Stage) -> list[Row]:
+@asynccontextmanager
+async def relayed(database_url: str) -> AsyncIterator[Relay]:
     with tempfile.TemporaryDirectory(prefix="todo-relay-") as directory:  # short: a socket's path is limited
-        relay = Relay(stage.place.database_url, Path(directory))
+        relay = Relay(database_url, Path(directory))
         await relay.start()
+        try:
+            yield relay
+        finally:
+            await relay.stop()
+
+
+async def database(stage: Stage) -> list[Row]:
+    async with relayed(stage.place.database_url) as relay:
         mcp = stage.place.mcp_server(relay.url)
         backend = stage.place.backend(relay.url, mcp)
         try:
@@ -30,7 +41,6 @@ async def database(stage: Stage) -> list[Row]:
         finally:
             await backend.stop()
             await mcp.stop()
-            await relay.stop()
     return [
         Row("transactions in a tool turn", median(turn.transactions for turn in counted), ""),
         Row("round trips in a tool turn", median(turn.round_trips for turn in counted), ""),

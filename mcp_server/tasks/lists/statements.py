@@ -68,7 +68,8 @@ def count(names: tuple[str, ...], *, deleted: bool) -> Any:
 def titles(names: tuple[str, ...], *, deleted: bool) -> Any:
     """The numbers and titles of the newest."""
     rows, mine = _rows(names, deleted=deleted)
-    return select(rows.c.id, rows.c.title).where(*mine).order_by(rows.c.id.desc()).limit(bindparam("most"))
+    newest_first = _order(rows, "deleted") if deleted else [rows.c.id.desc()]
+    return select(rows.c.id, rows.c.title).where(*mine).order_by(*newest_first).limit(bindparam("most"))
 
 
 def _rows(names: tuple[str, ...], *, deleted: bool) -> tuple[Any, list[Any]]:
