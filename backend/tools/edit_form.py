@@ -19,7 +19,7 @@ _FIELD = "edit"
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _NO_PRIORITY = "none"
 _PRIORITIES = {_NO_PRIORITY: "None", "high": "High", "medium": "Medium", "low": "Low"}
-_AGAIN = "Nothing was changed."
+_UNCHANGED = "Nothing was changed."
 
 
 class _Filled(NamedTuple):
@@ -97,7 +97,7 @@ def changed(shown: Json, payload: Mapping[str, Any], here: WallTime) -> Json:
     """
     before, after = _filled(_shown_in(shown), here), _filled(_sent(payload), here)
     if not after.title:
-        raise InvalidRequest(f"A task needs a title. {_AGAIN}")
+        raise InvalidRequest(f"A task needs a title. {_UNCHANGED}")
     wanted: Json = {}
     if after.title != before.title:
         wanted["title"] = after.title
@@ -151,7 +151,7 @@ def _sent(payload: Mapping[str, Any]) -> dict[str, Any]:
 def _filled(fields: Mapping[str, Any], here: WallTime) -> _Filled:
     texts = {name: _text(fields.get(name)) for name in _Filled._fields}
     if texts["priority"] not in ("", *_PRIORITIES):
-        raise InvalidRequest(f"A priority is high, medium, low or none. {_AGAIN}")
+        raise InvalidRequest(f"A priority is high, medium, low or none. {_UNCHANGED}")
     labels = [label.strip().lstrip("#").strip() for label in texts["labels"].split(",")]
     return _Filled(
         title=texts["title"],
@@ -166,7 +166,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidRequest(f"A field of the form holds no text. {_AGAIN}")
+        raise InvalidRequest(f"A field of the form holds no text. {_UNCHANGED}")
     return value.strip()
 
 
@@ -177,14 +177,14 @@ def _day(text: str, here: WallTime) -> str:
         moment = datetime.fromisoformat(text)
         return str((here(moment) if moment.tzinfo else moment).date())
     except (ValueError, OverflowError):
-        raise InvalidRequest(f"This date is not understood: write it as 2026-11-27. {_AGAIN}") from None
+        raise InvalidRequest(f"This date is not understood: write it as 2026-11-27. {_UNCHANGED}") from None
 
 
 def _clock(text: str) -> str:
     if not text:
         return ""
     if not (found := _TIME.fullmatch(text)):
-        raise InvalidRequest(f"This time is not understood: write it as 15:00. {_AGAIN}")
+        raise InvalidRequest(f"This time is not understood: write it as 15:00. {_UNCHANGED}")
     hour, minute = found.groups()
     return f"{int(hour):02}:{minute}"
 
@@ -194,5 +194,5 @@ def _due(before: _Filled, after: _Filled) -> str:
     if after.due:
         return f"{after.due} {after.time or 'all day'}"
     if after.time and after.time != before.time:
-        raise InvalidRequest(f"A time needs a day: give the date, too. {_AGAIN}")
+        raise InvalidRequest(f"A time needs a day: give the date, too. {_UNCHANGED}")
     return "none"
