@@ -54,13 +54,10 @@ class Tasks:
         return [task for task in found if is_any or tokens(task.title)[0] not in VERBS]
 
     def similar(self, phrase: str) -> list[Named]:
-        """Of the nearest those with a word that is spelled nearly as one of the phrase."""
+        """Of the nearest those in which each word of the phrase is spelled so or nearly so."""
         words = [word[:_LONGEST_WORD] for word in meaning(phrase)][:_MOST_WORDS]
-        return [
-            task
-            for task in self.nearest
-            if any(get_close_matches(word, tokens(task.title), 1, _ALIKE) for word in words)
-        ]
+        titles = [(task, tokens(task.title)) for task in self.nearest]
+        return [task for task, title in titles if all(get_close_matches(word, title, 1, _ALIKE) for word in words)]
 
     def having(self, phrase: str) -> list[Task]:
         """Those whose title, description or labels have all words of the phrase."""

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from difflib import get_close_matches
 from typing import Any
 
 from backend.conversation.hidden import block
 from mcp_server.tasks import dates, repeats
+from mcp_server.tasks.lists.nearest import nearest
 from offline_model import rules
 from offline_model.protocol import Message
 from offline_model.rules.intents import ToolCall
@@ -87,9 +87,9 @@ class TaskList:
             fitting.sort(key=lambda task: (order == "priority" and _urgency(task), task.get("due", "~")[4:]))
         page = {"tasks": fitting[start : start + size], "total": len(fitting), "now": f"{NOW:%a %Y-%m-%d %H:%M}"}
         if "query" in filters and not fitting:
-            titles = {task["title"].casefold(): task for task in listed}
-            near = [titles[one] for one in get_close_matches(filters["query"].casefold(), titles, 5, 0.5)]
-            page["nearest"] = [{"id": task["id"], "title": task["title"]} for task in near]
+            titles = [(task["id"], task["title"]) for task in listed]
+            near = nearest(filters["query"], titles, most=5)
+            page["nearest"] = [{"id": id, "title": title} for id, title in near]
         return page | {"next_cursor": str(start + size) if len(fitting) > start + size else None}
 
     def _fits(self, task: Json, **filters: str) -> bool:

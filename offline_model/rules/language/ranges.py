@@ -45,6 +45,10 @@ def _last_days(today: date, count: str | None, unit: str) -> Span:
     return days.plus(today, -days.count_of(count or "one"), unit), today
 
 
+def _one(day: date) -> Span:
+    return day, day
+
+
 def _last(today: date, word: str) -> date:
     """The last such weekday before today."""
     return days.next_weekday(today - timedelta(days=8), word)
@@ -65,8 +69,8 @@ _COMING = _rows(
     (rf"(?:in |within |over |for )?(?:the )?(?:next|coming) ({COUNT}) {UNIT}", _next_days),
 )
 _PAST = _rows(
-    ("today", lambda today: (today, today)),
-    ("yesterday", lambda today: (today - timedelta(days=1),) * 2),
+    ("today", _one),
+    ("yesterday", lambda today: _one(today - timedelta(days=1))),
     ("this week", lambda today: (days.week(today), today)),
     ("last week", lambda today: _week(today, -1)),
     ("last weekend", lambda today: _weekend(today, -1)),
@@ -76,7 +80,7 @@ _PAST = _rows(
     ("this year", lambda today: (date(today.year, 1, 1), today)),
     ("last year", lambda today: (date(today.year - 1, 1, 1), date(today.year - 1, 12, 31))),
     (f"in ({MONTH})", _last_month_of),
-    (f"(?:on |last )({WEEKDAY})", lambda today, word: (_last(today, word),) * 2),
+    (f"(?:on |last )({WEEKDAY})", lambda today, word: _one(_last(today, word))),
     (f"since ({WEEKDAY})", lambda today, word: (_last(today, word), today)),
     ("since yesterday", lambda today: (today - timedelta(days=1), today)),
     (rf"(?:in |over |within )?the (?:last|past) (?:({COUNT}) )?{UNIT}", _last_days),

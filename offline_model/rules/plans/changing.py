@@ -44,9 +44,7 @@ def update_group(field: str, value_of: Callable[[Text], Any] = Text.shown, *, em
     def plan(intent: Intent, known: Known) -> Steps:
         reading = next(reading for reading in intent.readings if groups.filters_of(reading["group"]))
         text = next((text for gap, text in reading.items() if gap != "group"), None)
-        tasks = yield from groups.members(groups.filters_of(reading["group"]) or {})
-        if not tasks.items:
-            return sentences.NO_MEMBERS.format(group=reading["group"].shown())
+        tasks = yield from groups.members(reading["group"])
         fields = _fields(field, value_of(text) if text else empty)
         results = yield several("update_task", [task.id for task in tasks.items], **fields)
         return telling.told(intent.answer, results, value=text.shown() if text else "")

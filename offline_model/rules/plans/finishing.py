@@ -18,11 +18,7 @@ def complete(intent: Intent, known: Known) -> Steps:
 
 
 def complete_group(intent: Intent, known: Known) -> Steps:
-    """Of "all the shopping" those with that label, or those with that word."""
-    text = intent.texts[0]
-    tasks = yield from groups.members(groups.filters_of(text) or {"label": text.shown()})
-    if not tasks.items:
-        return sentences.NO_MEMBERS.format(group=text.shown())
+    tasks = yield from groups.members(intent.texts[0])
     return telling.told(intent.answer, (yield several("complete_task", [task.id for task in tasks.items])))
 
 
@@ -50,8 +46,7 @@ def delete_done(intent: Intent, known: Known) -> Steps:
 
 
 def delete_group(intent: Intent, known: Known) -> Steps:
-    tasks = yield from groups.members(groups.filters_of(intent.texts[0]) or {})
-    return _ask(tasks) if tasks.items else sentences.NO_MEMBERS.format(group=intent.texts[0].shown())
+    return _ask((yield from groups.members(intent.texts[0])))
 
 
 def _ask(tasks: Tasks, kind: str = "") -> str:

@@ -3,13 +3,15 @@
 from collections.abc import Generator, Mapping
 
 from offline_model.rules import lookup
-from offline_model.rules.intents import Calls, Results
+from offline_model.rules.intents import Calls, Results, Stopped
 from offline_model.rules.language import dates
 from offline_model.rules.language.pattern import Pattern, Reading
 from offline_model.rules.language.text import Text
 from offline_model.rules.language.vocabulary import LIST_WORDS
 from offline_model.rules.lookup import Tasks
+from offline_model.rules.sentences import NO_MEMBERS
 
+LONGEST_LABEL = 40
 Filters = Mapping[str, str]
 
 _PATTERNS = [
@@ -37,18 +39,26 @@ def filters_of(text: Text) -> Filters | None:
     return None
 
 
+def is_label(text: Text) -> bool:
+    """Whether it may be one: "shopping", from "all the shopping", but not "tasks" or a number."""
+    is_short = len(text.keys) <= 3 and len(text.shown()) <= LONGEST_LABEL
+    return is_short and LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
+
+
 def _filters(text: Text, reading: Reading, due: str) -> Filters | None:
     if "label" in reading:
-        label = reading["label"]
-        is_label = len(label.keys) <= 2 and LIST_WORDS.isdisjoint(label.keys) and label.keys != ["#"]
-        return {"label": label.shown()} if is_label else None
+        return {"label": reading["label"].shown()} if is_label(reading["label"]) else None
     days = due or (dates.range_of(reading["days"]) if reading else text.keys[0])
     return {"due": days} if days else None
 
 
-def members(filters: Filters) -> Generator[Calls, Results, Tasks]:
-    """The open ones; those that have a label's words, where none has the label."""
+def members(text: Text) -> Generator[Calls, Results, Tasks]:
+    """The open ones of a group, or with a label, or with that word where none has the label; if none, the plan ends."""
+    filters = filters_of(text) or {"label": text.shown()}
     tasks = yield from lookup.read({"status": "pending", **filters})
-    if "label" in filters and not tasks.items:
-        tasks = (yield from lookup.search([filters["label"]], "pending"))[filters["label"]]
+    if not tasks.items and (label := filters.get("label")):
+        found = yield from lookup.search([label], "pending")
+        tasks = Tasks(found[label].having(label))
+    if not tasks.items:
+        raise Stopped(NO_MEMBERS.format(group=text.shown()))
     return tasks

@@ -90,18 +90,16 @@ def show_first(intent: Intent, known: Known) -> Steps:
 
 def show_label(intent: Intent, known: Known) -> Steps:
     """The open tasks with a label, or what has that word where none has the label."""
-    text = intent.texts[0]
-    tasks = yield from lookup.read({"status": "pending", "label": text.shown()}, most=_SHOWN)
-    if not tasks.items:
-        return (yield from find(intent, known))
-    return telling.listing(tasks, "open ", f' with the label "{text.shown()}"')
+    label = intent.texts[0].shown()
+    if len(label) <= groups.LONGEST_LABEL:
+        tasks = yield from lookup.read({"status": "pending", "label": label}, most=_SHOWN)
+        if tasks.items:
+            return telling.listing(tasks, "open ", f' with the label "{label}"')
+    return (yield from find(intent, known))
 
 
 def show_group(intent: Intent, known: Known) -> Steps:
-    tasks = yield from groups.members(groups.filters_of(intent.texts[0]) or {})
-    return (
-        telling.listing(tasks, "open ") if tasks.items else sentences.NO_MEMBERS.format(group=intent.texts[0].shown())
-    )
+    return telling.listing((yield from groups.members(intent.texts[0])), "open ")
 
 
 def find(intent: Intent, known: Known) -> Steps:

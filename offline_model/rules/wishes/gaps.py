@@ -78,11 +78,6 @@ def _is_dated_errand(text: Text) -> bool:
     return start is not None and _is_errand(start[1])
 
 
-def _is_label(text: Text) -> bool:
-    """Of "shopping", from "all the shopping", but not of "tasks"."""
-    return len(text.keys) <= 3 and vocabulary.LIST_WORDS.isdisjoint(text.keys) and "#" not in text.keys
-
-
 GAPS: dict[str, Callable[[Text], object]] = {
     **dict.fromkeys(("...", "title", "new", "task"), bool),  # whatever there is
     "when": lambda text: {"to", "about", "of"}.isdisjoint(text.keys),
@@ -100,7 +95,7 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "shift": dates.shift_of,
     "new date": dates.corrected,
     "group": groups.filters_of,
-    "label": _is_label,
+    "label": groups.is_label,
     "date": dates.new_due,
     "period": dates.period,
     "priority": lambda text: text.raw.casefold() in ("high", "medium", "low", "none"),

@@ -1,17 +1,7 @@
 """Lists, and single tasks that are looked up."""
 
-from offline_model.rules.plans.listing import (
-    find,
-    show,
-    show_deleted,
-    show_done,
-    show_due,
-    show_first,
-    show_group,
-    show_label,
-    show_only,
-    show_today,
-)
+from offline_model.rules.plans import listing
+from offline_model.rules.plans.listing import find, show_due, show_first, show_label, show_only
 from offline_model.rules.wishes.wish import Wish
 
 _ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [{that_is}]"
@@ -26,20 +16,17 @@ DUE = (
     Wish("what ((should|shall|do) i do (next|now)|('s|is) (next|up next|up))", show_first),
     Wish(f"{_ASKED} overdue [{{noun}}|now|already|yet]", show_due, "overdue"),
     Wish(f"{_MY} overdue {{things}}", show_due, "overdue"),
-    Wish("({show}|{ask}|{am_i}) [me] <done on days>", show_done),
-    Wish("({show}|{ask}|{am_i}) [me] <list of today>", show_today),
+    Wish("({show}|{ask}|{am_i}) [me] <done on days>", listing.show_done),
+    Wish("({show}|{ask}|{am_i}) [me] <list of today>", listing.show_today),
     Wish(f"{_ASKED} (due|on) <days>", show_due),
     Wish(f"{_ASKED} due [next|now|soon]", show_due, "any"),
     Wish("({show}|{ask}|{am_i}) [me] <list on days>", show_due),
-    Wish("[{show} [me]|what about] [my|all|(the|my) {list_noun} for] today ['s {things}]", show_today),
+    Wish("[{show} [me]|what about] [my|all|(the|my) {list_noun} for] today ['s {things}]", listing.show_today),
     Wish(f"{_MY} (high priority|urgent|important) [{{things}}]", _important),
     Wish(f"{_ASKED} (urgent|important|high priority)", _important),
     Wish(f"{_MY} {{things}} (without|with no|that have no) [a] ({{due_date}}|date)", _undated),
     Wish("(what|which {things}) (has|have) no ({due_date}|date)", _undated),
-    Wish(
-        "({show}|{ask}) [me] [is|are|did] [i|we|my|the|all] [just] (delete|deleted) [{things}|recently|lately]",
-        show_deleted,
-    ),
+    Wish("({show}|{ask}) [me] [is|did] [i|my|the|all] [just] (delete|deleted) [{things}]", listing.show_deleted),
     Wish("when (is|are) [my|the|our] <search> [due]", find),
 )
 
@@ -51,8 +38,8 @@ ONE = (
 )
 
 LISTS = (
-    Wish("({show}|{ask}|{am_i}) <list>", show),
-    Wish("<bare list>", show),
+    Wish("({show}|{ask}|{am_i}) <list>", listing.show),
+    Wish("<bare list>", listing.show),
     Wish("(my|all|the) <search> {list_noun}", show_label),
     Wish("({show}|{ask}|{am_i}) [me] <list> {about} <search>", find),
     Wish(
@@ -63,7 +50,7 @@ LISTS = (
         "(what is|what's|what are|whats|anything) [left|still|open|there] [on] (my|the|our) <search> {list_noun}",
         show_label,
     ),
-    Wish("({show}|{ask}) [me] <group>", show_group),
+    Wish("({show}|{ask}) [me] <group>", listing.show_group),
     Wish("(show|find|search [for]|look for|view|display) [me] [{whatever} {about}] <search>", find),
     Wish("{am_i} <search of deed>", find),
 )
