@@ -53,11 +53,14 @@ class Tasks:
         is_any = words[0] in ("did", "done", "got", "finished", "completed")
         return [task for task in found if is_any or tokens(task.title)[0] not in VERBS]
 
-    def similar(self, phrase: str) -> list[Named]:
-        """Of the nearest those in which each word of the phrase is spelled so or nearly so."""
-        words = [word[:_LONGEST_WORD] for word in meaning(phrase)][:_MOST_WORDS]
+    def similar(self, phrase: str, *, told: bool = False) -> list[Named]:
+        """Of the nearest those in which each word of the phrase, but for a deed's verb, is spelled so or nearly so."""
+        wanted = meaning(phrase.partition(" ")[2] if told else phrase)
+        words = [word[:_LONGEST_WORD] for word in wanted][:_MOST_WORDS]
         titles = [(task, tokens(task.title)) for task in self.nearest]
-        return [task for task, title in titles if all(get_close_matches(word, title, 1, _ALIKE) for word in words)]
+        return [
+            task for task, title in titles if words and all(get_close_matches(word, title, 1, _ALIKE) for word in words)
+        ]
 
     def having(self, phrase: str) -> list[Task]:
         """Those whose title, description or labels have all words of the phrase."""

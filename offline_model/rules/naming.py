@@ -68,7 +68,7 @@ def named(
         if not meant.missing:
             break
     if meant.missing:
-        _ask_for_similar(meant.missing if meant.ids else [phrases[0]], looked_up)
+        _ask_for_similar(meant.missing if meant.ids else [phrases[0]], looked_up, told=told)
     return meant if meant.ids else Meant(phrases[0], missing=[phrases[0]], is_cut=meant.is_cut)
 
 
@@ -106,11 +106,11 @@ def _take(part: str, meant: Meant, tasks: dict[str, Tasks], known: Known, *, tol
     meant.missing.remove(part)
 
 
-def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, Tasks]]) -> None:
+def _ask_for_similar(missing: Sequence[str], looked_up: Sequence[dict[str, Tasks]], *, told: bool) -> None:
     for name in missing:
         similar: dict[int, Named] = {}
         for tasks in looked_up:
-            similar |= {task.id: task for task in tasks[name].similar(name)} if name in tasks else {}
+            similar |= {task.id: task for task in tasks[name].similar(name, told=told)} if name in tasks else {}
         if similar:
             options = [Task(id=task.id, title=task.title) for task in similar.values()]
             raise Stopped(str(Question(name, options, is_guess=True)))

@@ -114,7 +114,7 @@ def find(intent: Intent, known: Known) -> Steps:
         return telling.found(phrase, found) if found else sentences.MISSING.format(among="task", phrase=phrase)
     tasks = (yield from lookup.search([phrase], "all", told=intent.told))[phrase]
     found = tasks.having(phrase) or tasks.fitting(phrase, told=intent.told) or tasks.items
-    if not found and (similar := tasks.similar(phrase)):
+    if not found and (similar := tasks.similar(phrase, told=intent.told)):
         options = [Task(id=task.id, title=task.title) for task in similar]
         return str(Question(phrase, options, is_guess=True))
     return telling.found(phrase, found) if found else sentences.MISSING.format(among="task", phrase=phrase)
