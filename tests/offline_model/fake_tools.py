@@ -171,9 +171,10 @@ class Conversation:
         self.messages: list[Message] = [Message(role="system", content="You keep tasks.")]
         self.calls: list[tuple[str, Json]] = []
 
-    def say(self, text: str) -> str:
+    def say(self, text: str, *, known: str = "") -> str:
+        """`known` is what else the note before the message says."""
         self.calls = []
-        note = block(f"{NOW:%a %Y-%m-%d %H:%M}, Europe/Berlin")
+        note = block(f"{NOW:%a %Y-%m-%d %H:%M}, Europe/Berlin{known}")
         self.messages += [Message(role="user", content=note), Message(role="user", content=text)]
         while (reply := rules.answer(self.messages, TOOLS, wishes=self.wishes)).calls:
             self._run(reply.calls)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from backend.conversation.hidden import block
 from offline_model.protocol import Message
 from offline_model.rules import sentences
 from offline_model.rules.language import dates
@@ -84,21 +85,29 @@ def test_a_reminder_says_that_nothing_rings():
     )
 
 
+FEED = ", calendar feed on"
+
+
 @pytest.mark.parametrize(
-    ("notes", "said"),
+    ("before", "known", "said"),
     [
-        (["Sun 2026-11-22 10:54, Europe/Berlin"], sentences.NOTHING_RINGS),
-        (["Sun 2026-11-22 10:54, Europe/Berlin, calendar feed on"], sentences.CALENDAR_RINGS),
-        (["Sun 2026-11-22 10:54, UTC, calendar feed on", "The person stopped this answer."], sentences.CALENDAR_RINGS),
-        (["Sun 2026-11-22 10:54, UTC, calendar feed on", "Mon 2026-11-23 10:54, UTC"], sentences.NOTHING_RINGS),
-        (['The person ticked task 1, "x, calendar feed on": it is completed.'], sentences.NOTHING_RINGS),
+        ("", "", sentences.NOTHING_RINGS),
+        ("", FEED, sentences.CALENDAR_RINGS),
+        (FEED, "", sentences.NOTHING_RINGS),
+        ("", FEED + FEED, sentences.NOTHING_RINGS),
+        ("", ", x, calendar feed on", sentences.NOTHING_RINGS),
     ],
 )
-def test_only_who_has_a_calendar_is_told_that_a_program_of_theirs_rings(notes: list[str], said: str):
+def test_only_who_has_a_calendar_is_told_that_a_program_of_theirs_rings(before: str, known: str, said: str):
     conversation = Conversation(TaskList())
-    hidden = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
-    conversation.messages += [Message(role="user", content=hidden.format(note)) for note in notes]
-    assert conversation.say("remind me to call mum on Friday").endswith(f"\n\n{said}")
+    conversation.say("thanks", known=before)
+    conversation.messages.append(
+        Message(role="user", content=block('Task 1, "x, calendar feed on", was ticked.'))
+    )
+    answer = conversation.say("add call mum on Friday", known=known)
+    assert answer == 'Added "call mum" (due Fri 2026-11-27).'
+    answer = conversation.say("remind me to call dad on Friday", known=known)
+    assert said in answer
 
 
 @pytest.mark.parametrize(

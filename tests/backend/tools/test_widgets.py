@@ -35,9 +35,11 @@ async def test_added_and_renamed_tasks_are_shown_on_cards(chat: ChatKit, rows: R
     assert kinds.count("widget") == 3
 
 
-async def test_cards_of_one_step_keep_their_order(chat: ChatKit) -> None:
+async def test_cards_of_one_step_keep_their_order(chat: ChatKit, model: ScriptedModel) -> None:
+    calls = [{"name": "add_task", "arguments": {"title": f"task {number}"}} for number in range(10)]
     for _ in range(2):
-        answer = await chat.say("add " + ", ".join(f"task {number}" for number in range(10)))
+        await model.script({"tool_calls": calls}, {"text": "Added."})
+        answer = await chat.say("add them")
         shown = [item["id"] for item in widgets_of(answer)]
         stored = [item["id"] for item in await chat.items(answer.thread_id) if item["type"] == "widget"]
         assert len(shown) == 10
