@@ -124,7 +124,8 @@ def test_an_unknown_command_starts_no_service(room: str) -> None:
     command = [sys.executable, "-m", room, "chekc"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"chekc is no command of {room}: give check, ")
+    assert done.stderr.startswith(f"chekc is no command of {room}: give ")
+    assert " check, export" in done.stderr
     assert done.stdout == ""
 
 
