@@ -49,7 +49,8 @@ PIECES = [
     ],
     *["and ", "and add a ", "and mark a ", "and delete the ", "rename a to b ", "add a note to ", "is done ", "to "],
     *["described as ", "with note: a\n", 'with note "a" and ', "to shopping ", "please ", "thanks ", "just ", "the "],
-    *["tomorrow ", "tomorrow and ", "every day at 9 ", "in 3 ", "at 3 pm "],
+    *["tomorrow ", "tomorrow and ", "every day at 9 ", "in 3 ", "at 3 pm ", "on monday with a ", "before the 3rd of "],
+    *["every monday and ", "all a tasks ", " #a", "not at 3 ", "this week "],
 ]
 
 
