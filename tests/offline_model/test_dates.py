@@ -1,5 +1,7 @@
 """Dates are given to the tools in their own words, and told as the tools' results show them."""
 
+from datetime import datetime
+
 import pytest
 
 from backend.conversation.hidden import block
@@ -47,6 +49,21 @@ def test_a_date_is_given_as_a_date(sentence: str, title: str, due: str, repeat: 
     arguments = {"title": title, "due": due, **({"repeat": repeat} if repeat else {})}
     assert conversation.calls == [("add_task", arguments)]
     assert f"(due {conversation.tasks.tasks[1]['due']}{', repeats' if repeat else ''})" in answer
+
+
+@pytest.mark.parametrize(
+    ("hour", "said", "due"),
+    [
+        (10, "at 7", "07:00"),
+        (18, "at 7", "19:00"),
+        (20, "at 7", "07:00"),
+        (18, "at 7am", "07:00"),
+        (18, "7:00", "07:00"),
+    ],
+)
+def test_a_bare_hour_is_the_evening_where_that_comes_first(hour: int, said: str, due: str):
+    said_then = Text.said(said, datetime(2026, 11, 23, hour, 40))
+    assert dates.read(said_then) == {"due": due}
 
 
 @pytest.mark.parametrize(

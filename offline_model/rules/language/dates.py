@@ -22,6 +22,7 @@ _WHEN = [
 ]
 _THIS = re.compile(r"\bthis (?=morning|afternoon|evening)")
 _SOON = re.compile(rf"in (?:(half an|{COUNT}|[1-9]\d\d?) (hour|minute)s?|half an hour)")
+_BARE_HOUR = re.compile(r"(?:at |by |@ ?)(?:\d\d?|[a-z]+)(?: o'clock)?")
 _SHIFT = re.compile(rf"({COUNT}) {UNIT}")
 _UNFINISHED = PREPOSITIONS | {"a", "an", "the", "my", "our", "this", "that", "last", "next", "black", "good"}
 """Words after which a date belongs to what is before it."""
@@ -32,16 +33,21 @@ _BEFORE_NUMBER = PREPOSITIONS | {":", "every", "each"}
 
 def read(text: Text) -> When | None:
     """What the whole text means, None if it is no date."""
-    said = _THIS.sub("today ", text.raw.casefold().strip(" ,:;()?!").removeprefix("starting "))
+    said = _THIS.sub("today ", text.raw.casefold().strip(" ,:;()?!"))
+    return _read(said, text.now) or _starting(said, text.now) or _soon(said, text.now)
+
+
+def _read(said: str, now: datetime | None) -> When | None:
     for pattern in _WHEN:
         found = pattern.fullmatch(said) if said else None
         if found and (found["day"] or found["clock"] not in PARTS_OF_DAY):
-            return _when(found["day"] or "", found["clock"] or "", text.today)
-    return _soon(said, text.now)
+            return _when(found["day"] or "", found["clock"] or "", now)
+    return None
 
 
-def _when(day: str, clock: str, today: date | None) -> When | None:
-    time = time_of(clock, late=day.endswith(LATE) or clock.endswith(LATE)) if clock else ""
+def _when(day: str, clock: str, now: datetime | None) -> When | None:
+    today = now.date() if now else None
+    time = time_of(clock, late=day.endswith(LATE) or (not day and _is_late(clock, now))) if clock else ""
     if time is None:
         return None
     if repeat := repeats.repeat_of(day, today) if day else None:
@@ -52,6 +58,24 @@ def _when(day: str, clock: str, today: date | None) -> When | None:
         due = days.as_date(due, today) if today else None
     word = days.shown(due) if isinstance(due, date) else due
     return None if word is None else {"due": f"{word} {time}".strip()}
+
+
+def _is_late(clock: str, now: datetime | None) -> bool:
+    """Whether "at 7" is of the evening, as it is said in the afternoon."""
+    if now is None or now.hour < 12 or not _BARE_HOUR.fullmatch(clock):
+        return False
+    early, late = time_of(clock) or "", time_of(clock, late=True) or ""
+    return early <= f"{now:%H:%M}" < late
+
+
+def _starting(said: str, now: datetime | None) -> When | None:
+    """Of "every 2 days starting tomorrow" the rule, and that day as the first."""
+    rule, start, day = said.partition(" starting ")
+    when, first = (_read(rule, now), _read(day, now)) if start else (None, None)
+    if not when or not first or "repeat" not in when or "repeat" in first:
+        return None
+    clock = when["due"][-5:] if ":" in when["due"] and ":" not in first["due"] else ""
+    return when | {"due": f"{first['due']} {clock}".strip()}
 
 
 def _soon(said: str, now: datetime | None) -> When | None:

@@ -32,6 +32,8 @@ def update(
             return "\n\n".join([*meant.not_found(), *([sentences.NONE_CHANGED] if meant.ids else [])])
         text = values[meant.name]
         fields = _fields(field, value_of(text) if text else empty)
+        if fields.get("due") == "today" and "repeat" in fields and all(task.due for task in meant.found):
+            del fields["due"]  # "every 3 weeks" tells no day
         results = yield several("update_task", meant.ids, **fields)
         return telling.told(intent.answer, results, value=text.shown() if text else "")
 
@@ -54,4 +56,4 @@ def update_group(field: str, value_of: Callable[[Text], Any] = Text.shown, *, em
 
 def _fields(field: str, value: Any) -> dict[str, Any]:
     """A value may be several fields, as "every Monday" tells a date and how it repeats."""
-    return value if isinstance(value, dict) else {field: value}
+    return dict(value) if isinstance(value, dict) else {field: value}

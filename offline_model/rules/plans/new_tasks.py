@@ -12,7 +12,7 @@ from offline_model.rules.language.words import tokens
 
 _LIST_HEAD = Phrases.of("the following|these|this|[:] (to|on) {our_list}|:")
 _HEAD = Pattern(
-    "[an|a|another|the|those|one|two|three|four|five] [new|more|following|another] {noun} [(to|on) {our_list}]"
+    "[an|a|another|the|those|one|two|three|four|five|#] [new|more|following|another] {noun} [(to|on) {our_list}]"
     " [called|named|titled|saying|to|for|about] <new>"
 )
 _ON_LIST = Phrases.of("[back] (on|onto|to|in|into) ({our_list}|[my|the|our] ({errands}|({errands}|{other_list}) list))")

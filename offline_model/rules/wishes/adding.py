@@ -43,6 +43,7 @@ ERRANDS = (
     Wish("{would_like} <new>", add, ADDED),
     Wish("(i|we) [also|still|really] need [some|more] <duty>", add, ADDED),
     Wish("<errand at time>", add, NOTED),
+    Wish("(i|we) (have|have got|'ve got) [a|an|my|the|our] <thing at time>", add, NOTED),
     Wish("<errand>", add, ADDED),
     Wish("<thing at time>", add, NOTED),
 )

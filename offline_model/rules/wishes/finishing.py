@@ -10,7 +10,7 @@ from offline_model.rules.wishes.wish import Wish
 _DONE_ONES = "[all|everything|all of] [my|the] [i have|{that_is}] {done} [{things}]"
 
 UNDO = (
-    Wish("((undo|revert) [{last_change}]|take {last_change} back|bring back {last_change})", undoing.undo),
+    Wish("((undo|revert) [{last_change}]|(take|bring) {last_change} back|bring back {last_change})", undoing.undo),
     Wish(
         "(bring back|restore|undelete|undo) what (you|i) [have] [just|last] deleted",
         undoing.bring_back_last,

@@ -4,7 +4,7 @@ from offline_model.rules.plans import listing
 from offline_model.rules.plans.listing import find, show_due, show_first, show_label, show_only
 from offline_model.rules.wishes.wish import Wish
 
-_ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [{that_is}]"
+_ASKED = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our] [{noun}|anything|[do] i have] [{that_is}|is|are|'s]"
 _MY = "({show}|{ask}|{am_i}) [me] [all] [is|are|'s] [my|the|our|of] [my|the]"
 _important = show_only(" with high priority", priority="high", order="due")
 _undated = show_only(" without a date", due="none")
@@ -19,6 +19,7 @@ DUE = (
     Wish("({show}|{ask}|{am_i}) [me] <done on days>", listing.show_done),
     Wish("({show}|{ask}|{am_i}) [me] <list of today>", listing.show_today),
     Wish(f"{_ASKED} (due|on) <days>", show_due),
+    Wish("[and] (what|how) about <days>", show_due),
     Wish(f"{_ASKED} due [next|now|soon]", show_due, "any"),
     Wish("({show}|{ask}|{am_i}) [me] <list on days>", show_due),
     Wish("[{show} [me]|what about] [my|all|(the|my) {list_noun} for] today ['s {things}]", listing.show_today),
