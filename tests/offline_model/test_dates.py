@@ -118,9 +118,7 @@ FEED = ", calendar feed on"
 def test_only_who_has_a_calendar_is_told_that_a_program_of_theirs_rings(before: str, known: str, said: str):
     conversation = Conversation(TaskList())
     conversation.say("thanks", known=before)
-    conversation.messages.append(
-        Message(role="user", content=block('Task 1, "x, calendar feed on", was ticked.'))
-    )
+    conversation.messages.append(Message(role="user", content=block('Task 1, "x, calendar feed on", was ticked.')))
     answer = conversation.say("add call mum on Friday", known=known)
     assert answer == 'Added "call mum" (due Fri 2026-11-27).'
     answer = conversation.say("remind me to call dad on Friday", known=known)
