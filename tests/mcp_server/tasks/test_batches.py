@@ -222,8 +222,9 @@ STEP = st.tuples(st.sampled_from(CHANGES), st.lists(st.integers(1, 4), min_size=
 TURNS = st.lists(st.lists(STEP, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
+@pytest.mark.long
 @settings(
-    max_examples=25,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,
