@@ -64,7 +64,7 @@ async def test_the_thread_reads_the_same_after_a_restart(backend: Backend) -> No
         thread_after = await chat.ask("threads.get_by_id", thread_id=thread)
         assert thread_after["items"]["data"] == before
         assert thread_after["title"] == SENTENCES[0]
-        assert (await chat.say(SENTENCES[3], thread)).text.startswith("Changed")
+        assert (await chat.say(SENTENCES[3], thread)).text.startswith("Renamed")
 
 
 async def test_what_was_streamed_is_what_the_thread_holds(chat: ChatKit) -> None:

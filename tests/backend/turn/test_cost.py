@@ -37,7 +37,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 
 
 async def test_a_turn_reads_its_history_once(chat: ChatKit, sent: Sent) -> None:
-    thread = (await chat.say("add milk and bread")).thread_id
+    thread = (await chat.say("add milk today and bread")).thread_id
     assert sent.rows_read == [2], "the message, and the note of its time"
     sent.clear()
     await chat.say("show all", thread)
