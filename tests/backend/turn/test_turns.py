@@ -224,7 +224,7 @@ async def test_deleting_a_conversation_stops_its_turn_first(chat: ChatKit, model
 async def test_two_processes_never_interleave_one_conversation(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
-    async with backend() as one, backend() as two:
+    async with backend(lease_seconds=20.0) as one, backend(lease_seconds=20.0) as two:
         thread = (await one.say("hello")).thread_id
         answers = await asyncio.gather(
             *(chat.say(f"add task number {n}", thread) for n in range(6) for chat in (one, two))
