@@ -25,6 +25,8 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 SLOW = "This is taking longer than usual…"
 
 

@@ -25,6 +25,8 @@ from service.database.engine import as_sqlalchemy
 from service.telemetry import metrics
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.long
+
 SERVER = """
 import asyncio, os, signal, socket, uvicorn
 

@@ -11,6 +11,8 @@ from tests.chaos import reachable_directory
 from tests.conftest import ROOT
 from tests.migrations.process import run
 
+pytestmark = pytest.mark.long
+
 ROLES = ("todo_app", "todo_owner", "todo_service")
 
 

@@ -14,6 +14,8 @@ from service.database import create_engine, schema
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
 
+pytestmark = pytest.mark.long
+
 TABLES = {
     "people",
     "tasks",

@@ -17,6 +17,8 @@ from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 async def chat(backend: Backend) -> AsyncIterator[ChatKit]:

@@ -8,6 +8,8 @@ import pytest
 
 from cli import data_dir
 
+pytestmark = pytest.mark.long
+
 SECRET = "5f1e0c7ab94d2863e7f0a1d94cb8536290de71fa38c6b450"
 
 

@@ -16,6 +16,8 @@ from cli.database.postgres import Cluster
 from cli.errors import CliError
 from cli.processes.ownership import InUseError
 
+pytestmark = pytest.mark.long
+
 OWNER = """
 import signal, sys
 from cli.database.postgres import Cluster

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 PROLOGUE = """
 import http.server, os, signal, subprocess, sys, threading, time
 class Ready(http.server.BaseHTTPRequestHandler):
@@ -210,7 +212,7 @@ def test_a_second_ctrl_c_ends_a_service_that_does_not_listen(supervise, free_por
     "body",
     [
         pytest.param(HAS_A_CHILD, id="a child's child"),
-        pytest.param(DEAF, id="one that ignores SIGTERM", marks=pytest.mark.long),
+        pytest.param(DEAF, id="one that ignores SIGTERM"),
     ],
 )
 def test_a_killed_supervisor_leaves_nothing_running(supervise, free_port, eventually, is_running, tmp_path, body):

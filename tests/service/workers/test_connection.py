@@ -12,6 +12,8 @@ import pytest
 from service.workers import ClientLimits
 from tests.serving import serve
 
+pytestmark = pytest.mark.long
+
 LIMITS = ClientLimits(
     limit_connections=6,
     limit_headers=10,

@@ -16,6 +16,8 @@ import pytest
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.long
+
 Start = Callable[..., subprocess.Popen[str]]
 
 

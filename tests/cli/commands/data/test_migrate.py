@@ -5,6 +5,8 @@ import pytest
 
 from cli.database import postgres
 
+pytestmark = pytest.mark.long
+
 OWNER = """
 import signal, sys
 from cli.database.postgres import Cluster
