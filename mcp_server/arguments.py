@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from service.database.text import is_line, without_unseen
+from service.database.text import is_line, without_heaps, without_unseen
 from service.tokens import is_user_id
 
 MAX_ID = 2**63 - 1
@@ -73,7 +73,9 @@ def is_plain(text: str, allowed: str = "") -> bool:
 def _seen(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _MOST_LOOKED_AT:
         raise ValueError("too long, whatever of it can be seen")
-    return without_unseen(value) if isinstance(value, str) and is_plain(value, allowed=_BREAKS) else value
+    if not isinstance(value, str) or not is_plain(value, allowed=_BREAKS):
+        return value
+    return without_heaps(without_unseen(value))
 
 
 def _title(text: str) -> str:

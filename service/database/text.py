@@ -19,6 +19,8 @@ _UNSEEN = re.compile(
 _MARKS = re.compile("[\u200e\u200f\u061c]")  # of direction: they mean something beside letters from right to left
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols that look like nothing
 
+_MOST_MARKS = 30  # on one letter, as UAX #15 has it for texts in streams: no language needs more
+
 
 def without_unseen(text: str) -> str:
     """The text without control characters, overrides of direction, tags and zero-width characters.
@@ -31,6 +33,22 @@ def without_unseen(text: str) -> str:
     if _MARKS.search(text) and not _runs_to_the_left(text):
         text = _MARKS.sub("", text)
     return text
+
+
+def without_heaps(text: str) -> str:
+    """The text without what is heaped upon a letter beyond 30 accents and points.
+
+    The database puts them in an order of their own, for which it takes seconds where there are thousands.
+    """
+    if text.isascii():
+        return text
+    kept: list[str] = []
+    marks = 0
+    for c in text:
+        marks = marks + 1 if unicodedata.combining(c) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(c)
+    return "".join(kept)
 
 
 def _runs_to_the_left(text: str) -> bool:

@@ -1,5 +1,6 @@
 """What the tools refuse and how, then what they take for what."""
 
+import time
 from typing import Any
 
 import pytest
@@ -132,6 +133,14 @@ async def test_numbers_spelled_as_models_do(tools: Tools, spelling: str | float)
 async def test_what_nobody_sees_is_taken_out(tools: Tools) -> None:
     task = await tools.call("add_task", title="mi\u200blk \U000e0041", description="\u202eone\ntwo\u2069")
     assert (task["title"], task["description"]) == ("milk", "one\ntwo")
+
+
+async def test_no_text_keeps_the_database_busy(tools: Tools) -> None:
+    heap = "\u0344" * 2000 + "\u05b0" * 1999  # accents that are to be put in order: it swaps each two
+    began = time.monotonic()
+    task = await tools.call("add_task", title="a" + heap[:199], also=["b"] * 50, description="a" + heap)
+    assert time.monotonic() - began < 2
+    assert (task["title"], task["description"]) == ("a" + "\u0344" * 30,) * 2
 
 
 async def test_texts_are_kept_as_they_are_but_for_spaces_around_a_title(tools: Tools) -> None:

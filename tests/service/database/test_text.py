@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from service.database.text import can_be_seen, is_line, without_unseen
+from service.database.text import can_be_seen, is_line, without_heaps, without_unseen
 
 KEPT = [
     "milk & bread, 3 < 4",
@@ -35,6 +35,16 @@ TAKEN_OUT = {
 def test_what_scripts_and_emoji_need_stays(text: str) -> None:
     assert without_unseen(text) == text
     assert can_be_seen(text)
+
+
+@pytest.mark.parametrize("text", [*KEPT, "Mu\u0308ller", "\u05e9\u05c1\u05bc\u05b8", "a" + "\u0301" * 30], ids=ascii)
+def test_the_marks_that_letters_have_stay(text: str) -> None:
+    assert without_heaps(text) == text
+
+
+def test_what_is_heaped_upon_a_letter_is_cut() -> None:
+    heap = "\u0344\u05b0" * 20
+    assert without_heaps(f"a{heap}b{heap}\n{heap}") == f"a{heap[:30]}b{heap[:30]}\n{heap[:30]}"
 
 
 @pytest.mark.parametrize("text", TAKEN_OUT, ids=ascii)
