@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 from icalendar import Calendar, Timezone
@@ -44,7 +45,7 @@ class Feed:
 
 
 class Feeds:
-    """Few are made at once, and none for longer than `seconds`: others are served meanwhile."""
+    """Few are made at once, one of each person's, and none for longer than `seconds`: others are served meanwhile."""
 
     def __init__(self, engine: AsyncEngine, tools: TaskTools, *, time_zone: str, seconds: float = 30.0) -> None:
         """`time_zone` is for people whose client names none."""
@@ -53,11 +54,13 @@ class Feeds:
         self._time_zone = time_zone
         self._seconds = seconds
         self._room = asyncio.Semaphore(_MOST_READ_AT_ONCE)
+        self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
 
     async def of(self, user_id: str) -> Feed:
         """The person's calendar, whole; raises `CalendarUnavailable`."""
         try:
-            async with asyncio.timeout(self._seconds), self._room:
+            own = self._own.setdefault(user_id, asyncio.Lock())
+            async with asyncio.timeout(self._seconds), own, self._room:
                 known = await profiles.time_zone(self._engine, user_id)
                 return await self._read(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
         except (TimeoutError, TasksUnavailable, ValidationError) as error:

@@ -196,6 +196,26 @@ async def test_tools_that_say_nothing_hold_nobody_for_long(database_url: str) ->
     await engine.dispose()
 
 
+async def test_one_person_takes_no_other_ones_place(database_url: str) -> None:
+    class Slow(TaskTools):
+        async def list_tasks(self, *, user_id: str, **_: Any) -> dict[str, Any]:
+            if user_id == "alice":
+                await asyncio.Event().wait()
+            return {"tasks": [], "next_cursor": None}
+
+    engine = create_engine(database_url)
+    feeds = Feeds(engine, Slow("http://127.0.0.1/mcp", None, resend_seconds=1), time_zone="UTC", seconds=5)
+    reading = [asyncio.create_task(feeds.of("alice")) for _ in range(9)]
+    try:
+        await asyncio.sleep(0.1)
+        assert (await asyncio.wait_for(feeds.of("bob"), 2)).tasks == 0
+    finally:
+        for one in reading:
+            one.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+        await engine.dispose()
+
+
 @pytest.mark.long
 async def test_the_first_five_thousand_are_told_while_others_are_served(me: Subscriber, url: str, rows: Rows) -> None:
     rows(
