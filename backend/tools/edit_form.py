@@ -16,7 +16,7 @@ WallTime = Callable[[datetime], datetime]
 
 # A field that is named as a key of the action's payload would not be sent: none of those begins so.
 _FIELD = "edit"
-_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _NO_PRIORITY = "none"
 _PRIORITIES = {_NO_PRIORITY: "None", "high": "High", "medium": "Medium", "low": "Low"}
 _UNCHANGED = "Nothing was changed."
@@ -57,10 +57,10 @@ def form(task: Task) -> Json:
     """The fields with what is known of the task."""
     time = f"{task.due:%H:%M}" if isinstance(task.due, datetime) else ""
     options = [{"value": value, "label": label} for value, label in _PRIORITIES.items()]
+    # As ISO has it: `%Y` writes years before 1000, which a click may name, with fewer digits than a date has.
+    day = {"defaultValue": task.due.isoformat()[:10]} if task.due else {}
     due = [
-        _field(
-            "Due", "due", "DatePicker", clearable=True, **({"defaultValue": f"{task.due:%Y-%m-%d}"} if task.due else {})
-        ),
+        _field("Due", "due", "DatePicker", clearable=True, **day),
         _field("Time", "time", "Input", defaultValue=time, pattern=_TIME.pattern, placeholder="15:00"),
         _field("Priority", "priority", "Select", options=options, defaultValue=task.priority or _NO_PRIORITY),
     ]

@@ -190,3 +190,14 @@ async def test_a_form_outlasts_a_change_of_its_task_until_that_is_gone(chat: Cha
     assert "Form" not in json.dumps(shown)
     refused = await saved(chat, form, title="oat milk")
     assert "1" in (refused.error or {})["message"]
+
+
+async def test_no_date_that_a_click_names_spoils_the_widget(chat: ChatKit) -> None:
+    thread, item = await listed(chat, "milk", "bread")
+    asked = {"task_id": 1, "title": "milk", "due": "Mon 0001-01-01"}
+    form = replaced(await act(chat, item, {"type": "edit_task", "payload": asked}))
+    assert (await chat.items(thread))[-1] == form
+    refused = await saved(chat, form, title="milk", due="2099-11-27", time="15:3\u0663")
+    assert "write it as 15:00" in (refused.error or {})["message"]
+    cancel = component(form["widget"], "Button", "Cancel")
+    assert replaced(await act(chat, form, cancel["onClickAction"])) == item
