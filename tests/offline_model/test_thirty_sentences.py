@@ -148,6 +148,8 @@ CASES = [
     says("undo", {}, "gym", after=("delete gym",)),
     says("undo", {}, "eggs", "bread", after=("complete eggs and bread",)),
     says("bring back what I just deleted", {10: None}, "gym", after=("delete eggs", "delete gym", "what is left?")),
+    says("delete the dentits", {}, 'Did you mean "dentist" (2)?'),
+    says("yes", {2: None}, 'Deleted "dentist"', after=("delete the dentits",)),
     says("buy flowers", {NEW: task("buy flowers")}, 'Added "buy flowers"'),
 ]
 
