@@ -29,6 +29,8 @@ SIGNS = [
     "rename",
     "describe",
     "milk",
+    *["every", "before", "on the 31st", "29 february", "in 999 years", "last week", "monday and", "at 25:99"],
+    *["overdue", "undo", "bring back", "yes", "not", "high priority", "#work", "starting"],
 ]
 sentences = st.lists(st.sampled_from(WORDS + SIGNS), max_size=12).map(" ".join)
 texts = st.one_of(sentences, st.text(max_size=80))

@@ -26,6 +26,7 @@ _YEAR = r"(?:,? (20\d\d))?"
 _ON = "(?:due )?(?:on |by |until |till |for )?(?:the )?"
 _SURELY_ON = "(?:due )?(?:on|by|until|till|for|due) the "
 _BEFORE = "before "
+MOST_YEARS = 99
 _SHIFTS = {"day": "d", "week": "w", "month": "m"}
 
 Day = date | str | None
@@ -100,9 +101,11 @@ def next_weekday(today: date, word: str) -> date:
     return today + timedelta(days=(weekday_of(word) - today.weekday() - 1) % 7 + 1)
 
 
-def _shift(count: str, unit: str) -> str:
+def _shift(count: str, unit: str) -> str | None:
     number = count_of(count)
-    return f"+{12 * number}m" if unit == "year" else f"+{number}{_SHIFTS[unit]}"
+    if unit == "year":
+        return f"+{12 * number}m" if number <= MOST_YEARS else None
+    return f"+{number}{_SHIFTS[unit]}"
 
 
 def _full(word: str) -> str:

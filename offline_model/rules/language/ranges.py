@@ -37,12 +37,13 @@ def _weekend(today: date, later: int) -> Span:
     return first, first + timedelta(days=1)
 
 
-def _next_days(today: date, count: str, unit: str) -> Span:
-    return today, days.plus(today, days.count_of(count), unit)
+def _next_days(today: date, count: str, unit: str) -> Span | None:
+    is_far = unit == "year" and days.count_of(count) > days.MOST_YEARS
+    return None if is_far else (today, days.plus(today, days.count_of(count), unit))
 
 
 def _last_days(today: date, count: str | None, unit: str) -> Span:
-    return days.plus(today, -days.count_of(count or "one"), unit), today
+    return max(date(1970, 1, 1), days.plus(today, -days.count_of(count or "one"), unit)), today
 
 
 def _one(day: date) -> Span:
