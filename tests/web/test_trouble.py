@@ -209,11 +209,12 @@ async def test_the_focus_is_never_lost(open_page: OpenPage, model: ScriptedModel
     await model.script({"tool_calls": [{"name": "list_tasks", "arguments": {}}]}, {"text": "line\n\n" * 40})
     await screen.say(page, "all")
     lost = "document.activeElement === document.body || document.activeElement.matches(':disabled')"
+    tasks = screen.task_list(page).last
     await screen.button(page, "Show more").press("Enter")
-    await expect(screen.task_list(page).get_by_role("checkbox")).to_have_count(24)
+    await expect(tasks.get_by_role("checkbox")).to_have_count(24)
     assert not await page.evaluate(lost)
-    await screen.task_list(page).get_by_role("checkbox").first.press("Space")
-    await expect(screen.task_list(page)).to_contain_text("1 done")
+    await tasks.get_by_role("checkbox").first.press("Space")
+    await expect(tasks).to_contain_text("1 done")
     assert not await page.evaluate(lost)
     await screen.button(page, "Newest").press("Enter")
     await expect(screen.button(page, "Newest")).to_have_count(0)
