@@ -20,7 +20,7 @@ from tests.mcp_server.wire import LEGACY, MODERN
 from tests.node_packages import MCP_CLIENTS, installed
 from tests.processes import ServiceProcess
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.alone]
 
 Checks = dict[str, list[dict[str, Any]]]
 Suite = Callable[..., Checks]
