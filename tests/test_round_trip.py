@@ -208,7 +208,7 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
     assert forgotten.returncode == 0, forgotten.stderr
     assert forgotten.stdout == (
         f"Deleted for good: threads {THREADS}, items {len(alices['messages'])}, runs {2 * THREADS}, "
-        "ended sessions 0, profiles 1.\n"
+        "kept requests 0, ended sessions 0, profiles 1.\n"
         f"Deleted for good: tasks {TASKS + THREADS}, changes {len(alices['task_changes'])}.\n"
     )
     assert contents(fresh_database_url, "alice") == {table: [] for table in TABLES}

@@ -13,11 +13,24 @@ from service.database.documents import Row, Writer, freeze, rows
 
 _TABLES = Run.metadata.tables
 CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "messages", "runs"))
-_THREAD = ("id", "title", "status", "metadata", "created_at")
+APPROVALS, INPUTS = _TABLES["approvals"], _TABLES["run_inputs"]
+_THREAD = ("id", "name", "title", "status", "metadata", "leaf_run_id", "created_at")
 _ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "created_at")
 _SESSION = ("id", "expires_at")
 _PROFILE = (PROFILES.c.time_zone, PROFILES.c.calendar_hash.is_not(None).label("calendar"))
-_RUN = ("id", "status", "outcome", "usage", "started_at", "ended_at")
+_RUN = (
+    "id",
+    "status",
+    "outcome",
+    "usage",
+    "parent_run_id",
+    "edits_run_id",
+    "message_id",
+    "started_at",
+    "ended_at",
+)
+_APPROVAL = ("id", "run_id", "call", "decision", "reason", "created_at", "decided_at")
+_INPUT = ("id", "run_id", "mode", "said", "created_at", "taken_at", "dropped_at")
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -31,6 +44,8 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
     threads = select(*(CONVERSATIONS.c[name] for name in _THREAD)).where(CONVERSATIONS.c.user_id == user)
     items = select(*(MESSAGES.c[name] for name in _ITEM)).where(MESSAGES.c.user_id == user)
     turns = select(*(RUNS.c[name] for name in _RUN), RUNS.c.conversation_id.label("thread_id"))
+    asked = select(*(APPROVALS.c[name] for name in _APPROVAL)).where(APPROVALS.c.user_id == user)
+    sent = select(*(INPUTS.c[name] for name in _INPUT)).where(INPUTS.c.user_id == user)
     ended = select(*(ENDED.c[name] for name in _SESSION))
     profile = select(*_PROFILE)
     writer = Writer(sys.stdout.buffer)
@@ -45,6 +60,10 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
         found = await writer.array(rows(session, threads.order_by(CONVERSATIONS.c.id)), write)
         writer.text(',\n"runs": ')
         found += await writer.array(rows(session, turns.where(RUNS.c.user_id == user).order_by(RUNS.c.id)))
+        writer.text(',\n"approvals": ')
+        found += await writer.array(rows(session, asked.order_by(APPROVALS.c.id)))
+        writer.text(',\n"run_inputs": ')
+        found += await writer.array(rows(session, sent.order_by(INPUTS.c.id)))
         writer.text(',\n"ended_sessions": ')
         found += await writer.array(rows(session, ended.where(ENDED.c.user_id == user).order_by(ENDED.c.id)))
         writer.text(',\n"profiles": ')

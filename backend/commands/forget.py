@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation.models import KeptRequest
 from backend.conversation.profiles import PROFILES
 from backend.conversation.runs.leases import CONVERSATIONS, RUNS
 from backend.conversation.runs.limits import Limits
@@ -15,6 +16,8 @@ from backend.turn.turns import Turns
 from service import data_commands
 from service.database import transaction
 from service.environment import read
+
+KEPT = KeptRequest.metadata.tables["kept_requests"]
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -33,13 +36,14 @@ async def _forget(engine: AsyncEngine, *, user: str) -> None:
         runs = (await connection.execute(delete(RUNS).where(RUNS.c.user_id == user))).rowcount
         items = await connection.scalar(select(func.count()).where(MESSAGES.c.user_id == user)) or 0
         threads = (await connection.execute(delete(CONVERSATIONS).where(CONVERSATIONS.c.user_id == user))).rowcount
+        kept = (await connection.execute(delete(KEPT).where(KEPT.c.user_id == user))).rowcount
         sessions = (await connection.execute(delete(ENDED).where(ENDED.c.user_id == user))).rowcount
         profiles = (await connection.execute(delete(PROFILES).where(PROFILES.c.user_id == user))).rowcount
-    if not runs + threads + sessions + profiles:
+    if not runs + threads + kept + sessions + profiles:
         raise data_commands.NothingStored(user)
     sys.stdout.write(
-        f"Deleted for good: threads {threads}, items {items}, runs {runs}, ended sessions {sessions}, "
-        f"profiles {profiles}.\n"
+        f"Deleted for good: threads {threads}, items {items}, runs {runs}, kept requests {kept}, "
+        f"ended sessions {sessions}, profiles {profiles}.\n"
     )
 
 

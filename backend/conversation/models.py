@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
+    Integer,
     LargeBinary,
     Text,
     func,
@@ -21,10 +22,26 @@ from sqlmodel import Field, SQLModel
 from service.database import utc_now
 
 
+def _of_conversation() -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["user_id", "conversation_id"], ["conversations.user_id", "conversations.id"], ondelete="CASCADE"
+    )
+
+
+def _moment() -> Column[datetime]:
+    return Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+
+
 class Conversation(SQLModel, table=True):
-    """A ChatKit thread."""
+    """A ChatKit thread.
+
+    `name` is what its person calls it at the run API, and `leaf_run_id` the run that the shown path ends with.
+    """
 
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        Index("conversations_by_name", "user_id", "name", unique=True, postgresql_where=text("name IS NOT NULL")),
+    )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
     id: str = Field(sa_column=Column(Text, primary_key=True))
@@ -34,6 +51,8 @@ class Conversation(SQLModel, table=True):
     details: dict[str, Any] = Field(
         default_factory=dict, sa_column=Column("metadata", JSONB, nullable=False, server_default="{}")
     )
+    name: str | None = Field(default=None, sa_column=Column(Text))
+    leaf_run_id: str | None = Field(default=None, sa_column=Column(Text))
     created_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
@@ -79,6 +98,8 @@ class Run(SQLModel, table=True):
     """One turn of the assistant, and the lease on its conversation while it is running or waiting.
 
     It outlives the conversation, without any text: what was used stays counted. `worker` is the process it runs in.
+    Runs are a tree: one goes on from the end of its parent, or stands beside the run that it edits. `message_id` is the
+    message that it answers. The events of a run that is `followed` are in `run_events`.
     """
 
     __tablename__ = "runs"  # pyright: ignore[reportAssignmentType]
@@ -100,8 +121,9 @@ class Run(SQLModel, table=True):
             unique=True,
             postgresql_where=text("status IN ('running', 'waiting')"),
         ),
-        Index("runs_by_conversation", "user_id", "conversation_id"),
+        Index("runs_by_conversation", "user_id", "conversation_id", "parent_run_id"),
         Index("runs_by_owner", "user_id", "started_at"),
+        Index("runs_followed", "ended_at", postgresql_where=text("followed")),
     )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
@@ -113,6 +135,10 @@ class Run(SQLModel, table=True):
     stop_requested: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
     usage: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     state: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
+    parent_run_id: str | None = Field(default=None, sa_column=Column(Text))
+    edits_run_id: str | None = Field(default=None, sa_column=Column(Text))
+    message_id: str | None = Field(default=None, sa_column=Column(Text))
+    followed: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
     heartbeat_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
@@ -121,6 +147,89 @@ class Run(SQLModel, table=True):
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
     ended_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
+
+
+class Approval(SQLModel, table=True):
+    """A call of a run that waits for its person's consent, or did; `item_id` is the card that asks for it.
+
+    `position` is the call's place in its step, and `key` its idempotency key.
+    """
+
+    __tablename__ = "approvals"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        CheckConstraint("decision IN ('approved', 'refused')", name="approvals_known_decision"),
+        CheckConstraint("(decision IS NULL) = (decided_at IS NULL)", name="approvals_decided_once"),
+        _of_conversation(),
+        Index("approvals_by_run", "user_id", "conversation_id", "run_id", "position"),
+    )
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    id: str = Field(sa_column=Column(Text, primary_key=True))
+    conversation_id: str = Field(sa_column=Column(Text, nullable=False))
+    run_id: str = Field(sa_column=Column(Text, nullable=False))
+    position: int = Field(sa_column=Column(Integer, nullable=False))
+    call: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    key: str = Field(sa_column=Column(Text, nullable=False))
+    item_id: str = Field(sa_column=Column(Text, nullable=False))
+    decision: str | None = Field(default=None, sa_column=Column(Text))
+    reason: str | None = Field(default=None, sa_column=Column(Text))
+    created_at: datetime = Field(sa_column=_moment())
+    decided_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
+
+
+class RunInput(SQLModel, table=True):
+    """A message that came while a run was answering: read by the model before its next request, or after its end.
+
+    One that the model has read is a row of `messages` from then on; one that was overtaken is dropped.
+    """
+
+    __tablename__ = "run_inputs"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        CheckConstraint("mode IN ('steer', 'follow_up')", name="run_inputs_known_mode"),
+        _of_conversation(),
+        Index("run_inputs_by_run", "user_id", "conversation_id", "run_id", "id"),
+    )
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    id: str = Field(sa_column=Column(Text, primary_key=True))
+    conversation_id: str = Field(sa_column=Column(Text, nullable=False))
+    run_id: str = Field(sa_column=Column(Text, nullable=False))
+    mode: str = Field(sa_column=Column(Text, nullable=False))
+    said: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    created_at: datetime = Field(sa_column=_moment())
+    taken_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
+    dropped_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
+
+
+class RunEvent(SQLModel, table=True):
+    """An event of a run's log, numbered from 1: what a reader in any process goes on from."""
+
+    __tablename__ = "run_events"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (ForeignKeyConstraint(["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE"),)
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    run_id: str = Field(sa_column=Column(Text, primary_key=True))
+    seq: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    payload: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    created_at: datetime = Field(sa_column=_moment())
+
+
+class KeptRequest(SQLModel, table=True):
+    """A POST that its program may send again, by the Idempotency-Key that it sent: the same is answered the same.
+
+    `request` is a SHA-256 of what was asked for; the answer is that of the run, or `answer` with `status`.
+    """
+
+    __tablename__ = "kept_requests"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (Index("kept_requests_by_age", "created_at", postgresql_using="brin"),)
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    key: str = Field(sa_column=Column(Text, primary_key=True))
+    request: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    run_id: str | None = Field(default=None, sa_column=Column(Text))
+    status: int | None = Field(default=None, sa_column=Column(Integer))
+    answer: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
+    created_at: datetime = Field(sa_column=_moment())
 
 
 class EndedSession(SQLModel, table=True):

@@ -66,7 +66,7 @@ class TodoChatServer(ChatKitServer[Acting]):
                 return await start(self._answers.answer, conversation_id=params.thread_id, said=said)
             case ck.ThreadsRetryAfterItemReq(params=params):
                 again = partial(self._answers.answer_again, message_id=params.item_id)
-                return await start(again, conversation_id=params.thread_id)
+                return await start(again, conversation_id=params.thread_id, message_id=params.item_id)
             case _:
                 raise AssertionError("`check` lets no other request through")
 

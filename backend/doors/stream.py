@@ -93,7 +93,8 @@ class ChatKitDoor:
                     for rendered in rendering.events(event):
                         yield rendered
         finally:
-            self.turns.stop(turn)  # a reader who leaves is ChatKit's way to say stop
+            if not turn.detached:
+                self.turns.stop(turn)  # a reader who leaves is ChatKit's way to say stop
 
 
 def check_pace(pace: Pace, user_id: str) -> None:

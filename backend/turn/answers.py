@@ -20,7 +20,7 @@ from backend.conversation import hidden
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Hidden, Item
 from backend.conversation.model_input import budget, history
-from backend.conversation.rows import ASKING, StoredItem
+from backend.conversation.rows import StoredItem
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.retries import telling
@@ -126,8 +126,7 @@ class Answers:
         if window.left_out is not None:
             count = partial(outcomes.count, self._engine, run)
             turn.afterwards.append(partial(self._summaries.make, run, window.left_out, count=count))
-        asked = next((row.id for row in reversed(window.rows) if row.kind in ASKING), run.id)
-        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, message_id=asked, now=run.wall_time)
+        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, now=run.wall_time)
         telling.set(lambda line: turn.say(Progress(line)))
         stream = Runner.run_streamed(
             self._agent,
@@ -170,12 +169,12 @@ class Answers:
         if not running.cancelled():
             running.exception()  # a stopped turn has no use for it, and asyncio tells of what nobody looks at
         usage = stream.context_wrapper.usage
-        turn.usage = {
-            "model": self._model.endpoint.model,
-            "requests": usage.requests,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-        }
+        turn.use(
+            self._model.endpoint.model,
+            requests=usage.requests,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+        )
         await recorder.finish(stream.new_items)
 
 

@@ -81,7 +81,51 @@ class Failed:
     allow_retry: bool
 
 
-Event = Started | Begun | PartBegun | Grown | PartDone | Done | Replaced | Removed | Progress | Notice | Failed
+@dataclass(frozen=True, slots=True)
+class StepBegun:
+    """The model is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """The model has answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool begins; `arguments` are JSON, as the model wrote them."""
+
+    call_id: str
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a tool returned, or the sentence in its place, as the model reads it."""
+
+    call_id: str
+    tool: str
+    output: str
+
+
+Event = (
+    Started
+    | StepBegun
+    | StepDone
+    | Begun
+    | PartBegun
+    | Grown
+    | PartDone
+    | Done
+    | Replaced
+    | Removed
+    | Called
+    | Answered
+    | Progress
+    | Notice
+    | Failed
+)
 
 
 class Log:

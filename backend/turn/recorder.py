@@ -20,7 +20,7 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.progress import TaskViews
 from backend.tools.task import Task
-from backend.turn.log import Done, Event, Progress, Replaced
+from backend.turn.log import Answered, Called, Done, Event, Progress, Replaced, StepBegun, StepDone
 from backend.turn.run import Run
 from backend.turn.speech import Speech
 
@@ -57,7 +57,6 @@ class Recorder(RunHooks[Calls]):
         speech: Speech,
         say: Callable[[Event], None],
         *,
-        message_id: str,
         now: datetime | None = None,
     ) -> None:
         self._store = store
@@ -66,7 +65,7 @@ class Recorder(RunHooks[Calls]):
         self._calls = calls
         self._speech = speech
         self._say = say
-        self._message_id = message_id
+        self._message_id = run.message_id or run.id
         self._made: Counter[tuple[str, str]] = Counter()
         self._open: dict[str, ResponseFunctionToolCall] = {}  # written down, without an output yet
         self._begun: set[str] = set()
@@ -77,6 +76,7 @@ class Recorder(RunHooks[Calls]):
 
     async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
         """Write what the model said and the calls that it wants made, in one statement."""
+        self._say(StepDone())
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not calls:
             return
@@ -95,6 +95,7 @@ class Recorder(RunHooks[Calls]):
         if self._ending:
             raise CallNotMade
         self._begun.add(call.call_id)
+        self._say(Called(call.call_id, tool.name, call.arguments))
         self._tell(progress.running(tool.name, call.arguments))
 
     async def on_tool_end(
@@ -105,6 +106,7 @@ class Recorder(RunHooks[Calls]):
         text = plain(output["output"])
         items = [widgets.item(root) for root in self._views.cards(tool.name, call.arguments, text)]
         await self._record([output], items)
+        self._say(Answered(call.call_id, tool.name, text))
         self._views.take_in(tool.name, call.arguments, text)
         self._tell(progress.done(tool.name, call.arguments, text), done=True)
         for item in items:
@@ -141,6 +143,7 @@ class Recorder(RunHooks[Calls]):
     ) -> None:
         # Calls that ran no tool (unknown name, refused) have an output too, made by the SDK.
         await self._record(input_items)
+        self._say(StepBegun())
 
     async def finish(self, items: list[RunItem]) -> None:
         """Record the outputs that no hook told of, once the run has ended, and which calls were never begun."""

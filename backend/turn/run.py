@@ -1,5 +1,6 @@
 """What a turn is, and how it ended: values that stores and reports take."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,9 +15,9 @@ from backend.conversation.runs.leases import Outcome
 class Run:
     """One answer in a conversation, for one person.
 
-    `said` was stored when it began, and what the model is to read came with it as `recent`. `time_zone` is the
-    person's, if it is known, and `wall_time` what their clock shows; `now`, for an answer to an earlier message, is the
-    note of it.
+    `said` was stored when it began, and what the model is to read came with it as `recent`. `message_id` is the message
+    that it answers. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows; `now`, for an
+    answer to an earlier message, is the note of it.
     """
 
     id: str
@@ -24,6 +25,7 @@ class Run:
     conversation_id: str
     is_new: bool = False  # this run made the conversation
     said: Said | None = None
+    message_id: str | None = None
     recent: Recent | None = None
     time_zone: str | None = None
     wall_time: datetime | None = None
@@ -39,7 +41,7 @@ class Ended:
     """How a run ended; `began` as `time.perf_counter` tells it, `first_event_after` in seconds."""
 
     outcome: Outcome
-    usage: dict[str, Any] | None
+    usage: Mapping[str, Any] | None
     tool_calls: int
     began: float
     first_event_after: float | None

@@ -47,6 +47,7 @@ class Turn:
 
     `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
     stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
+    One that is `detached` goes on when its reader leaves.
     """
 
     run: Run
@@ -55,6 +56,7 @@ class Turn:
     ending: Ending | None = None
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
+    detached: bool = False
     usage: dict[str, Any] | None = None
     stopping: Outcome | None = None
     finishing: bool = False
@@ -66,6 +68,11 @@ class Turn:
     def say(self, event: Event) -> None:
         self.ending = endings.told(event) or self.ending
         self.log.append(event)
+
+    def use(self, model: str, **counted: int) -> None:
+        """Add what was used: `requests`, `input_tokens` and `output_tokens`."""
+        used = self.usage or {}
+        self.usage = {**used, "model": model, **{name: used.get(name, 0) + more for name, more in counted.items()}}
 
     def ended(self, outcome: Outcome) -> Ended:
         return Ended(outcome, self.usage, self.calls.made, self.log.began, self.log.first_event_after)
@@ -131,16 +138,26 @@ class Turns:
         user_id: str,
         conversation_id: str | None,
         said: Said | None = None,
+        message_id: str | None = None,
         time_zone: str | None = None,
+        detached: bool = False,
     ) -> Turn:
         """Take the lease, store what was said and run `work` in a task of its own.
 
         A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
-        when there is no such conversation and `LimitReached` over a limit, with nothing stored. `time_zone` is the one
-        that the person's client names.
+        when there is no such conversation and `LimitReached` over a limit, with nothing stored. `message_id` is the
+        message that is answered, where nothing new was said; `time_zone` is the one that the person's client names.
         """
-        is_new = conversation_id is None
-        turn = Turn(Run(new_id("run"), user_id, conversation_id or new_id("thr"), is_new, said, time_zone=time_zone))
+        run = Run(
+            new_id("run"),
+            user_id,
+            conversation_id or new_id("thr"),
+            is_new=conversation_id is None,
+            said=said,
+            message_id=said.id if said else message_id,
+            time_zone=time_zone,
+        )
+        turn = Turn(run, detached=detached)
         try:
             opened = await self._open(turn) or await self._open(turn, take_over=True)
         except DBAPIError as error:
@@ -175,7 +192,13 @@ class Turns:
             if take_over:
                 ended = await leases.take_over(pipeline, **conversation, **owner)
             claimed = await leases.claim(
-                pipeline, run.id, lease_seconds=self._lease_seconds, worker=self._worker, **conversation, **owner
+                pipeline,
+                run.id,
+                lease_seconds=self._lease_seconds,
+                worker=self._worker,
+                message_id=run.message_id,
+                **conversation,
+                **owner,
             )
             if run.time_zone is not None:
                 await profiles.send_time_zone(pipeline, run.time_zone, run.acting)

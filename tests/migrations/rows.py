@@ -40,10 +40,18 @@ INSERT INTO tasks (user_id, id, title, description, status, completed_at)
 """
 SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session {0}', now());"
 PROFILES = "INSERT INTO profiles (user_id, time_zone) VALUES ('alice {0}', 'Europe/Berlin');"
+WAITING = """
+INSERT INTO approvals (user_id, id, conversation_id, run_id, position, call, key, item_id)
+    VALUES ('alice', 'apr_{0}', 'thr_{0}', 'run_{0}', 0, '{{"name": "delete_task"}}', 'key {0}', 'wid_{0}');
+INSERT INTO run_inputs (user_id, id, conversation_id, run_id, mode, said)
+    VALUES ('alice', 'inp_{0}', 'thr_{0}', 'run_{0}_now', 'steer', '{{"text": "and eggs"}}');
+INSERT INTO run_events (user_id, run_id, seq, payload) VALUES ('alice', 'run_{0}_now', 1, '{{"type": "started"}}');
+INSERT INTO kept_requests (user_id, key, request, run_id) VALUES ('alice', 'key {0}', sha256('{0}'), 'run_{0}_now');
+"""
 CALENDARS = "INSERT INTO profiles (user_id, calendar_hash) VALUES ('bob {0}', sha256('{0}'));"
 # The revisions that brought them.
 OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"
-BATCHES, WITH_CALENDAR = "0011", "0012"
+BATCHES, WITH_CALENDAR, RUNS_THAT_WAIT = "0011", "0012", "0014"
 
 
 def add_rows(url: str, name: str) -> None:
@@ -56,6 +64,7 @@ def add_rows(url: str, name: str) -> None:
         rows += PROFILES if revision >= PROFILED else ""
         rows += IN_BATCHES if revision >= BATCHES else ""
         rows += CALENDARS if revision >= WITH_CALENDAR else ""
+        rows += WAITING if revision >= RUNS_THAT_WAIT else ""
         connection.execute(rows.format(name).encode())
 
 

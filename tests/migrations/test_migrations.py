@@ -24,6 +24,10 @@ TABLES = {
     "conversations",
     "messages",
     "runs",
+    "approvals",
+    "run_inputs",
+    "run_events",
+    "kept_requests",
     "ended_sessions",
     "profiles",
 }

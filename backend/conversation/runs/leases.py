@@ -57,19 +57,48 @@ def _claim() -> Statement:
         select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
     )
     worker, lease = bindparam("worker", type_=Text), bindparam("lease_seconds", type_=Float)
-    run = select(bindparam("run", type_=Text), owned.c.id, owned.c.user_id, literal("running"), worker, lease)
+    message = bindparam("message", type_=Text)
+    run = select(
+        bindparam("run", type_=Text),
+        owned.c.id,
+        owned.c.user_id,
+        literal("running"),
+        worker,
+        lease,
+        owned.c.leaf_run_id,
+        message,
+    )
     claimed = (
         insert(RUNS)
-        .from_select(["id", "conversation_id", "user_id", "status", "worker", "lease_seconds"], run)
+        .from_select(
+            [
+                "id",
+                "conversation_id",
+                "user_id",
+                "status",
+                "worker",
+                "lease_seconds",
+                "parent_run_id",
+                "message_id",
+            ],
+            run,
+        )
         .on_conflict_do_nothing(index_elements=["user_id", "conversation_id"], index_where=_LEASED)
         .returning(RUNS.c.id)
         .cte("claimed")
+    )
+    # The path that is shown ends with it from here on.
+    grown = (
+        update(CONVERSATIONS)
+        .where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER, claimed.c.id.is_not(None))
+        .values(leaf_run_id=claimed.c.id)
+        .cte("grown")
     )
     kept = _PROFILES.c.user_id == _OWNER
     zone = select(_PROFILES.c.time_zone).where(kept).scalar_subquery().label("time_zone")
     fed = select(_PROFILES.c.user_id).where(kept, _PROFILES.c.calendar_hash.is_not(None)).exists().label("calendar")
     found = select(owned, claimed.c.id.label("claimed"), zone, fed)
-    return Statement(found.join_from(owned, claimed, true(), isouter=True))
+    return Statement(found.join_from(owned, claimed, true(), isouter=True).add_cte(grown))
 
 
 _CLAIM = _claim()
@@ -95,6 +124,7 @@ async def claim(
     conversation_id: str,
     lease_seconds: float,
     worker: str | None = None,
+    message_id: str | None = None,
 ) -> Result:
     """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None.
 
@@ -103,7 +133,9 @@ async def claim(
     With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead.
     """
     whose = {"conversation": conversation_id, "owner": user_id}
-    return await pipeline.send(_CLAIM, run=run_id, worker=worker, lease_seconds=lease_seconds, **whose)
+    return await pipeline.send(
+        _CLAIM, run=run_id, worker=worker, lease_seconds=lease_seconds, message=message_id, **whose
+    )
 
 
 async def take_over(pipeline: Pipeline, *, user_id: str, conversation_id: str) -> Result:

@@ -208,5 +208,8 @@ async def test_ended_sessions_are_exported_and_forgotten(
     stored = rows("SELECT id FROM ended_sessions WHERE user_id = 'alice'")
     assert [session["id"] for session in exported["ended_sessions"]] == [row["id"] for row in stored]
     await asyncio.to_thread(forget_command.run, ["--user", "alice"])
-    assert capsys.readouterr().out == "Deleted for good: threads 0, items 0, runs 0, ended sessions 1, profiles 0.\n"
+    assert (
+        capsys.readouterr().out
+        == "Deleted for good: threads 0, items 0, runs 0, kept requests 0, ended sessions 1, profiles 0.\n"
+    )
     assert rows(COUNT) == [{"user_id": "bob", "number": 1}]

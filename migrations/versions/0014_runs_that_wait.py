@@ -1,0 +1,132 @@
+"""Runs that wait for consent, are followed from any process, are steered, and are a tree."""
+
+from alembic import op
+
+from migrations.functions import create, drop
+from migrations.people import keep_apart
+
+revision = "0014"
+down_revision = "0013"
+branch_labels = None
+depends_on = None
+
+# Each tells ids only.
+OWN_LEASES = {
+    "renew_leases(run_ids text[])": (
+        "TABLE (id text, stop_requested boolean)",
+        """
+        UPDATE runs SET heartbeat_at = now() WHERE id = ANY (run_ids) AND status = 'running'
+        RETURNING id, stop_requested
+        """,
+    ),
+}
+FOLLOWED_LEASES = {
+    "renew_leases(run_ids text[])": (
+        "TABLE (id text, stop_requested boolean, followed boolean)",
+        """
+        UPDATE runs SET heartbeat_at = now() WHERE id = ANY (run_ids) AND status = 'running'
+        RETURNING id, stop_requested, followed
+        """,
+    ),
+}
+SWEEPS = {
+    "sweep_run_events(minutes integer, most integer)": (
+        "SETOF text",
+        """
+        WITH over AS (
+            UPDATE runs SET followed = false WHERE (user_id, id) IN (
+                SELECT user_id, id FROM runs
+                WHERE followed AND ended_at < now() - make_interval(mins => minutes) LIMIT most
+            ) RETURNING user_id, id
+        ), gone AS (
+            DELETE FROM run_events WHERE (user_id, run_id) IN (SELECT user_id, id FROM over)
+        )
+        SELECT id FROM over
+        """,
+    ),
+    "sweep_kept_requests(hours integer, most integer)": (
+        "SETOF text",
+        """
+        DELETE FROM kept_requests WHERE (user_id, key) IN (
+            SELECT user_id, key FROM kept_requests
+            WHERE created_at < now() - make_interval(hours => greatest(hours, 24)) LIMIT most
+        ) RETURNING run_id
+        """,
+    ),
+}
+TABLES = ("approvals", "run_inputs", "run_events", "kept_requests")
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE conversations ADD COLUMN name text, ADD COLUMN leaf_run_id text")
+    op.execute("CREATE UNIQUE INDEX conversations_by_name ON conversations (user_id, name) WHERE name IS NOT NULL")
+    op.execute("""
+        ALTER TABLE runs ADD COLUMN parent_run_id text, ADD COLUMN edits_run_id text, ADD COLUMN message_id text,
+            ADD COLUMN followed boolean NOT NULL DEFAULT false
+    """)
+    op.execute("DROP INDEX runs_by_conversation")
+    op.execute("CREATE INDEX runs_by_conversation ON runs (user_id, conversation_id, parent_run_id)")
+    op.execute("CREATE INDEX runs_followed ON runs (ended_at) WHERE followed")
+    of_conversation = "FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE"
+    op.execute(f"""
+        CREATE TABLE approvals (
+            user_id text NOT NULL, id text NOT NULL, conversation_id text NOT NULL, run_id text NOT NULL,
+            position integer NOT NULL, call jsonb NOT NULL, key text NOT NULL, item_id text NOT NULL,
+            decision text, reason text,
+            created_at timestamptz NOT NULL DEFAULT now(), decided_at timestamptz,
+            PRIMARY KEY (user_id, id),
+            CONSTRAINT approvals_known_decision CHECK (decision IN ('approved', 'refused')),
+            CONSTRAINT approvals_decided_once CHECK ((decision IS NULL) = (decided_at IS NULL)),
+            CONSTRAINT approvals_conversation_fkey {of_conversation}
+        )
+    """)
+    op.execute("CREATE INDEX approvals_by_run ON approvals (user_id, conversation_id, run_id, position)")
+    op.execute(f"""
+        CREATE TABLE run_inputs (
+            user_id text NOT NULL, id text NOT NULL, conversation_id text NOT NULL, run_id text NOT NULL,
+            mode text NOT NULL, said jsonb NOT NULL,
+            created_at timestamptz NOT NULL DEFAULT now(), taken_at timestamptz, dropped_at timestamptz,
+            PRIMARY KEY (user_id, id),
+            CONSTRAINT run_inputs_known_mode CHECK (mode IN ('steer', 'follow_up')),
+            CONSTRAINT run_inputs_conversation_fkey {of_conversation}
+        )
+    """)
+    op.execute("CREATE INDEX run_inputs_by_run ON run_inputs (user_id, conversation_id, run_id, id)")
+    op.execute("""
+        CREATE TABLE run_events (
+            user_id text NOT NULL, run_id text NOT NULL, seq bigint NOT NULL, payload jsonb NOT NULL,
+            created_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (user_id, run_id, seq),
+            CONSTRAINT run_events_run_fkey FOREIGN KEY (user_id, run_id) REFERENCES runs (user_id, id) ON DELETE CASCADE
+        )
+    """)
+    op.execute("""
+        CREATE TABLE kept_requests (
+            user_id text NOT NULL, key text NOT NULL, request bytea NOT NULL, run_id text, status integer, answer jsonb,
+            created_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (user_id, key)
+        )
+    """)
+    op.execute("CREATE INDEX kept_requests_by_age ON kept_requests USING brin (created_at)")
+    for table in TABLES:
+        keep_apart(table)
+    drop(OWN_LEASES)
+    create(FOLLOWED_LEASES)
+    create(SWEEPS)
+
+
+def downgrade() -> None:
+    drop(SWEEPS)
+    drop(FOLLOWED_LEASES)
+    create(OWN_LEASES)
+    for table in TABLES:
+        op.execute(f"DROP TABLE {table}")
+    op.execute("DROP INDEX runs_by_conversation, runs_followed")
+    op.execute("CREATE INDEX runs_by_conversation ON runs (user_id, conversation_id)")
+    op.execute("UPDATE runs SET status = 'ended', outcome = 'interrupted', ended_at = now() WHERE status = 'waiting'")
+    op.execute("""
+        ALTER TABLE runs DROP COLUMN parent_run_id, DROP COLUMN edits_run_id, DROP COLUMN message_id,
+            DROP COLUMN followed
+    """)
+    op.execute("DROP INDEX conversations_by_name")
+    op.execute("ALTER TABLE conversations DROP COLUMN name, DROP COLUMN leaf_run_id")
