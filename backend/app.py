@@ -20,6 +20,7 @@ from backend.doors.stream import ChatKitDoor, reader
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.settings import Settings
+from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
 from backend.turn import reports
 from backend.turn.answers import Answers
@@ -84,8 +85,9 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     store = PostgresStore(engine)
     await warm_up(endpoint, store, tools, read=reader())
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    agent = create_assistant(model, sent, [tools])
-    answers = Answers(engine, store, model, agent, tool_wait_seconds=settings.tool_wait_seconds)
+    policy = Policy(settings.approvals)
+    agent = create_assistant(model, sent, [tools], may_ask=policy.may_ask)
+    answers = Answers(engine, store, model, agent, tools, policy=policy, tool_wait_seconds=settings.tool_wait_seconds)
     server = TodoChatServer(
         store,
         turns,

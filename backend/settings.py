@@ -4,7 +4,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from service.environment import CONFIG
+from service.environment import CONFIG, CommaSeparated
 from service.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
@@ -69,6 +69,8 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     limit_requests_per_minute: int | None = per_person(600)
     limit_calendar_reads_per_minute: int | None = per_person(10)
     limit_message_chars: int = Field(default=8_000, ge=1)
+
+    approvals: CommaSeparated = ("bulk", "agents", "connectors")
 
     chatkit_widget: Literal["auto", "on", "off"] = "auto"
     chatkit_domain_key: str | None = None

@@ -1,8 +1,8 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import is_not
 from typing import Any
 
-from agents import Agent, Model, ModelSettings, RunContextWrapper, Tool
+from agents import Agent, FunctionTool, Model, ModelSettings, RunContextWrapper, Tool
 from agents.mcp import MCPServer
 
 MAX_STEPS = 12
@@ -38,6 +38,7 @@ tick, and each task you add or change: sum up, do not repeat them.
 class _Assistant(Agent[Any]):
     """An agent that makes the SDK's tools of an MCP server's once for each list, and not for each request."""
 
+    may_ask: Callable[[str], bool]
     _listed: Sequence[object] = ()
     _made: Sequence[Tool] = ()
 
@@ -45,13 +46,34 @@ class _Assistant(Agent[Any]):
         listed = [await source.list_tools(run_context, self) for source in self.mcp_servers]
         if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
             self._made = await super().get_mcp_tools(run_context)
+            for tool in self._made:
+                if isinstance(tool, FunctionTool) and self.may_ask(tool.name):
+                    tool.needs_approval = _waits
             self._listed = listed
         return list(self._made)
 
 
-def create_assistant(model: Model, settings: ModelSettings, tool_sources: Sequence[MCPServer]) -> Agent[Any]:
-    """The agent of every turn; it holds nothing of a person or a conversation."""
-    return _Assistant(
+def _never(tool: str) -> bool:
+    return False
+
+
+async def _waits(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+    """Stops the SDK's run before the call; which ones wait was decided when the step was written."""
+    return call_id in context.context.waiting
+
+
+def create_assistant(
+    model: Model,
+    settings: ModelSettings,
+    tool_sources: Sequence[MCPServer],
+    *,
+    may_ask: Callable[[str], bool] | None = None,
+) -> Agent[Any]:
+    """The agent of every turn; it holds nothing of a person or a conversation.
+
+    `may_ask` tells of a tool's name whether its calls may have to wait for the person's consent.
+    """
+    assistant = _Assistant(
         name="TodoAssistant",
         instructions=INSTRUCTIONS,
         model=model,
@@ -60,3 +82,5 @@ def create_assistant(model: Model, settings: ModelSettings, tool_sources: Sequen
         # A required choice would be reset after the first call; "auto" is to be sent every time.
         reset_tool_choice=False,
     )
+    assistant.may_ask = may_ask or _never
+    return assistant

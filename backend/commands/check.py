@@ -2,10 +2,12 @@ from functools import partial
 
 from backend.model.providers import Endpoint, resolve
 from backend.settings import Settings, read_settings
+from backend.tools.consent.policy import Policy
 from service.environment import or_stop
 
 
 def run() -> tuple[Settings, Endpoint]:
     """What the environment asks for; where that cannot work, the process ends with a sentence, as its start would."""
     settings = or_stop(read_settings)
+    or_stop(partial(Policy, settings.approvals))
     return settings, or_stop(partial(resolve, settings))

@@ -29,7 +29,7 @@ _RUN = (
     "started_at",
     "ended_at",
 )
-_APPROVAL = ("id", "run_id", "call", "decision", "reason", "created_at", "decided_at")
+_APPROVAL = ("id", "run_id", "call", "text", "decision", "reason", "created_at", "decided_at")
 _INPUT = ("id", "run_id", "mode", "said", "created_at", "taken_at", "dropped_at")
 
 

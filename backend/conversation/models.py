@@ -152,7 +152,8 @@ class Run(SQLModel, table=True):
 class Approval(SQLModel, table=True):
     """A call of a run that waits for its person's consent, or did; `item_id` is the card that asks for it.
 
-    `position` is the call's place in its step, and `key` its idempotency key.
+    `step_id` is the row of its step, `position` its place there, `key` its idempotency key, and `text` what it would
+    do, in words: a line, and what it names in lines below.
     """
 
     __tablename__ = "approvals"  # pyright: ignore[reportAssignmentType]
@@ -167,9 +168,11 @@ class Approval(SQLModel, table=True):
     id: str = Field(sa_column=Column(Text, primary_key=True))
     conversation_id: str = Field(sa_column=Column(Text, nullable=False))
     run_id: str = Field(sa_column=Column(Text, nullable=False))
+    step_id: str = Field(sa_column=Column(Text, nullable=False))
     position: int = Field(sa_column=Column(Integer, nullable=False))
     call: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
     key: str = Field(sa_column=Column(Text, nullable=False))
+    text: str = Field(sa_column=Column(Text, nullable=False))
     item_id: str = Field(sa_column=Column(Text, nullable=False))
     decision: str | None = Field(default=None, sa_column=Column(Text))
     reason: str | None = Field(default=None, sa_column=Column(Text))

@@ -36,6 +36,12 @@ _NEWEST = Statement(_NEWEST_ROWS)
 # For the turn that holds the lease: one that is refused, because another answers, reads nothing.
 _NEWEST_AS_TURN = Statement(_NEWEST_ROWS.where(leases.HOLDS))
 _OLDEST = Statement(_READ.where(MESSAGES.c.seq <= bindparam("last")).order_by(MESSAGES.c.seq).limit(bindparam("most")))
+_STEPS = Statement(
+    select(*(MESSAGES.c[name] for name in StoredItem._fields))
+    .where(*_IN_CONVERSATION, MESSAGES.c.run_id == bindparam("run"))
+    .where(MESSAGES.c.kind.in_([literal("tool_calls"), literal("tool_output")]))
+    .order_by(MESSAGES.c.seq)
+)
 
 MOST = 600  # rows
 
@@ -66,11 +72,11 @@ class Sent:
     most: int
 
     async def recent(self) -> Recent:
-        rows = await _rows(self.rows)
+        rows = await rows_of(self.rows)
         return Recent(rows[: self.most][::-1], complete=len(rows) <= self.most, summary=await _text(self.summary))
 
     async def left_out(self) -> LeftOut:
-        return LeftOut(await _rows(self.rows), await _text(self.summary))
+        return LeftOut(await rows_of(self.rows), await _text(self.summary))
 
 
 async def send_recent(
@@ -96,7 +102,12 @@ async def send_left_out(
     return Sent(summary, await pipeline.send(_OLDEST, **where, last=up_to, most=most), most)
 
 
-async def _rows(result: Result) -> list[StoredItem]:
+async def send_steps(pipeline: Pipeline, conversation_id: str, run_id: str, *, user_id: str) -> Result:
+    """Ask for the calls of a run and their outputs: rows for `rows_of`."""
+    return await pipeline.send(_STEPS, conversation=conversation_id, run=run_id, owner=user_id)
+
+
+async def rows_of(result: Result) -> list[StoredItem]:
     return [StoredItem(**row) for row in await result.fetchall()]
 
 

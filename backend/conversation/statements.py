@@ -92,10 +92,15 @@ async def send_conversation(pipeline: Pipeline, conversation_id: str, *, user_id
     await pipeline.send(_NEW_CONVERSATION, conversation=conversation_id, owner=user_id, title=title, status=status)
 
 
-async def send_items(pipeline: Pipeline, conversation_id: str, items: Sequence[Storable], acting: Acting) -> Result:
-    """Insert items, or bring those already there up to date. Fewer rows than items mean that the lease was lost."""
+async def send_items(
+    pipeline: Pipeline, conversation_id: str, items: Sequence[Storable], acting: Acting, *, fenced: bool = True
+) -> Result:
+    """Insert items, or bring those already there up to date. Fewer rows than items mean that the lease was lost.
+
+    What is not `fenced` is of a run that waits or did: whoever writes it holds the run's row.
+    """
     rows = _rows(conversation_id, items, acting)
-    statement, run = (_WRITE_AS_TURN, {"run": acting.run_id}) if acting.run_id else (_WRITE, {})
+    statement, run = (_WRITE_AS_TURN, {"run": acting.run_id}) if acting.run_id and fenced else (_WRITE, {})
     return await pipeline.send(statement, rows=rows, owner=acting.user_id, **run)
 
 

@@ -16,12 +16,14 @@ from backend.conversation.model_input import history
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors import checks
 from backend.tools import actions
+from backend.tools.consent import card
 from backend.tools.opened import with_tasks_now
 from backend.tools.task import Changed, Task
 from backend.tools.task_tools import CallRefused, TaskTools
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
 from backend.turn.turns import Turn, Turns
+from backend.turn.waiting.decisions import Settled
 from service.clock import Clock, real, wall_time
 from service.database import new_id
 
@@ -69,6 +71,19 @@ class TodoChatServer(ChatKitServer[Acting]):
                 return await start(again, conversation_id=params.thread_id, message_id=params.item_id)
             case _:
                 raise AssertionError("`check` lets no other request through")
+
+    async def decide(self, params: ck.ThreadCustomActionParams, context: Acting) -> tuple[Settled, Turn | None]:
+        """What a click in a card that asks decides, and the turn that goes on; raises what `Turns.decide` raises."""
+        given = card.answered(params.action.payload)
+        return await self._turns.decide(
+            self._answers.resume,
+            given.approval_id,
+            approved=params.action.type == card.APPROVE,
+            reason=given.reason,
+            user_id=context.user_id,
+            conversation_id=params.thread_id,
+            time_zone=context.time_zone,
+        )
 
     def respond(
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: Acting

@@ -13,6 +13,7 @@ from backend.doors.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.turn.endings import explain
 from backend.turn.turns import Busy
+from backend.turn.waiting.decisions import DecidedAlready
 
 STATUS = {
     InvalidRequest: 400,
@@ -21,6 +22,7 @@ STATUS = {
     ForeignOrigin: 403,
     NotFound: 404,
     NoCalendar: 404,
+    DecidedAlready: 400,
     Busy: 409,
     LimitReached: 429,
     CalendarUnavailable: 503,

@@ -75,8 +75,8 @@ class Rendering:
                 yield NoticeEvent(level="warning", message=text)
             case log.Failed(message=message, allow_retry=allow_retry):
                 yield ErrorEvent(message=message, allow_retry=allow_retry)
-            case log.StepBegun() | log.StepDone() | log.Called() | log.Answered():
-                pass  # ChatKit has no events for them
+            case log.StepBegun() | log.StepDone() | log.Called() | log.Answered() | log.Asked() | log.Decided():
+                pass  # ChatKit has no events for them: cards ask and tell
 
     def _start(self, event: log.Started) -> Iterator[ThreadStreamEvent]:
         if event.is_new:

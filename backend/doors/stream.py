@@ -11,6 +11,8 @@ from chatkit.types import (
     ErrorEvent,
     ProgressUpdateEvent,
     StreamingReq,
+    ThreadItem,
+    ThreadItemReplacedEvent,
     ThreadsCustomActionReq,
     ThreadStreamEvent,
     is_streaming_req,
@@ -22,12 +24,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached
+from backend.conversation.rows import as_shown
 from backend.doors.chatkit import TodoChatServer
 from backend.doors.checks import MessageTooLong
 from backend.doors.rendering import Rendering
+from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.endings import explain
 from backend.turn.log import Event
 from backend.turn.turns import Busy, Turn, Turns
+from backend.turn.waiting import decisions
+from backend.turn.waiting.decisions import DecidedAlready
 from service.workers import Pace
 
 Events = AsyncGenerator[ThreadStreamEvent, None]
@@ -58,10 +64,21 @@ class ChatKitDoor:
             check_pace(self.pace, acting.user_id)
             await self.server.check(request, acting)
             if isinstance(request, ThreadsCustomActionReq):
+                if request.params.action.type in (APPROVE, REFUSE):
+                    return await self._decide(request, acting)
                 return self._act(request, acting)
             return self._read(await self.server.start(request, acting))
+        except DecidedAlready as refusal:
+            return _refusal(refusal, as_shown(refusal.approval.conversation_id, decisions.shown(refusal.approval)))
         except (Busy, LimitReached, MessageTooLong) as refusal:
             return _refusal(refusal)
+
+    async def _decide(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
+        """The rest of the turn; what the card says by now, while there are others to decide."""
+        settled, turn = await self.server.decide(request.params, acting)
+        if turn is not None:
+            return self._read(turn)
+        return _replaced(as_shown(settled.approval.conversation_id, decisions.shown(settled.approval)))
 
     async def _act(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
         acts = asyncio.create_task(self.server.act(request.params, acting))
@@ -128,7 +145,14 @@ async def _leave(beginning: asyncio.Task[Events]) -> None:
                 break
 
 
-async def _refusal(error: BackendError) -> Events:
+async def _replaced(item: ThreadItem) -> Events:
+    yield ThreadItemReplacedEvent(item=item)
+
+
+async def _refusal(error: BackendError, now: ThreadItem | None = None) -> Events:
+    """Why it was refused, after what is shown `now`, where that is why."""
+    if now is not None:
+        yield ThreadItemReplacedEvent(item=now)
     yield ErrorEvent(message=str(error), allow_retry=error.allow_retry)
 
 

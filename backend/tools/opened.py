@@ -1,7 +1,7 @@
 """Widgets of a conversation as they are now: they show tasks that may have changed elsewhere since."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -37,6 +37,18 @@ async def with_tasks_now(
     gone = [task for number, task in shown.items() if number <= known_to and number not in found]
     tasks = [*(found[number] for number in shown if number in found), *gone]
     return [_as_they_are(item, tasks, now) for item in items]
+
+
+async def titles_now(numbers: Collection[int], tools: TaskTools, *, user_id: str) -> dict[int, str]:
+    """The titles of these tasks, as far as they can be found at once."""
+    if not numbers:
+        return {}
+    try:
+        async with asyncio.timeout(_SECONDS):
+            found, _, _ = await _tasks_up_to(max(numbers), partial(tools.list_tasks, user_id=user_id))
+    except (TimeoutError, ToolsUnavailable, ValidationError):
+        return {}
+    return {number: task.title for number, task in found.items() if number in numbers}
 
 
 async def _tasks_up_to(

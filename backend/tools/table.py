@@ -9,13 +9,15 @@ from typing import Any
 class Words:
     """What is said of a call.
 
-    The lines name values of its arguments while it runs, of its result when it is done, and those of a call for several
-    tasks their `count`. `label` says on a card what became of a task, `heading` above a list what became of them. What
-    is `final` is not offered to be taken back.
+    The lines name values of its arguments before (`asked`) and while it runs, of its result when it is done, and those
+    of a call for several tasks their `count`. `label` says on a card what became of a task, `heading` above a list what
+    became of them. What is `final` is not offered to be taken back.
     """
 
+    asked: str
     running: str
     done: str
+    asked_several: str = ""
     running_several: str = ""
     done_several: str = ""
     label: str = ""
@@ -28,13 +30,14 @@ class Shown:
     """Without `words` nothing is shown.
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
-    task that widgets may show as it was before. An argument with a certain value may ask for something else: `instead`
-    has the words for that.
+    task that widgets may show as it was before, and one that `deletes` takes tasks away. An argument with a certain
+    value may ask for something else: `instead` has the words for that.
     """
 
     words: Words | None = None
     reads: bool = False
     redraws: bool = False
+    deletes: bool = False
     instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
 
     def words_for(self, arguments: Mapping[str, Any]) -> Words | None:
@@ -43,10 +46,12 @@ class Shown:
         return next(special, self.words)
 
 
-def _change(doing: str, did: str, *, which: str = "task {task_id}") -> Words:
+def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> Words:
     return Words(
+        f"{do} {which}",
         f"{doing} {which}…",
         f"{did} “{{title}}”",
+        f"{do} {{count}} tasks",
         f"{doing} {{count}} tasks…",
         f"{did} {{count}} tasks",
         label=did,
@@ -54,10 +59,12 @@ def _change(doing: str, did: str, *, which: str = "task {task_id}") -> Words:
     )
 
 
-_COMPLETED = _change("Completing", "Completed")
+_COMPLETED = _change("Complete", "Completing", "Completed")
 _UNDONE = Words(
+    "Undo the last change of task {task_id}",
     "Undoing the last change of task {task_id}…",
     "Undone: the last change of “{title}”",
+    "Undo the last changes of {count} tasks",
     "Undoing the last changes of {count} tasks…",
     "Undone: the last changes of {count} tasks",
     label="Undone",
@@ -66,16 +73,16 @@ _UNDONE = Words(
 )
 _BY_ARGUMENT = {
     ("undo", True): _UNDONE,
-    ("status", "pending"): _change("Reopening", "Reopened"),
+    ("status", "pending"): _change("Reopen", "Reopening", "Reopened"),
     ("status", "completed"): _COMPLETED,
 }
 
 TOOLS: Mapping[str, Shown] = {
-    "add_task": Shown(_change("Adding", "Added", which="“{title}”")),
-    "list_tasks": Shown(Words("Looking at your list…", "Looked at your list"), reads=True),
+    "add_task": Shown(_change("Add", "Adding", "Added", which="“{title}”")),
+    "list_tasks": Shown(Words("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
     "complete_task": Shown(_COMPLETED, redraws=True),
-    "update_task": Shown(_change("Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
-    "delete_task": Shown(_change("Deleting", "Deleted"), redraws=True),
+    "update_task": Shown(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
+    "delete_task": Shown(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
 }
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = Shown()

@@ -3,15 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any
 
-from agents import Agent, Model, RunConfig, Runner, RunResultStreaming, ToolExecutionConfig
-from agents.exceptions import ModelRefusalError
+from agents import Agent, Model, RunConfig, ToolExecutionConfig
 from agents.run import CallModelData, ModelInputData
+from openai.types.responses import ResponseFunctionToolCall
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -20,17 +19,25 @@ from backend.conversation import hidden
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Hidden, Item
 from backend.conversation.model_input import budget, history
+from backend.conversation.reading import Recent
 from backend.conversation.rows import StoredItem
+from backend.conversation.runs.approvals import Approval, of_last_step
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.retries import telling
+from backend.tools.consent.card import in_words, titled
+from backend.tools.consent.policy import Policy
+from backend.tools.opened import titles_now
 from backend.tools.table import READING
+from backend.tools.task_tools import TaskTools
 from backend.turn import outcomes
 from backend.turn.log import Progress
 from backend.turn.recorder import Recorder
+from backend.turn.sdk.runs import AgentRuns
 from backend.turn.speech import Overheard, Speech
 from backend.turn.summaries import Summaries
 from backend.turn.turns import Turn
+from backend.turn.waiting import decisions, resuming
 
 logger = logging.getLogger(__name__)
 
@@ -84,14 +91,19 @@ class Answers:
         store: PostgresStore,
         model: ChatModel,
         agent: Agent[Any],
+        tools: TaskTools,
         *,
+        policy: Policy,
         tool_wait_seconds: float,
     ) -> None:
+        """`policy` says what is asked before it is done, and the agent's tools were made with it."""
         self._engine = engine
         self._store = store
         self._model = model
         self._summaries = Summaries(store, model)
         self._agent = agent
+        self._tools = tools
+        self._policy = policy
         self._tool_wait_seconds = tool_wait_seconds
 
     async def answer_again(self, turn: Turn, message_id: str) -> None:
@@ -107,9 +119,16 @@ class Answers:
 
     async def answer(self, turn: Turn) -> None:
         """Whatever ends it, what was shown is kept and what is open is closed; raises what ended it."""
+        await self._shown(turn, self._answer)
+
+    async def resume(self, turn: Turn) -> None:
+        """Go on with a run that waited, once all that it asked is decided; as `answer`."""
+        await self._shown(turn, self._resume)
+
+    async def _shown(self, turn: Turn, work: Callable[[Turn, Speech], Awaitable[None]]) -> None:
         speech = Speech(turn.say)
         try:
-            await self._answer(turn, speech)
+            await work(turn, speech)
         except asyncio.CancelledError:
             await self._keep(turn, speech.stop())
             raise
@@ -120,31 +139,67 @@ class Answers:
             raise
 
     async def _answer(self, turn: Turn, speech: Speech) -> None:
+        recorder, runs = self._begin(turn, speech)
+        await self._go_on(turn, speech, recorder, runs)
+
+    async def _resume(self, turn: Turn, speech: Speech) -> None:
+        recorder, runs = self._begin(turn, speech)
+        steps, asked = await resuming.load(self._engine, turn.run)
+        recorder.take_up(steps, asked)
+        decided = {one.call["call_id"]: one for one in of_last_step(asked)}
+        for call in recorder.stopped:
+            if decided[call.call_id].decision == "refused":
+                await recorder.answer(call, decisions.refusal(decided[call.call_id]))
+        await runs.call(recorder.stopped)
+        await self._go_on(turn, speech, recorder, runs)
+
+    def _begin(self, turn: Turn, speech: Speech) -> tuple[Recorder, AgentRuns]:
         run = turn.run
-        recent = run.recent or await self._store.history(run.conversation_id, run.acting)
-        window = budget.window(recent, tokens=self._model.endpoint.profile.history_tokens)
-        if window.left_out is not None:
-            count = partial(outcomes.count, self._engine, run)
-            turn.afterwards.append(partial(self._summaries.make, run, window.left_out, count=count))
-        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, now=run.wall_time)
+        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, policy=self._policy, now=run.wall_time)
         telling.set(lambda line: turn.say(Progress(line)))
-        stream = Runner.run_streamed(
-            self._agent,
-            await window.to_model_input(),
-            context=turn.calls,
-            hooks=recorder,
-            max_turns=MAX_STEPS,
-            run_config=_run_config(Overheard(self._model, speech.hear)),
-        )
-        running = asyncio.create_task(_to_its_end(stream))
-        turn.on_end.push_async_callback(self._settle, turn, stream, running, recorder)
-        await asyncio.wait({running})  # which, unlike the task itself, can be cancelled without ending a tool in flight
-        with suppress(ModelRefusalError):  # its words were shown, as any answer's
-            await running
+        model = self._model.endpoint.model
+        return recorder, AgentRuns(turn, self._agent, recorder, model=model, tool_wait_seconds=self._tool_wait_seconds)
+
+    async def _go_on(self, turn: Turn, speech: Speech, recorder: Recorder, runs: AgentRuns) -> None:
+        """Ask the model until it has answered, or wants calls made that its person is asked about."""
+        recent = turn.run.recent
+        while True:
+            await runs.ask(
+                await self._to_read(turn, recent),
+                _run_config(Overheard(self._model, speech.hear)),
+                max_turns=MAX_STEPS - recorder.steps,
+            )
+            if not (stopped := recorder.stopped):
+                break
+            # The SDK asks about arguments that it cannot read, too: such a call is made, and the model told of them.
+            await runs.call([call for call in stopped if call.call_id not in turn.calls.waiting])
+            if waiting := recorder.stopped:
+                turn.asked = await self._asked(turn, recorder, waiting)
+                recorder.leave(turn.asked)
+                return
+            recent = None
         if not speech.text.strip():
             raise EmptyAnswer
         tasks = recorder.final_list(speech.text)
         turn.closing = [*speech.unstored, *([tasks] if tasks else [])]
+
+    async def _to_read(self, turn: Turn, recent: Recent | None) -> list[Any]:
+        """The model's input: of what was read already, else of what is stored now."""
+        run = turn.run
+        recent = recent or await self._store.history(run.conversation_id, run.acting)
+        window = budget.window(recent, tokens=self._model.endpoint.profile.history_tokens)
+        if window.left_out is not None:
+            count = partial(outcomes.count, self._engine, run)
+            turn.afterwards.append(partial(self._summaries.make, run, window.left_out, count=count))
+        return await window.to_model_input()
+
+    async def _asked(
+        self, turn: Turn, recorder: Recorder, waiting: Sequence[ResponseFunctionToolCall]
+    ) -> list[Approval]:
+        """What the person is asked, in words."""
+        numbers = {number for call in waiting for number in titled(call.arguments)}
+        titles = await titles_now(numbers, self._tools, user_id=turn.run.user_id)
+        return [recorder.approval(call, in_words(call.name, call.arguments, titles)) for call in waiting]
 
     async def _keep(self, turn: Turn, left: list[Item]) -> None:
         """Store what was shown of unfinished items and, after a stop, a note that tells the model of it."""
@@ -155,29 +210,3 @@ class Answers:
             await self._store.write(turn.run.conversation_id, items, turn.run.acting)
         except (BackendError, SQLAlchemyError) as error:
             logger.warning("what was shown in %s could not be kept: %s", turn.run.conversation_id, type(error).__name__)
-
-    async def _settle(
-        self, turn: Turn, stream: RunResultStreaming, running: asyncio.Task[None], recorder: Recorder
-    ) -> None:
-        """End the run: a tool in flight finishes and is recorded, no other call follows."""
-        if not running.done():
-            stream.cancel("after_turn")
-            if recorder.end():
-                await asyncio.wait({running}, timeout=self._tool_wait_seconds)
-            stream.cancel()
-        await asyncio.wait({running})
-        if not running.cancelled():
-            running.exception()  # a stopped turn has no use for it, and asyncio tells of what nobody looks at
-        usage = stream.context_wrapper.usage
-        turn.use(
-            self._model.endpoint.model,
-            requests=usage.requests,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-        )
-        await recorder.finish(stream.new_items)
-
-
-async def _to_its_end(stream: RunResultStreaming) -> None:
-    async for _ in stream.stream_events():
-        pass

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -16,15 +17,20 @@ from service.database import listen, system_transaction
 
 logger = logging.getLogger(__name__)
 
+Turn = TypeVar("Turn")
 
-class Heartbeat:
-    """Beats for the runs whose ids are in `running`, and calls `stop` for one that lost its lease or was asked to."""
+
+class Heartbeat(Generic[Turn]):
+    """Beats for the runs whose ids are in `running`, and calls `stop` for one that lost its lease or was asked to.
+
+    A run that waited may have gone on in another turn by then: `stop` is called with the one that the beat was for.
+    """
 
     def __init__(
         self,
         engine: AsyncEngine,
-        running: Collection[str],
-        stop: Callable[[str, Outcome], None],
+        running: Mapping[str, Turn],
+        stop: Callable[[Turn, Outcome], None],
         *,
         every_seconds: float,
         lease_seconds: float,
@@ -53,14 +59,14 @@ class Heartbeat:
                 await _tried(self._beat_once())
 
     async def _beat_once(self) -> None:
-        beating = tuple(self._running)
+        beating = {**self._running}
         async with system_transaction(self._engine) as session:
             held = await leases.beat(session, beating)
-        for run_id in beating:
+        for run_id, turn in beating.items():
             if run_id not in held:
-                self._stop(run_id, "interrupted")
+                self._stop(turn, "interrupted")
             elif held[run_id]:
-                self._stop(run_id, "cancelled")
+                self._stop(turn, "cancelled")
 
     async def _sweep(self) -> None:
         while True:

@@ -109,6 +109,26 @@ class Answered:
     output: str
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call waits for its person's consent; `text` says in words what it would do. Its card is `Done` beside it."""
+
+    approval_id: str
+    call_id: str
+    tool: str
+    arguments: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The person answered, or wrote something else instead. The card that says so is `Replaced` beside it."""
+
+    approval_id: str
+    approved: bool
+    reason: str | None
+
+
 Event = (
     Started
     | StepBegun
@@ -122,6 +142,8 @@ Event = (
     | Removed
     | Called
     | Answered
+    | Asked
+    | Decided
     | Progress
     | Notice
     | Failed

@@ -14,27 +14,33 @@ from agents.run_context import RunContextWrapper
 from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
 from backend.conversation.acting import Acting
-from backend.conversation.items import Hidden, Item, Widget
-from backend.conversation.model_input.history import NOT_MADE, plain
+from backend.conversation.items import Hidden, Item, Json, Widget
+from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain
+from backend.conversation.rows import StoredItem
+from backend.conversation.runs.approvals import Approval
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
+from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.progress import TaskViews
 from backend.tools.task import Task
 from backend.turn.log import Answered, Called, Done, Event, Progress, Replaced, StepBegun, StepDone
 from backend.turn.run import Run
 from backend.turn.speech import Speech
+from service.database import new_id, utc_now
 
 
 @dataclass
 class Calls:
     """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them.
 
-    `time_zone` is the person's, if it is known.
+    `time_zone` is the person's, if it is known. Of the newest step, the calls in `waiting` are not made: their person
+    is asked.
     """
 
     acting: Acting
     time_zone: str | None = None
     call_keys: dict[str, str] = field(default_factory=dict[str, str])
+    waiting: frozenset[str] = frozenset()
     made: int = 0
 
     @property
@@ -57,8 +63,13 @@ class Recorder(RunHooks[Calls]):
         speech: Speech,
         say: Callable[[Event], None],
         *,
+        policy: Policy,
         now: datetime | None = None,
     ) -> None:
+        self._policy = policy
+        self._deleted = 0  # tasks that the turn's calls delete
+        self.steps = 0
+        self._step_id = ""
         self._store = store
         self._conversation_id = run.conversation_id
         self._acting = run.acting
@@ -80,15 +91,73 @@ class Recorder(RunHooks[Calls]):
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not calls:
             return
+        self._calls.waiting = frozenset(call.call_id for call in calls if self._waits(call))
+        self._begin(calls)
+        said, step = self._speech.unstored, self._step(calls, response)
+        self._step_id = step.id
+        await self._store.write(self._conversation_id, [*said, step], self._acting)
+        self._speech.stored(said)
+
+    def _begin(self, calls: Sequence[ResponseFunctionToolCall]) -> None:
         for call in calls:
             self._calls.call_keys[call.call_id] = self._key(call)
         self._open = {call.call_id: call for call in calls}
         self._begun.clear()
+        self.steps += 1
         self._calls.made += len(calls)
         self._grown |= self._views.begin(call.name for call in calls)
-        said = self._speech.unstored
-        await self._store.write(self._conversation_id, [*said, self._step(calls, response)], self._acting)
-        self._speech.stored(said)
+
+    def _waits(self, call: ResponseFunctionToolCall) -> bool:
+        """Counts the tasks that it deletes: of a call that is refused, until it is."""
+        self._deleted += deleted_by(call.name, call.arguments)
+        return self._policy.waits(call.name, call.arguments, self._deleted)
+
+    def take_up(self, rows: Sequence[StoredItem], asked: Sequence[Approval]) -> None:
+        """Go on from a run's steps, as they are stored, and the decisions on what they asked."""
+        refused = {(one.step_id, one.call["call_id"]) for one in asked if one.decision == "refused"}
+        outputs = outputs_of(rows)
+        for row in rows:
+            if row.kind != "tool_calls" or (content := content_of(row)) is None:
+                continue
+            self._step_id, self._grown = row.id, False
+            calls = [ResponseFunctionToolCall.model_validate(call) for call in content["calls"]]
+            self._begin(calls)
+            for call in calls:
+                if (row.id, call.call_id) not in refused:
+                    self._deleted += deleted_by(call.name, call.arguments)
+                if (output := outputs.get((row.id, call.call_id))) is not None:
+                    self._views.take_in(call.name, call.arguments, plain(output["output"]))
+                    del self._open[call.call_id]
+        self._calls.call_keys |= {one.call["call_id"]: one.key for one in asked}
+
+    @property
+    def stopped(self) -> list[ResponseFunctionToolCall]:
+        """The calls of the newest step that the SDK left alone, in their order."""
+        return [call for call_id, call in self._open.items() if call_id not in self._begun]
+
+    def approval(self, call: ResponseFunctionToolCall, text: str) -> Approval:
+        """What is asked of the person before the call is made; `text` says in words what it would do."""
+        return Approval(
+            id=new_id("apr"),
+            conversation_id=self._conversation_id,
+            run_id=self._acting.run_id or "",
+            step_id=self._step_id,
+            position=[*self._open].index(call.call_id),
+            call=_as_stored(call),
+            key=self._calls.call_keys[call.call_id],
+            text=text,
+            item_id=new_id("wid"),
+            created_at=utc_now(),
+        )
+
+    def leave(self, asked: Sequence[Approval]) -> None:
+        """These calls stay without an output: they wait."""
+        for approval in asked:
+            del self._open[approval.call["call_id"]]
+
+    async def answer(self, call: ResponseFunctionToolCall, text: str) -> None:
+        """Record what is said in place of a tool's output."""
+        await self._record([ItemHelpers.tool_call_output_item(call, text)])
 
     async def on_tool_start(self, context: RunContextWrapper[Calls], agent: Agent[Calls], tool: Tool) -> None:
         call = _call_of(context)
@@ -145,12 +214,13 @@ class Recorder(RunHooks[Calls]):
         await self._record(input_items)
         self._say(StepBegun())
 
-    async def finish(self, items: list[RunItem]) -> None:
-        """Record the outputs that no hook told of, once the run has ended, and which calls were never begun."""
-        outputs: list[Any] = [item.to_input_item() for item in items if item.type == "tool_call_output_item"]
-        known = self._begun.union(output.get("call_id") for output in outputs)
-        never = [call for call_id, call in self._open.items() if call_id not in known]
-        await self._record([*outputs, *(ItemHelpers.tool_call_output_item(call, NOT_MADE) for call in never)])
+    async def take(self, items: list[RunItem]) -> None:
+        """Record the outputs that no hook told of."""
+        await self._record([item.to_input_item() for item in items if item.type == "tool_call_output_item"])
+
+    async def finish(self) -> None:
+        """Record which calls were never begun."""
+        await self._record([ItemHelpers.tool_call_output_item(call, NOT_MADE) for call in self.stopped])
 
     def end(self) -> bool:
         """Let no further call begin; returns whether one is under way."""
@@ -178,11 +248,13 @@ class Recorder(RunHooks[Calls]):
         reasoning = [
             item.model_dump(exclude_unset=True) for item in response.output if isinstance(item, ResponseReasoningItem)
         ]
-        made = [
-            {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
-            for call in calls
-        ]
-        return Hidden(content={"kind": "tool_calls", "calls": made, "reasoning": reasoning})
+        return Hidden(
+            content={"kind": "tool_calls", "calls": [_as_stored(call) for call in calls], "reasoning": reasoning}
+        )
+
+
+def _as_stored(call: ResponseFunctionToolCall) -> Json:
+    return {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
 
 
 def _call_of(context: RunContextWrapper[Calls]) -> ResponseFunctionToolCall:

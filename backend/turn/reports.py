@@ -19,6 +19,7 @@ TURN_SECONDS = Histogram(
     "todo_turn_seconds", "From a turn's start to its outcome", ["outcome"], buckets=metrics.SECONDS
 )
 FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
+WAITS = Counter("todo_turn_waits", "Times that a turn asked its person before it went on")
 RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
 TOKENS = Counter(
     "todo_model_tokens", "Tokens of the turns that ended, as the model's provider counts them", ["direction"]
@@ -36,7 +37,7 @@ def turn_ended(run: Run, ended: Ended) -> None:
     TURN_SECONDS.labels(ended.outcome).observe(seconds)
     if ended.first_event_after is not None:
         FIRST_EVENT.observe(ended.first_event_after)
-    count_tokens(usage)
+    count_tokens(_more(usage, ended.counted))
     said = fields(
         run=run.id,
         conversation=run.conversation_id,
@@ -51,6 +52,27 @@ def turn_ended(run: Run, ended: Ended) -> None:
     )
     logger.info("turn ended", extra=said)
     traces.annotate({"todo.outcome": ended.outcome, "todo.tool_calls": ended.tool_calls})
+
+
+def turn_waits(run: Run, usage: Mapping[str, Any], counted: Mapping[str, Any], *, calls: int) -> None:
+    """The line of a turn that asks its person before it goes on, for so many calls; it has no outcome yet."""
+    WAITS.inc()
+    count_tokens(_more(usage, counted))
+    said = fields(run=run.id, conversation=run.conversation_id, owner=run.user_id, asked=calls)
+    logger.info("turn waits", extra=said)
+
+
+def waiting_ended(run_id: str, conversation_id: str, user_id: str) -> None:
+    """The line of a turn that waited, and was ended instead of being answered."""
+    TURNS.labels("cancelled").inc()
+    logger.info(
+        "turn ended", extra=fields(run=run_id, conversation=conversation_id, owner=user_id, outcome="cancelled")
+    )
+
+
+def _more(usage: Mapping[str, Any], counted: Mapping[str, Any]) -> dict[str, Any]:
+    """What was used since it was counted last."""
+    return {name: number - counted.get(name, 0) for name, number in usage.items() if isinstance(number, int)}
 
 
 def count_tokens(usage: Mapping[str, Any]) -> None:

@@ -38,10 +38,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended; `began` as `time.perf_counter` tells it, `first_event_after` in seconds."""
+    """How a run ended; `began` as `time.perf_counter` tells it, `first_event_after` in seconds.
+
+    `usage` is that of all the run, of which `counted` was told when it began to wait.
+    """
 
     outcome: Outcome
     usage: Mapping[str, Any] | None
+    counted: Mapping[str, Any]
     tool_calls: int
     began: float
     first_event_after: float | None

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -13,10 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import profiles, reading, statements
 from backend.conversation.errors import BackendError, LeaseLost, NotFound
-from backend.conversation.items import Ending, Item, Said, Thought
+from backend.conversation.items import Ending, Hidden, Item, Said, Thought
 from backend.conversation.model_input import history
 from backend.conversation.runs import leases, limits
 from backend.conversation.runs.abandoned import Abandoned
+from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.conversation.runs.limits import Limits
 from backend.turn import endings, outcomes, reports
@@ -25,6 +27,8 @@ from backend.turn.heartbeat import Heartbeat
 from backend.turn.log import Done, Event, Failed, Log, Started
 from backend.turn.recorder import Calls
 from backend.turn.run import Ended, Run
+from backend.turn.waiting import decisions
+from backend.turn.waiting.decisions import Lease, Settled
 from service.clock import Clock, real, wall_time
 from service.database import new_id, pipelined, transaction
 from service.telemetry import traces
@@ -47,17 +51,20 @@ class Turn:
 
     `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
     stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
-    One that is `detached` goes on when its reader leaves.
+    What is `asked` before calls are made lets the run wait instead of ending. One that is `detached` goes on when its
+    reader leaves. Of its `usage`, `counted` was used before the run waited.
     """
 
     run: Run
     log: Log = field(default_factory=Log)
     closing: list[Item] = field(default_factory=list[Item])
     ending: Ending | None = None
+    asked: Sequence[Approval] = ()
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
     detached: bool = False
     usage: dict[str, Any] | None = None
+    counted: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stopping: Outcome | None = None
     finishing: bool = False
     task: asyncio.Task[None] | None = None
@@ -75,7 +82,8 @@ class Turn:
         self.usage = {**used, "model": model, **{name: used.get(name, 0) + more for name, more in counted.items()}}
 
     def ended(self, outcome: Outcome) -> Ended:
-        return Ended(outcome, self.usage, self.calls.made, self.log.began, self.log.first_event_after)
+        log = self.log
+        return Ended(outcome, self.usage, self.counted, self.calls.made, log.began, log.first_event_after)
 
 
 Work = Callable[[Turn], Awaitable[None]]
@@ -106,8 +114,8 @@ class Turns:
         self._running: dict[str, Turn] = {}
         self._heartbeat = Heartbeat(
             beats or engine,
-            self._running.keys(),
-            self._stop_run,
+            self._running,
+            self.stop,
             every_seconds=heartbeat_seconds,
             lease_seconds=lease_seconds,
         )
@@ -167,29 +175,77 @@ class Turns:
             raise
         if not opened:
             raise Busy
+        await self._launch(turn, work)
+        return turn
+
+    async def decide(
+        self,
+        work: Work,
+        approval_id: str,
+        *,
+        approved: bool,
+        user_id: str,
+        conversation_id: str,
+        run_id: str | None = None,
+        reason: str | None = None,
+        time_zone: str | None = None,
+        detached: bool = False,
+    ) -> tuple[Settled, Turn | None]:
+        """Store what the person decided of a call; the last decision of a run lets `work` go on with it in a turn.
+
+        Raises `NotFound` for what was never asked of this person in this conversation (and run), `DecidedAlready` for
+        what is decided, and `LimitReached`, with nothing stored.
+        """
+        settled = await decisions.decide(
+            self._engine,
+            approval_id,
+            "approved" if approved else "refused",
+            reason=reason,
+            user_id=user_id,
+            conversation_id=conversation_id,
+            run_id=run_id,
+            lease=Lease(self._lease_seconds, self._worker),
+            most_running=self._limits.running,
+        )
+        row = settled.resumed
+        if row is None:
+            return settled, None
+        usage, message_id = row.pop("usage"), row.pop("message_id")
+        run = Run(settled.approval.run_id, user_id, conversation_id, message_id=message_id, time_zone=time_zone)
+        turn = Turn(run, detached=detached, usage=usage, counted=usage or {})
+        self._begin(turn, row, self._clock())
+        for approval in settled.approvals:
+            for event in decisions.decided_events(approval):
+                turn.say(event)
+        await self._launch(turn, work)
+        return settled, turn
+
+    async def _launch(self, turn: Turn, work: Work) -> None:
         self._running[turn.run.id] = turn
         reports.RUNNING.inc()
         turn.task = asyncio.create_task(self._run(turn, work), name=turn.run.id)
         await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
         if self._shutting_down:
             self.stop(turn, "interrupted")
-        return turn
 
     async def _open(self, turn: Turn, *, take_over: bool = False) -> bool:
         """Take the lease, store the message and read what comes before it, in one transaction.
 
-        Returns False when somebody else holds the lease.
+        Returns False when somebody else holds the lease. To `take_over` is to end a run that nobody leads any more, and
+        to refuse what a run waits for: the person wrote something else instead.
         """
         run = turn.run
         owner, conversation = {"user_id": run.user_id}, {"conversation_id": run.conversation_id}
         now = self._clock()
         ended = sent = None
+        refused: Sequence[Approval] = ()
         async with pipelined(self._engine, run.user_id) as pipeline:
             await limits.check(pipeline, self._limits, is_new=run.is_new, **owner)
             if run.is_new:
                 title = history.title_from(run.said.text) if run.said else None
                 await statements.send_conversation(pipeline, run.conversation_id, title=title, **owner)
             if take_over:
+                refused = await decisions.refuse(pipeline, run.conversation_id, reason=decisions.INSTEAD, **owner)
                 ended = await leases.take_over(pipeline, **conversation, **owner)
             claimed = await leases.claim(
                 pipeline,
@@ -213,18 +269,24 @@ class Turns:
             raise NotFound
         if row.pop("claimed") is None:
             return False
-        kept, calendar = row.pop("time_zone"), row.pop("calendar")
+        turn.run = replace(run, recent=await sent.recent() if sent is not None else None)
+        self._begin(turn, row, now)
+        for approval in refused:
+            for event in decisions.decided_events(approval, not_made=True):
+                turn.say(event)
+        if refused:
+            reports.waiting_ended(refused[0].run_id, run.conversation_id, run.user_id)
+        return True
+
+    def _begin(self, turn: Turn, row: dict[str, Any], now: datetime) -> None:
+        """The turn holds its lease: `row` is that of its conversation, with what is kept of the person."""
+        run, kept, calendar = turn.run, row.pop("time_zone"), row.pop("calendar")
         zone = run.time_zone or kept
-        turn.run = replace(
-            run,
-            recent=await sent.recent() if sent is not None else None,
-            time_zone=zone,
-            wall_time=wall_time(now, zone or self._time_zone),
-            now=history.now_note(now, zone or self._time_zone, calendar=calendar),
-        )
+        here = zone or self._time_zone
+        note = history.now_note(now, here, calendar=calendar)
+        turn.run = replace(run, time_zone=zone, wall_time=wall_time(now, here), now=note)
         turn.calls.time_zone = zone
         turn.say(Started(row, run.is_new, run.said))
-        return True
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
         """End the turn soon: shown text is saved, a tool in flight is recorded.
@@ -235,17 +297,17 @@ class Turns:
             turn.stopping = outcome
             turn.task.cancel()
 
-    def _stop_run(self, run_id: str, outcome: Outcome) -> None:
-        if (turn := self._running.get(run_id)) is not None:
-            self.stop(turn, outcome)
-
     async def stop_conversation(self, conversation_id: str, *, user_id: str) -> bool:
         """Stop the conversation's turn, in whichever process it runs, and wait until it has ended.
 
-        Returns False when no turn was running. Waits for no longer than a dead process keeps its lease.
+        One that waits for its person ends at once, and what it asked is refused. Returns False when there was none.
+        Waits for no longer than a dead process keeps its lease.
         """
-        async with transaction(self._engine, user_id) as session:
-            run_id = await leases.request_stop(session, user_id=user_id, conversation_id=conversation_id)
+        run_id = await self._request_stop(conversation_id, user_id)
+        if run_id is None:
+            if await self._refuse(conversation_id, user_id):
+                return True
+            run_id = await self._request_stop(conversation_id, user_id)  # it may have gone on just now
         if run_id is None:
             return False
         with suppress(TimeoutError):
@@ -253,6 +315,18 @@ class Turns:
                 while await self._still_running(run_id, user_id):
                     await asyncio.sleep(0.02)
         return True
+
+    async def _request_stop(self, conversation_id: str, user_id: str) -> str | None:
+        async with transaction(self._engine, user_id) as session:
+            return await leases.request_stop(session, user_id=user_id, conversation_id=conversation_id)
+
+    async def _refuse(self, conversation_id: str, user_id: str) -> bool:
+        """Whether there was a run that waited."""
+        async with pipelined(self._engine, user_id) as pipeline:
+            refused = await decisions.refuse(pipeline, conversation_id, reason=decisions.STOPPED, user_id=user_id)
+        if refused:
+            reports.waiting_ended(refused[0].run_id, conversation_id, user_id)
+        return bool(refused)
 
     async def finish_background_work(self) -> None:
         """Wait for what turns have left to be done after their outcome."""
@@ -275,15 +349,38 @@ class Turns:
     async def _run(self, turn: Turn, work: Work) -> None:
         run = turn.run
         with traces.span("turn", {"todo.run": run.id, "todo.conversation": run.conversation_id}):
-            outcome = await self._work(turn, work)
+            outcome: Outcome | None = await self._work(turn, work)
             try:
-                await self._end(turn, outcome)
+                if outcome == "completed" and turn.asked:
+                    outcome = await self._wait(turn)
+                if outcome is not None:
+                    await self._end(turn, outcome)
             finally:
-                del self._running[run.id]
+                if self._running.get(run.id) is turn:  # a run that waited may have gone on already
+                    del self._running[run.id]
                 reports.RUNNING.dec()
                 turn.log.close()
-                for job in turn.afterwards:
+                for job in turn.afterwards if outcome else ():
                     self._in_background(job())
+
+    async def _wait(self, turn: Turn) -> Outcome | None:
+        """Let the run wait for what is asked. Where it cannot, its calls are not made; then returns how it ends."""
+        run = turn.run
+        try:
+            if await decisions.wait(self._engine, run.acting, turn.asked, usage=turn.usage):
+                reports.turn_waits(run, turn.usage or {}, turn.counted, calls=len(turn.asked))
+                for approval in turn.asked:
+                    for event in decisions.asked_events(approval):
+                        turn.say(event)
+                return None
+        except Exception as error:  # noqa: BLE001 - as in `_end`: the conversation must be free again
+            turn.say(_failure(error))
+            outcome: Outcome = "failed"
+        else:
+            turn.ending = endings.cut("cancelled")
+            outcome = "cancelled"
+        turn.closing = [decisions.output(approval, history.NOT_MADE) for approval in turn.asked]
+        return outcome
 
     async def _work(self, turn: Turn, work: Work) -> Outcome:
         try:
@@ -322,7 +419,7 @@ class Turns:
             if away or not await outcomes.record_alone(self._engine, run, alone, why):
                 self._record_later(turn, outcome)
         for item in turn.closing:
-            if not isinstance(item, Thought):  # of which the log told when it ended
+            if not isinstance(item, Thought | Hidden):  # of a thought the log told when it ended
                 turn.say(Done(item))
         if failure is not None and turn.closing:
             turn.say(failure)

@@ -71,8 +71,8 @@ def upgrade() -> None:
     op.execute(f"""
         CREATE TABLE approvals (
             user_id text NOT NULL, id text NOT NULL, conversation_id text NOT NULL, run_id text NOT NULL,
-            position integer NOT NULL, call jsonb NOT NULL, key text NOT NULL, item_id text NOT NULL,
-            decision text, reason text,
+            step_id text NOT NULL, position integer NOT NULL, call jsonb NOT NULL, key text NOT NULL,
+            text text NOT NULL, item_id text NOT NULL, decision text, reason text,
             created_at timestamptz NOT NULL DEFAULT now(), decided_at timestamptz,
             PRIMARY KEY (user_id, id),
             CONSTRAINT approvals_known_decision CHECK (decision IN ('approved', 'refused')),

@@ -95,7 +95,7 @@ def text_of(content: dict[str, Any]) -> str:
 async def to_model_input(stored: Iterable[StoredItem]) -> list[TResponseInputItem]:
     """The model's input for these rows: calls paired with their outputs, nothing that is only for the page."""
     stored = list(stored)
-    outputs = _outputs(stored)
+    outputs = outputs_of(stored)
     items: list[Any] = []
     for row in stored:
         match row.kind:
@@ -111,7 +111,7 @@ async def to_model_input(stored: Iterable[StoredItem]) -> list[TResponseInputIte
     return items
 
 
-def _outputs(rows: Iterable[StoredItem]) -> dict[tuple[str, str], dict[str, Any]]:
+def outputs_of(rows: Iterable[StoredItem]) -> dict[tuple[str, str], dict[str, Any]]:
     """Outputs by the row of their calls and the call's id, which some providers use again in every step."""
     outputs: dict[tuple[str, str], dict[str, Any]] = {}
     step = ""
@@ -178,7 +178,7 @@ def abandoned_attempt(dropped: Sequence[StoredItem], *, reading: Container[str])
 
 def _attempted(rows: Sequence[StoredItem], reading: Container[str]) -> list[tuple[str, str]]:
     """The calls in these rows that may have changed something, each with its outcome."""
-    outputs = _outputs(rows)
+    outputs = outputs_of(rows)
     made = [
         (call, plain(outputs.get((row.id, call["call_id"]), {"output": UNKNOWN_OUTCOME})["output"]))
         for row in rows

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from psycopg.types.json import Jsonb
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Float,
     Text,
     bindparam,
@@ -34,7 +35,7 @@ Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 
 STOP_CHANNEL = "todo_stop"
 # In words: a prepared statement's parameters would not match the partial index.
-_LEASED = text("status IN ('running', 'waiting')")
+LEASED = text("status IN ('running', 'waiting')")
 RUNNING = literal_column("'running'")
 RUNS, CONVERSATIONS = Run.metadata.tables["runs"], Conversation.metadata.tables["conversations"]
 _PROFILES = Profile.metadata.tables["profiles"]
@@ -48,10 +49,18 @@ HELD = _HOLDING.with_for_update(read=True)
 """The run, if it holds its lease; parameters `run` and `owner`. The lease is then kept to the transaction's end."""
 
 
+def known_of_person() -> list[ColumnElement[Any]]:
+    """What is kept of the person: `time_zone`, and `calendar`, whether they have the address of one."""
+    kept = _PROFILES.c.user_id == _OWNER
+    zone = select(_PROFILES.c.time_zone).where(kept).scalar_subquery().label("time_zone")
+    fed = select(_PROFILES.c.user_id).where(kept, _PROFILES.c.calendar_hash.is_not(None)).exists().label("calendar")
+    return [zone, fed]
+
+
 def _claim() -> Statement:
     """The conversation, and in `claimed` the run's id if the lease was free; nothing for one that is not there.
 
-    `time_zone` is the one that is kept of the person, and `calendar` whether they have the address of one.
+    Beside it stands what is known of the person.
     """
     owned = (
         select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
@@ -83,7 +92,7 @@ def _claim() -> Statement:
             ],
             run,
         )
-        .on_conflict_do_nothing(index_elements=["user_id", "conversation_id"], index_where=_LEASED)
+        .on_conflict_do_nothing(index_elements=["user_id", "conversation_id"], index_where=LEASED)
         .returning(RUNS.c.id)
         .cte("claimed")
     )
@@ -94,10 +103,7 @@ def _claim() -> Statement:
         .values(leaf_run_id=claimed.c.id)
         .cte("grown")
     )
-    kept = _PROFILES.c.user_id == _OWNER
-    zone = select(_PROFILES.c.time_zone).where(kept).scalar_subquery().label("time_zone")
-    fed = select(_PROFILES.c.user_id).where(kept, _PROFILES.c.calendar_hash.is_not(None)).exists().label("calendar")
-    found = select(owned, claimed.c.id.label("claimed"), zone, fed)
+    found = select(owned, claimed.c.id.label("claimed"), *known_of_person())
     return Statement(found.join_from(owned, claimed, true(), isouter=True).add_cte(grown))
 
 
@@ -151,7 +157,7 @@ async def hold(session: AsyncSession, run_id: str, *, user_id: str) -> None:
 
 
 async def end(
-    pipeline: Pipeline, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
+    pipeline: Pipeline, run_id: str, *, user_id: str, outcome: Outcome, usage: Mapping[str, Any] | None
 ) -> Result:
     """Write the outcome, unless the run has one; the result is the run's id if this one was written."""
     used = None if usage is None else Jsonb(usage)
@@ -180,10 +186,13 @@ async def request_stop(session: AsyncSession, *, user_id: str, conversation_id: 
 
 
 async def cancel(session: AsyncSession, *, user_id: str, conversation_id: str) -> None:
-    """End the conversation's run here and now, whoever holds it: what it still writes is fenced off."""
+    """End the conversation's run here and now, whoever holds it: what it still writes is fenced off.
+
+    What a waiting one asked is decided no more; it is about to be deleted.
+    """
     statement = (
         update(Run)
-        .where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.status) == RUNNING)
+        .where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, LEASED)
         .values(status="ended", outcome="cancelled", ended_at=func.now())
     )
     await session.exec(statement)
@@ -205,7 +214,7 @@ async def is_running(session: AsyncSession, run_id: str, *, user_id: str) -> boo
 
 
 async def ended_with(
-    session: AsyncSession, run_id: str, *, user_id: str, outcome: Outcome, usage: dict[str, Any] | None
+    session: AsyncSession, run_id: str, *, user_id: str, outcome: Outcome, usage: Mapping[str, Any] | None
 ) -> bool:
     """Whether the run has this outcome and usage, which only the process writes that ran it."""
     query = select(RUNS.c.id).where(

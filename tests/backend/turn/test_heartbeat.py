@@ -16,7 +16,7 @@ async def test_its_end_leaves_no_connection_in_use(database_url: str, rows: Rows
     engine = create_engine(database_url)
     rows("BEGIN")
     rows("LOCK TABLE runs")
-    heartbeat = Heartbeat(engine, ["run_1"], lambda *_: None, every_seconds=0.01, lease_seconds=60)
+    heartbeat = Heartbeat(engine, {"run_1": None}, lambda *_: None, every_seconds=0.01, lease_seconds=60)
     beating = asyncio.create_task(heartbeat.run())
     await until(lambda: rows(WAITING) and rows(LISTENING))
     beating.cancel()
@@ -36,7 +36,7 @@ async def test_a_process_does_not_end_its_own_runs_as_abandoned(database_url: st
             "VALUES (%s, 'alice', 'running', now() - interval '1 hour')",
             name,
         )
-    heartbeat = Heartbeat(engine, ["mine"], lambda *_: None, every_seconds=60, lease_seconds=0.05)
+    heartbeat = Heartbeat(engine, {"mine": None}, lambda *_: None, every_seconds=60, lease_seconds=0.05)
     beating = asyncio.create_task(heartbeat.run())
     await until(lambda: rows("SELECT 1 FROM runs WHERE id = 'gone' AND outcome = 'interrupted'"))
     rows("INSERT INTO runs (id, user_id, status, heartbeat_at) VALUES ('late', 'bob', 'running', '2020-01-01')")

@@ -1,0 +1,178 @@
+"""The statements of calls that wait for their person's consent, and of the runs that wait with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import Float, Text, bindparam, func, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
+
+from backend.conversation.models import Approval as ApprovalRow
+from backend.conversation.runs.leases import CONVERSATIONS, LEASED, RUNNING, RUNS, known_of_person
+from service.database import Pipeline, Statement
+from service.database.pipeline import Result
+
+Decision = Literal["approved", "refused"]
+
+APPROVALS = ApprovalRow.metadata.tables["approvals"]
+_OWNER, _CONVERSATION = bindparam("owner", type_=Text), bindparam("conversation", type_=Text)
+_RUN, _ID = bindparam("run", type_=Text), bindparam("id", type_=Text)
+_WAITING = literal("waiting")
+_MINE = (RUNS.c.user_id == _OWNER, RUNS.c.id == _RUN)
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A call that waits for its person's consent, or did; see the model of its row.
+
+    `call` has `call_id`, `name` and `arguments`, which are JSON as the model wrote it.
+    """
+
+    id: str
+    conversation_id: str
+    run_id: str
+    step_id: str
+    position: int
+    call: dict[str, Any]
+    key: str
+    text: str
+    item_id: str
+    created_at: datetime
+    decision: Decision | None = None
+    reason: str | None = None
+    decided_at: datetime | None = None
+
+
+_COLUMNS = tuple(Approval.__dataclass_fields__)
+_ROW = [APPROVALS.c[name] for name in _COLUMNS]
+_ADD = Statement(
+    insert(APPROVALS).values(
+        {"user_id": _OWNER, **{name: bindparam(name, type_=APPROVALS.c[name].type) for name in _COLUMNS[:10]}}
+    )
+)
+_WAIT = Statement(
+    update(RUNS)
+    .where(*_MINE, RUNS.c.status == RUNNING, RUNS.c.stop_requested.is_(False))
+    .values(status=_WAITING, usage=bindparam("used", type_=JSONB))
+    .returning(RUNS.c.id)
+)
+_OPEN = (RUNS.c.user_id == _OWNER, RUNS.c.conversation_id == _CONVERSATION, LEASED)
+_LOCK = Statement(select(RUNS.c.id, RUNS.c.status).where(*_OPEN).with_for_update())
+_OF_APPROVAL = select(APPROVALS.c.run_id).where(
+    APPROVALS.c.user_id == _OWNER, APPROVALS.c.id == _ID, APPROVALS.c.conversation_id == _CONVERSATION
+)
+_LOCK_RUN_OF = Statement(
+    select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.id == _OF_APPROVAL.scalar_subquery()).with_for_update()
+)
+_DECIDED = {"decision": bindparam("decision", type_=Text), "reason": bindparam("reason", type_=Text)}
+_WAITS = select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.id == APPROVALS.c.run_id, RUNS.c.status == _WAITING)
+_DECIDE = Statement(
+    update(APPROVALS)
+    .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.id == _ID, APPROVALS.c.conversation_id == _CONVERSATION)
+    .where(APPROVALS.c.decision.is_(None), _WAITS.exists())
+    .values(**_DECIDED, decided_at=func.now())
+    .returning(APPROVALS.c.id)
+)
+_REFUSE_ALL = Statement(
+    update(APPROVALS)
+    .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _RUN, APPROVALS.c.decision.is_(None))
+    .values(**_DECIDED, decided_at=func.now())
+)
+_OF_RUN = Statement(
+    select(*_ROW)
+    .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _RUN)
+    .order_by(APPROVALS.c.created_at, APPROVALS.c.step_id, APPROVALS.c.position)
+)
+_OF_SAME_RUN = Statement(
+    select(*_ROW)
+    .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _OF_APPROVAL.scalar_subquery())
+    .order_by(APPROVALS.c.created_at, APPROVALS.c.step_id, APPROVALS.c.position)
+)
+_END = Statement(
+    update(RUNS)
+    .where(*_MINE, RUNS.c.status == _WAITING)
+    .values(status=literal("ended"), outcome=literal("cancelled"), ended_at=func.now())
+    .returning(RUNS.c.usage)
+)
+
+
+def _resume() -> Statement:
+    """The conversation, with the `usage` so far and the `message_id` of its run, if that waited; it runs from here."""
+    taken = (
+        update(RUNS)
+        .where(*_MINE, RUNS.c.status == _WAITING)
+        .values(
+            status=literal("running"),
+            stop_requested=False,
+            heartbeat_at=func.now(),
+            worker=bindparam("worker", type_=Text),
+            lease_seconds=bindparam("lease_seconds", type_=Float),
+        )
+        .returning(RUNS.c.conversation_id, RUNS.c.usage, RUNS.c.message_id)
+        .cte("taken")
+    )
+    found = select(CONVERSATIONS, taken.c.usage, taken.c.message_id, *known_of_person())
+    found = found.join_from(CONVERSATIONS, taken, CONVERSATIONS.c.id == taken.c.conversation_id)
+    return Statement(found.where(CONVERSATIONS.c.user_id == _OWNER))
+
+
+_RESUME = _resume()
+
+
+async def wait(pipeline: Pipeline, run_id: str, *, user_id: str, usage: Mapping[str, Any] | None) -> Result:
+    """Let a run wait that holds its lease and was not asked to stop; the result is its id, or nothing."""
+    used = None if usage is None else Jsonb(usage)
+    return await pipeline.send(_WAIT, run=run_id, owner=user_id, used=used)
+
+
+async def add(pipeline: Pipeline, asked: Sequence[Approval], *, user_id: str) -> None:
+    for approval in asked:
+        values = {name: getattr(approval, name) for name in _COLUMNS[:10]}
+        await pipeline.send(_ADD, owner=user_id, **{**values, "call": Jsonb(approval.call)})
+
+
+async def lock(pipeline: Pipeline, conversation_id: str, *, user_id: str) -> Result:
+    """Hold the conversation's run to the transaction's end; the result is its `id` and `status`, if it has one."""
+    return await pipeline.send(_LOCK, conversation=conversation_id, owner=user_id)
+
+
+async def decide(
+    pipeline: Pipeline, approval_id: str, decision: Decision, *, reason: str | None, conversation_id: str, user_id: str
+) -> tuple[Result, Result]:
+    """Decide, unless it is decided: its id or nothing, and all approvals of its run, none if it is not there."""
+    which = {"id": approval_id, "conversation": conversation_id, "owner": user_id}
+    await pipeline.send(_LOCK_RUN_OF, **which)  # before it, or two who decide two of a run would both see one left
+    decided = await pipeline.send(_DECIDE, **which, decision=decision, reason=reason)
+    return decided, await pipeline.send(_OF_SAME_RUN, **which)
+
+
+async def refuse_all(pipeline: Pipeline, run_id: str, *, reason: str, user_id: str) -> tuple[Result, Result]:
+    """Refuse what is not decided of a waiting run, and end it as cancelled; its usage, and all of its approvals."""
+    await pipeline.send(_REFUSE_ALL, run=run_id, owner=user_id, decision="refused", reason=reason)
+    ended = await pipeline.send(_END, run=run_id, owner=user_id)
+    return ended, await of_run(pipeline, run_id, user_id=user_id)
+
+
+async def resume(
+    pipeline: Pipeline, run_id: str, *, user_id: str, lease_seconds: float, worker: str | None = None
+) -> Result:
+    """Take a waiting run's lease. The result is the row of its conversation, as `leases.claim` has it, but with the
+    run's `usage` and `message_id`; nothing for a run that does not wait.
+    """
+    return await pipeline.send(_RESUME, run=run_id, owner=user_id, lease_seconds=lease_seconds, worker=worker)
+
+
+async def of_run(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
+    """The approvals of a run, in the order in which they were asked for: rows for `read`."""
+    return await pipeline.send(_OF_RUN, run=run_id, owner=user_id)
+
+
+async def read(result: Result) -> list[Approval]:
+    return [Approval(**row) for row in await result.fetchall()]
+
+
+def of_last_step(approvals: Sequence[Approval]) -> list[Approval]:
+    """Those that were asked for last: a run may wait more than once."""
+    return [one for one in approvals if one.step_id == approvals[-1].step_id]

@@ -1,0 +1,72 @@
+"""Which calls wait for their person's consent."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from backend.tools.table import TOOLS, shown
+from service.environment import SettingsInvalid
+
+BULK, ALWAYS, NONE = "bulk", "always", "none"
+WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
+MOST_DELETED = 10  # tasks in a turn without its person being asked
+
+
+class Policy:
+    """What is asked before it is done: tools by their names, and `WORDS`.
+
+    Raises `SettingsInvalid` for others, with a sentence that names the setting.
+    """
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self._wanted = frozenset(wanted)
+        known = (*WORDS, *TOOLS)
+        if unknown := [word for word in wanted if word not in known]:
+            raise SettingsInvalid(f"APPROVALS must be of {', '.join(known)}; {unknown[0]!r} is none of these.")
+        if NONE in wanted and len(self._wanted) > 1:
+            raise SettingsInvalid(f"APPROVALS must be {NONE} alone, or name what is asked before it is done.")
+
+    def may_ask(self, tool: str) -> bool:
+        """Whether a call of this tool may have to wait."""
+        return self._is_asked(tool) or (BULK in self._wanted and shown(tool).deletes)
+
+    def waits(self, tool: str, arguments: str, deleted: int) -> bool:
+        """Whether this call waits, after which the turn will have deleted so many tasks.
+
+        One whose arguments are no object does not: it cannot be made, and the model is told so.
+        """
+        if not self.may_ask(tool) or arguments_of(arguments) is None:
+            return False
+        return self._is_asked(tool) or deleted > MOST_DELETED
+
+    def _is_asked(self, tool: str) -> bool:
+        return ALWAYS in self._wanted or tool in self._wanted
+
+
+def deleted_by(tool: str, arguments: str) -> int:
+    """How many tasks a call is to delete."""
+    return len(named_in(arguments_of(arguments) or {}, "task_id")) if shown(tool).deletes else 0
+
+
+def named_in(given: Mapping[str, Any], first: str) -> list[str]:
+    """What a call names by one argument and `also`, each once, as the tools read it: a list may be written as text."""
+    return list(dict.fromkeys(map(str, [*_listed(given.get(first)), *_listed(given.get("also"))])))
+
+
+def arguments_of(text: str) -> dict[str, Any] | None:
+    """The arguments of a call, or None when they are no JSON object."""
+    try:
+        given = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, list):
+        return value
+    return [] if value in (None, "") else [value]

@@ -1,0 +1,162 @@
+"""What a person decides of the calls of a run that waits: each in one transaction, under the run's row lock."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation import statements
+from backend.conversation.acting import Acting
+from backend.conversation.errors import BackendError, NotFound
+from backend.conversation.items import Hidden, Widget
+from backend.conversation.runs import approvals, limits
+from backend.conversation.runs.approvals import Approval, Decision
+from backend.conversation.runs.limits import Limits
+from backend.tools.consent.card import card
+from backend.turn.log import Asked, Decided, Done, Event, Replaced
+from service.database import Pipeline, pipelined
+
+INSTEAD = "The person wrote something else instead."
+STOPPED = "The person stopped this answer."
+_INSTEAD_OF_AN_ANSWER = (INSTEAD, STOPPED)
+_NOT_MADE = "This call was not made."
+_REFUSED = "The person refused this call: it was not made. Do not repeat it unless they ask for it."
+
+
+class DecidedAlready(BackendError):
+    """This was decided already."""
+
+    def __init__(self, approval: Approval) -> None:
+        super().__init__()
+        self.approval = approval
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What a run is taken back with."""
+
+    seconds: float
+    worker: str | None
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A decision that is stored; `approvals` are all of its step, and `resumed` is the row of a run that goes on.
+
+    That is the row of its conversation, as `approvals.resume` has it; None while there is more to decide.
+    """
+
+    approval: Approval
+    approvals: Sequence[Approval]
+    resumed: dict[str, Any] | None
+
+
+async def wait(
+    engine: AsyncEngine, acting: Acting, asked: Sequence[Approval], *, usage: Mapping[str, Any] | None
+) -> bool:
+    """Let the run wait for what it asks; False when its lease was lost, or somebody wants it to stop."""
+    [conversation_id] = {one.conversation_id for one in asked}
+    assert acting.run_id is not None
+    async with pipelined(engine, acting.user_id) as pipeline:
+        waits = await approvals.wait(pipeline, acting.run_id, user_id=acting.user_id, usage=usage)
+        if await waits.fetchone() is None:
+            return False
+        cards = [shown(one) for one in asked]
+        await statements.send_items(pipeline, conversation_id, cards, acting, fenced=False)
+        await approvals.add(pipeline, asked, user_id=acting.user_id)
+    return True
+
+
+async def decide(
+    engine: AsyncEngine,
+    approval_id: str,
+    decision: Decision,
+    *,
+    reason: str | None,
+    user_id: str,
+    conversation_id: str,
+    run_id: str | None,
+    lease: Lease,
+    most_running: int | None,
+) -> Settled:
+    """Store a decision and what its card says; with the last one of its run, take the run's lease.
+
+    Raises `NotFound`, `DecidedAlready`, and `LimitReached` where no more turns may run beside others.
+    """
+    whose = {"user_id": user_id}
+    async with pipelined(engine, user_id) as pipeline:
+        await limits.check(pipeline, Limits(running=most_running), is_new=False, **whose)
+        deciding, of_run = await approvals.decide(
+            pipeline, approval_id, decision, reason=reason, conversation_id=conversation_id, **whose
+        )
+        found = await approvals.read(of_run)
+        approval = next((one for one in found if one.id == approval_id), None)
+        if approval is None or run_id not in (None, approval.run_id):
+            raise NotFound
+        if await deciding.fetchone() is None:
+            raise DecidedAlready(approval)
+        of_person = Acting(user_id, approval.run_id)
+        await statements.send_items(pipeline, conversation_id, [shown(approval)], of_person, fenced=False)
+        taken = None
+        if all(one.decision for one in found):
+            taken = await approvals.resume(
+                pipeline, approval.run_id, lease_seconds=lease.seconds, worker=lease.worker, **whose
+            )
+    resumed = await taken.fetchone() if taken is not None else None
+    return Settled(approval, approvals.of_last_step(found), resumed)
+
+
+async def refuse(pipeline: Pipeline, conversation_id: str, *, reason: str, user_id: str) -> Sequence[Approval]:
+    """End the conversation's run if it waits: what it asked is refused for this reason, and its calls were not made.
+
+    Returns what was asked, and nothing where no run waits. Asks the database before the pipeline's end.
+    """
+    locked = await approvals.lock(pipeline, conversation_id, user_id=user_id)
+    run = await locked.fetchone()
+    if run is None or run["status"] != "waiting":
+        return []
+    _, of_run = await approvals.refuse_all(pipeline, run["id"], reason=reason, user_id=user_id)
+    asked = approvals.of_last_step(await approvals.read(of_run))
+    outputs = [output(one, refusal(one) if one.decision == "refused" else f"{_NOT_MADE} {reason}") for one in asked]
+    cards = [shown(one, not_made=True) for one in asked]
+    of_run = Acting(user_id, run["id"])
+    await statements.send_items(pipeline, conversation_id, [*outputs, *cards], of_run, fenced=False)
+    return asked
+
+
+def refusal(approval: Approval) -> str:
+    """What the model reads in place of what a refused call would have answered."""
+    match approval.reason:
+        case None:
+            return _REFUSED
+        case reason if reason in _INSTEAD_OF_AN_ANSWER:
+            return f"{_NOT_MADE} {reason}"
+        case reason:
+            return f"{_REFUSED} Their reason: “{reason}”"
+
+
+def output(approval: Approval, text: str) -> Hidden:
+    """The row of a call's output that no tool has given."""
+    given = {"type": "function_call_output", "call_id": approval.call["call_id"], "output": text}
+    return Hidden(content={"kind": "tool_output", "output": given})
+
+
+def shown(approval: Approval, *, not_made: bool = False) -> Widget:
+    """The card, as the approval is; of a call that was approved and is `not_made` all the same, it says so."""
+    decided = "not made" if not_made and approval.decision == "approved" else approval.decision
+    root = card(approval.id, approval.text, decided, approval.reason)
+    return Widget(root=root, copy_text=approval.text, id=approval.item_id, created_at=approval.created_at)
+
+
+def asked_events(approval: Approval) -> Iterator[Event]:
+    """What a log tells of a call that waits."""
+    call = approval.call
+    yield Asked(approval.id, call["call_id"], call["name"], call["arguments"], approval.text)
+    yield Done(shown(approval))
+
+
+def decided_events(approval: Approval, *, not_made: bool = False) -> Iterator[Event]:
+    """What a log tells of a decision."""
+    yield Decided(approval.id, approval.decision == "approved", approval.reason)
+    yield Replaced(shown(approval, not_made=not_made))
