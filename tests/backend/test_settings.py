@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -101,6 +102,23 @@ def test_a_setting_that_cannot_work_is_named(
     with pytest.raises(SettingsInvalid, match=sentence) as caught:
         read_settings()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("approvals", "sentence"),
+    [
+        ("bulk,delete_tsk", "APPROVALS must be of bulk, .*, delete_task; 'delete_tsk' is none of these."),
+        ("none,bulk", "APPROVALS must be none alone"),
+        (",", "APPROVALS must be none alone"),
+    ],
+)
+def test_what_is_to_be_asked_must_be_known(approvals: str, sentence: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in NAMES}
+    environment |= {"DATABASE_URL": URL, "APPROVALS": approvals}
+    command = [sys.executable, "-m", "backend", "check"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == os.EX_CONFIG
+    assert re.match(sentence, done.stderr)
 
 
 def test_beyond_loopback_only_when_told_so_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ class Policy:
         known = (*WORDS, *TOOLS)
         if unknown := [word for word in wanted if word not in known]:
             raise SettingsInvalid(f"APPROVALS must be of {', '.join(known)}; {unknown[0]!r} is none of these.")
-        if NONE in wanted and len(self._wanted) > 1:
+        if not wanted or (NONE in wanted and len(self._wanted) > 1):
             raise SettingsInvalid(f"APPROVALS must be {NONE} alone, or name what is asked before it is done.")
 
     def may_ask(self, tool: str) -> bool:

@@ -28,7 +28,9 @@ async def test_a_call_waits_and_an_approval_streams_the_rest_of_the_turn(
     assert component(card["widget"], "Text")["value"] == "Delete 12 tasks?"
     assert "“task number 3” (3)" in json.dumps(card["widget"], ensure_ascii=False)
     assert open_tasks(rows) == 12
-    [run] = rows("SELECT id, status, outcome, usage->>'requests' AS requests FROM runs ORDER BY started_at DESC LIMIT 1")
+    [run] = rows(
+        "SELECT id, status, outcome, usage->>'requests' AS requests FROM runs ORDER BY started_at DESC LIMIT 1"
+    )
     assert (run["status"], run["outcome"], run["requests"]) == ("waiting", None, "1")
 
     rest = await decide(chat, card, approve=True)
@@ -48,3 +50,332 @@ async def test_a_call_waits_and_an_approval_streams_the_rest_of_the_turn(
     assert again.error is None
     last = (await model.finished_requests())[-1]["body"]["messages"]
     assert last[: len(requests[-1])] == requests[-1], "the next turn begins with the last request"
+
+
+async def test_a_refusal_is_read_by_the_model_with_its_reason(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = await with_tasks(chat, model, 11)
+    await model.script(calls(deleting(*range(1, 12))), {"text": "I leave them."})
+    [card] = cards(await chat.say("delete all", thread))
+    rest = await decide(chat, card, approve=False, reason="  only the\nold ones ")
+    assert rest.text == "I leave them."
+    shown = replaced(rest)
+    assert badge(shown) == "Refused"
+    assert component(shown["widget"], "Caption")["value"] == "Reason: only the old ones"
+    assert not shown["widget"].get("confirm")
+    assert open_tasks(rows) == 11
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    check_pairs(messages)
+    assert "The person refused this call" in messages[-1]["content"]
+    assert "“only the old ones”" in messages[-1]["content"]
+    stored = [item for item in await chat.items(thread) if item["id"] == card["id"]]
+    assert badge(stored[0]) == "Refused", "after a reload, too"
+    assert [row["operation"] for row in rows("SELECT operation FROM task_calls")] == ["add"]
+
+
+async def test_bulk_counts_what_the_same_answer_has_deleted_before(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 13)
+    await model.script(
+        calls(deleting(*range(1, 7)), deleting(7, 8, 9, 10), deleting(11)),
+        calls(deleting(12)),
+        {"text": "Done."},
+    )
+    asking = await chat.say("delete them", thread)
+    [card] = cards(asking)
+    assert component(card["widget"], "Text")["value"] == "Delete task 11?"
+    assert open_tasks(rows) == 3, "the ten are deleted"
+    again = await decide(chat, card, approve=True)
+    [second] = cards(again)
+    assert component(second["widget"], "Text")["value"] == "Delete task 12?"
+    assert open_tasks(rows) == 2
+    assert (await decide(chat, second, approve=True)).text == "Done."
+    [run] = rows("SELECT usage->>'requests' AS requests FROM runs ORDER BY started_at DESC LIMIT 1")
+    assert run["requests"] == "3"
+
+
+async def test_what_was_refused_does_not_count(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)), calls(deleting(1, 2)), {"text": "Two are gone."})
+    [card] = cards(await chat.say("delete them", thread))
+    rest = await decide(chat, card, approve=False, reason="only the first two")
+    assert (cards(rest), rest.text) == ([], "Two are gone.")
+    assert open_tasks(rows) == 10
+
+
+async def test_a_list_that_is_written_as_text_counts_as_the_tools_read_it(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(call("delete_task", task_id="1", also=json.dumps(TWELVE[1:]))), {"text": "Done."})
+    [card] = cards(await chat.say("delete all", thread))
+    assert open_tasks(rows) == 12
+    await decide(chat, card, approve=True)
+    assert open_tasks(rows) == 0
+
+
+async def test_calls_that_need_no_consent_run_first_and_the_approved_ones_after_them_in_their_order(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend(approvals=("delete_task",)) as chat:
+        thread = await with_tasks(chat, model, 3)
+        wanted = (deleting(3), call("add_task", title="a"), deleting(1), call("add_task", title="b"), deleting(2))
+        await model.script(calls(*wanted), {"text": "Done."})
+        asking = await chat.say("go", thread)
+        third, first, second = cards(asking)
+        assert [row["title"] for row in rows("SELECT title FROM tasks ORDER BY id")][3:] == ["a", "b"]
+        one = await decide(chat, second, approve=True)
+        assert [event["type"] for event in one.events] == ["thread.item.replaced"]
+        two = await decide(chat, first, approve=False)
+        assert [event["type"] for event in two.events] == ["thread.item.replaced"]
+        assert open_tasks(rows) == 5
+        assert (await decide(chat, third, approve=True)).text == "Done."
+    assert [row["id"] for row in rows("SELECT id FROM tasks ORDER BY id")] == [1, 4, 5]
+    deleted = rows(
+        "SELECT arguments->>'task_id' AS id, arguments FROM task_calls WHERE operation = 'delete' ORDER BY id"
+    )
+    assert len(deleted) == 2
+    order = rows("SELECT task_id FROM task_changes WHERE after IS NULL ORDER BY seq")
+    assert [row["task_id"] for row in order] == [3, 2], "in the order in which the model wrote them"
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    check_pairs(messages)
+    outputs = [message["content"] for message in messages[-5:]]
+    assert ["refused" in output for output in outputs] == [False, False, True, False, False]
+
+
+async def test_always_asks_for_every_call_and_none_for_nothing(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend(approvals=("always",)) as chat:
+        await model.script(calls(call("list_tasks"), call("add_task", title="milk")), {"text": "Done."})
+        asking = await chat.say("add milk")
+        looking, adding = cards(asking)
+        assert component(looking["widget"], "Text")["value"] == "Look at your list?"
+        assert component(adding["widget"], "Text")["value"] == "Add “milk”?"
+        await decide(chat, looking, approve=True)
+        assert (await decide(chat, adding, approve=True)).text == "Done."
+        assert open_tasks(rows) == 1
+    async with backend(approvals=("none",)) as chat:
+        await model.script(calls(call("add_task", title="a", also=[f"t{n}" for n in range(12)])))
+        await model.script(calls(deleting(*range(2, 14))), {"text": "Deleted."})
+        assert (await chat.say("go")).text == "Deleted."
+
+
+@pytest.mark.parametrize("arguments", ["", "{no json", "[1]"])
+async def test_arguments_that_are_no_object_are_answered_to_the_model_and_nobody_is_asked(
+    backend: Backend, model: ScriptedModel, rows: Rows, arguments: str
+) -> None:
+    broken = {"name": "delete_task", "arguments": arguments}
+    await model.script(calls(broken, call("add_task", title="milk")), {"text": "I could not."})
+    async with backend() as chat:
+        answer = await chat.say("delete it")
+    assert (cards(answer), answer.text) == ([], "I could not.")
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    check_pairs(messages)
+    assert len([message for message in messages if message["role"] == "tool"]) == 2
+    assert open_tasks(rows) == 1
+    assert rows("SELECT outcome FROM runs") == [{"outcome": "completed"}]
+
+
+async def test_a_run_waits_for_a_day_and_goes_on_in_another_process(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend() as chat:
+        thread = await with_tasks(chat, model, 12)
+        await model.script(calls(call("add_task", title="kept"), deleting(*TWELVE)), {"text": "They are gone."})
+        [card] = cards(await chat.say("delete all", thread))
+    rows("UPDATE runs SET heartbeat_at = now() - interval '1 day' WHERE status = 'waiting'")
+    async with backend() as other:
+        await asyncio.sleep(1.2)  # the sweep of stale runs has looked
+        assert [row["status"] for row in rows("SELECT status FROM runs WHERE outcome IS NULL")] == ["waiting"]
+        rest = await decide(other, card, approve=True)
+    assert rest.text == "They are gone."
+    assert [row["title"] for row in rows("SELECT title FROM tasks")] == ["kept"]
+    kinds = [row["operation"] for row in rows("SELECT operation FROM task_calls ORDER BY id")]
+    assert sorted(kinds) == ["add", "add", "delete"]
+
+
+async def test_the_same_call_again_after_the_resume_is_another_call(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    """Its key counts the calls before the wait, which another process has made."""
+    async with backend() as chat:
+        thread = await with_tasks(chat, model, 12)
+        await model.script(
+            calls(call("add_task", title="knock"), deleting(*TWELVE)),
+            calls(call("add_task", title="knock")),
+            {"text": "Done."},
+        )
+        [card] = cards(await chat.say("go", thread))
+    async with backend() as other:
+        assert (await decide(other, card, approve=True)).text == "Done."
+    assert [row["title"] for row in rows("SELECT title FROM tasks")] == ["knock", "knock"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+async def test_what_is_decided_is_decided(
+    backend: Backend, model: ScriptedModel, rows: Rows, first: bool, second: bool
+) -> None:
+    async with backend() as chat, backend() as other:
+        thread = await with_tasks(chat, model, 12)
+        await model.script(calls(deleting(*TWELVE)), {"text": "Done."})
+        [card] = cards(await chat.say("delete all", thread))
+        assert (await decide(chat, card, approve=first)).text == "Done."
+        for device in (chat, other):
+            again = await decide(device, card, approve=second)
+            assert [event["type"] for event in again.events] == ["thread.item.replaced", "error"]
+            assert badge(replaced(again)) == ("Approved" if first else "Refused")
+            assert (again.error or {})["message"] == "This was decided already."
+        assert open_tasks(rows) == (0 if first else 12)
+    assert len(rows("SELECT 1 FROM task_calls WHERE operation = 'delete'")) == int(first)
+
+
+async def test_a_new_message_refuses_what_waits_and_is_answered(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)), {"text": "Milk is added."})
+    [card] = cards(await chat.say("delete all", thread))
+    answer = await chat.say("rather add milk", thread)
+    assert answer.error is None
+    assert answer.text == "Milk is added."
+    shown = replaced(answer)
+    assert (shown["id"], badge(shown)) == (card["id"], "Refused")
+    assert component(shown["widget"], "Caption")["value"] == "Reason: The person wrote something else instead."
+    asked, answered = rows("SELECT id, status, outcome, parent_run_id FROM runs ORDER BY started_at")[1:]
+    assert (asked["status"], asked["outcome"]) == ("ended", "cancelled")
+    assert answered["parent_run_id"] == asked["id"]
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    check_pairs(messages)
+    [output] = [message["content"] for message in messages if message["role"] == "tool"][1:]
+    assert output == "This call was not made. The person wrote something else instead."
+    late = await decide(chat, card, approve=True)
+    assert (late.error or {})["message"] == "This was decided already."
+    assert open_tasks(rows) == 12
+
+
+async def test_of_several_the_one_that_was_approved_is_not_made_when_the_person_writes_something_else(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend(approvals=("delete_task",)) as chat:
+        thread = await with_tasks(chat, model, 2)
+        await model.script(calls(deleting(1), deleting(2)), {"text": "As you like."})
+        first, second = cards(await chat.say("delete both", thread))
+        await decide(chat, first, approve=True)
+        answer = await chat.say("never mind", thread)
+        shown = {event["item"]["id"]: badge(event["item"]) for event in answer.of("thread.item.replaced")}
+        assert shown == {first["id"]: "Not done", second["id"]: "Refused"}
+    assert open_tasks(rows) == 2
+    check_pairs((await model.finished_requests())[-1]["body"]["messages"])
+
+
+async def test_a_retry_refuses_what_waits_and_asks_anew(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)), calls(deleting(*TWELVE)), {"text": "Done."})
+    asking = await chat.say("delete all", thread)
+    [card] = cards(asking)
+    again = await chat.stream("threads.retry_after_item", thread_id=thread, item_id=asking.user_item_id)
+    [second] = cards(again)
+    assert second["id"] != card["id"]
+    gone = await chat.post(
+        "threads.custom_action", thread_id=thread, item_id=card["id"], action=card["widget"]["confirm"]["action"]
+    )
+    assert gone.status_code == 404, "it is not shown any more"
+    assert (await decide(chat, second, approve=True)).text == "Done."
+    assert open_tasks(rows) == 0
+    assert [run["outcome"] for run in rows("SELECT outcome FROM runs ORDER BY started_at")][1:] == [
+        "cancelled",
+        "completed",
+    ]
+
+
+async def test_a_stop_ends_a_run_that_waits_at_once(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)), {"text": "All right."})
+    [card] = cards(await chat.say("delete all", thread))
+    turns = chat.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
+    assert await turns.stop_conversation(thread, user_id="local")
+    assert not await turns.stop_conversation(thread, user_id="local")
+    assert rows("SELECT status, outcome FROM runs ORDER BY started_at")[-1] == {
+        "status": "ended",
+        "outcome": "cancelled",
+    }
+    stored = next(item for item in await chat.items(thread) if item["id"] == card["id"])
+    assert badge(stored) == "Refused"
+    assert (await chat.say("go on", thread)).error is None
+    check_pairs((await model.finished_requests())[-1]["body"]["messages"])
+
+
+async def test_a_conversation_whose_run_waits_is_deleted_with_what_it_asked(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)))
+    [card] = cards(await chat.say("delete all", thread))
+    await chat.ask("threads.delete", thread_id=thread)
+    assert rows("SELECT 1 FROM approvals") == rows("SELECT 1 FROM messages") == []
+    assert {row["status"] for row in rows("SELECT status FROM runs")} == {"ended"}
+    gone = await chat.post(
+        "threads.custom_action", thread_id=thread, item_id=card["id"], action=card["widget"]["confirm"]["action"]
+    )
+    assert gone.status_code == 404
+
+
+async def test_a_resumed_turn_counts_as_one_that_runs(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
+    async with backend(limit_running_turns=1) as chat:
+        thread = await with_tasks(chat, model, 12)
+        await model.script(calls(deleting(*TWELVE)), {"text": "Done."})
+        [card] = cards(await chat.say("delete all", thread))
+        assert (await chat.say("hello")).error is None, "one that waits does not count"
+        rows("INSERT INTO runs (id, user_id, status) VALUES ('run_other', 'local', 'running')")
+        refused = await decide(chat, card, approve=True)
+        assert "answers running" in (refused.error or {})["message"]
+        assert rows("SELECT decision FROM approvals") == [{"decision": None}]
+        rows("UPDATE runs SET status = 'ended', outcome = 'failed' WHERE id = 'run_other'")
+        assert (await decide(chat, card, approve=True)).text == "Done."
+
+
+async def test_nothing_a_client_sends_is_taken_for_the_call(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)), {"text": "Done."})
+    [card] = cards(await chat.say("delete all", thread))
+    elsewhere = (await chat.say("add milk")).items
+    widget = next(item for item in elsewhere if item["type"] == "widget")
+    action = card["widget"]["confirm"]["action"]
+    other = await chat.post("threads.custom_action", thread_id=widget["thread_id"], item_id=widget["id"], action=action)
+    assert other.status_code == 404, "of another conversation"
+    for payload in (None, {}, {"approval_id": 1}, {"approval_id": "apr_0", "reason": "x" * 1001}):
+        broken = {"type": action["type"], "payload": payload}
+        answer = await chat.post("threads.custom_action", thread_id=thread, item_id=card["id"], action=broken)
+        assert answer.status_code == 400
+    unknown = {"type": action["type"], "payload": {"approval_id": "apr_0"}}
+    answer = await chat.post("threads.custom_action", thread_id=thread, item_id=card["id"], action=unknown)
+    assert answer.status_code == 404
+    forged = {**action, "payload": {**action["payload"], "arguments": '{"task_id": 13}', "name": "complete_task"}}
+    await chat.stream("threads.custom_action", thread_id=thread, item_id=card["id"], action=forged)
+    assert [row["title"] for row in rows("SELECT title FROM tasks")] == ["milk"]
+
+
+async def test_a_stranger_decides_nothing(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    from backend.conversation.errors import NotFound
+
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)))
+    await chat.say("delete all", thread)
+    [asked] = rows("SELECT id, run_id FROM approvals")
+    turns = chat.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
+
+    async def work(turn: Any) -> None:
+        raise AssertionError("nothing goes on")
+
+    for wrong in (
+        {"user_id": "bob"},
+        {"conversation_id": "thr_0"},
+        {"run_id": "run_0"},
+    ):
+        right = {"user_id": "local", "conversation_id": thread, "run_id": asked["run_id"]}
+        with pytest.raises(NotFound):
+            await turns.decide(work, asked["id"], approved=True, **{**right, **wrong})
+    assert rows("SELECT decision FROM approvals") == [{"decision": None}]
+    assert open_tasks(rows) == 12
