@@ -42,8 +42,8 @@ SESSIONS = "INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice'
 PROFILES = "INSERT INTO profiles (user_id, time_zone) VALUES ('alice {0}', 'Europe/Berlin');"
 WAITING = """
 INSERT INTO approvals (user_id, id, conversation_id, run_id, step_id, position, call, key, text, item_id)
-    VALUES ('alice', 'apr_{0}', 'thr_{0}', 'run_{0}', 'step_{0}', 0, '{{"name": "delete_task"}}', 'key {0}', 'Delete {0}',
-        'wid_{0}');
+    VALUES ('alice', 'apr_{0}', 'thr_{0}', 'run_{0}', 'step_{0}', 0, '{{"name": "delete_task"}}', 'key {0}',
+        'Delete {0}', 'wid_{0}');
 INSERT INTO run_inputs (user_id, id, conversation_id, run_id, mode, said)
     VALUES ('alice', 'inp_{0}', 'thr_{0}', 'run_{0}_now', 'steer', '{{"text": "and eggs"}}');
 INSERT INTO run_events (user_id, run_id, seq, payload) VALUES ('alice', 'run_{0}_now', 1, '{{"type": "started"}}');

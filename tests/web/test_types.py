@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from backend.conversation.rows import as_shown
 from backend.tools import edit_form, task_rows, widgets
+from backend.tools.consent import card as consent
 from backend.tools.task import Task
 from tests.conftest import ROOT
 
@@ -46,6 +47,8 @@ PRODUCED = {
     "list that is open for changes": widgets.with_form(LIST, OPEN.id, edit_form.form(OPEN)).root,
     "card with all": widgets.task_card(FULL, "Completed"),
     "card of a completed task": widgets.task_card(DONE, "Changed"),
+    "card that asks": consent.card("apr_1", "Delete 2 tasks\n“Buy milk” (1)\n“Call mum” (2)"),
+    "card that was answered": consent.card("apr_1", "Delete task 1\n“Buy milk” (1)", "refused", "not yet"),
 }
 
 

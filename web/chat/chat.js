@@ -83,6 +83,11 @@ export class Chat {
     return this.#guard(this.conversation.retry());
   }
 
+  /** @param {Action} action @param {string} itemId */
+  decide(action, itemId) {
+    return this.#guard(this.conversation.decide(action, itemId));
+  }
+
   /** @param {Action} action @param {string} [itemId] */
   async act(action, itemId) {
     const { conversation } = this;

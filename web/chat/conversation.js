@@ -154,6 +154,11 @@ export class Conversation {
     if (this.#outgoing) this.#giveBack(this.#outgoing);
   }
 
+  /** Answer a card that asks; the turn goes on. @param {Action} action @param {string} itemId */
+  async decide({ type, payload }, itemId) {
+    await this.#turn("threads.custom_action", { thread_id: this.id, item_id: itemId, action: { type, payload } });
+  }
+
   /** @param {Action} action @param {string} [itemId] */
   act(action, itemId) {
     return this.actions.run(action, this.id, itemId);

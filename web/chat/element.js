@@ -149,7 +149,7 @@ export class TodoChat extends HTMLElement {
     render(chatView(ui), this.#root);
     if (place && !form) place.querySelector("form")?.querySelector("input")?.focus(); // it was opened here
     if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory, place);
-    const field = this.querySelector("textarea");
+    const field = /** @type {HTMLTextAreaElement | null} */ (this.querySelector(".composer textarea"));
     if (field && field.value !== ui.draft) field.value = ui.draft; // not what was written there just now
     const grown = field ? `${ui.historyOpen} ${field.value}` : undefined;
     if (field && grown !== this.#grown) grow(field);

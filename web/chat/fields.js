@@ -12,8 +12,8 @@ export function formView({ onSubmitAction, direction }, children, send) {
   return html`<form class=${direction === "row" ? "row" : "col"} autocomplete="off" @submit=${submit}>${children}</form>`;
 }
 
-/** @param {HTMLFormElement} form */
-const written = (form) =>
+/** What is written in the fields of a form, by their names. @param {HTMLFormElement} form */
+export const written = (form) =>
   Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
 
 /** @param {Widget} label @param {string} scope what begins the ids of a form's fields */
@@ -33,6 +33,20 @@ export const inputView = (field, scope) => html`
     ?required=${Boolean(field.required)}
     ?disabled=${Boolean(field.disabled)}
   />
+`;
+
+/** @param {Widget} field @param {string} scope */
+export const areaView = (field, scope) => html`
+  <textarea
+    id=${scope + text(field.name)}
+    name=${text(field.name)}
+    rows=${typeof field.rows === "number" ? field.rows : 3}
+    placeholder=${text(field.placeholder) || nothing}
+    dir="auto"
+    .defaultValue=${text(field.defaultValue)}
+    ?required=${Boolean(field.required)}
+    ?disabled=${Boolean(field.disabled)}
+  ></textarea>
 `;
 
 /** A day, which ChatKit has as midnight. @param {Widget} field @param {string} scope */

@@ -43,6 +43,7 @@ function partsOf({ widget }) {
   if (!widget) return [];
   const list = widget.type === "ListView";
   const tasks = (list ? childrenOf(widget) : [widget]).flatMap((row) => boxesOf(row).map((box) => named(box, list ? row : undefined)));
+  if (!list && tasks.length === 0) return [...badgesOf(widget), ...all(widget, "Text").map(({ value }) => String(value))];
   return [list ? headingOf(widget) : badgesOf(widget).join(", "), ...tasks];
 }
 

@@ -22,6 +22,8 @@ export type Workflow = {
 };
 
 export type Action = { type: string; payload?: Record<string, unknown>; handler?: string; streaming?: boolean };
+/** What confirms or cancels a card. */
+export type CardAction = { label: string; action: Action };
 export type Widget = { type: string; id?: string; key?: string; children?: Widget | Widget[]; [property: string]: unknown };
 
 export type Feedback = "positive" | "negative";

@@ -103,6 +103,13 @@ export class Ui {
     return done;
   }
 
+  /** Answer a card that asks; the answer to it follows as to a message. @param {Action} action @param {Item} item */
+  async decide(action, { id }) {
+    if (!this.ready) return;
+    this.#followEnd();
+    await this.chat.decide(action, id);
+  }
+
   /** @param {Item} item */
   expand({ id }) {
     this.expanded.add(id);
@@ -195,7 +202,7 @@ export class Ui {
   }
 
   focusComposer() {
-    this.#focus("textarea");
+    this.#focus(".composer textarea");
   }
 
   /** Where the focus goes when what had it has gone. @param {boolean} inHistory @param {Element | null} [place] a widget's */
@@ -203,7 +210,7 @@ export class Ui {
     const beside = place?.querySelector("button") ?? place?.querySelector("input");
     if (beside?.isConnected) beside.focus({ preventScroll: true });
     else if (inHistory && this.historyOpen) this.#focus("nav .title") || this.#focus("nav button");
-    else (PRECISE.matches && this.#focus("textarea")) || this.#focus(".log");
+    else (PRECISE.matches && this.#focus(".composer textarea")) || this.#focus(".log");
   }
 
   /** Leave what is open, one thing at a time. */

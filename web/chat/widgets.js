@@ -2,9 +2,9 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { actionKey } from "./actions.js";
-import { dateView, formView, inputView, labelView, selectView } from "./fields.js";
+import { areaView, dateView, formView, inputView, labelView, selectView, written } from "./fields.js";
 import { icon } from "./icons.js";
-/** @import {Action, Item, Widget} from "./types" */
+/** @import {Action, CardAction, Item, Widget} from "./types" */
 /** @import {Icon as IconName} from "./icons.js" */
 /** @import {Ui} from "./ui.js" */
 
@@ -25,7 +25,33 @@ export function widgetView(item, ui) {
   if (!root) return nothing;
   const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id };
   if (root.type === "ListView") return listView(root, context);
-  return html`<div class="widget" role="group" aria-label="Card">${nodes(childrenOf(root), context)}</div>`;
+  if (root.confirm || root.cancel) return askingView(root, context);
+  return html`<div class="widget card" role="group" aria-label="Card">${nodes(childrenOf(root), context)}</div>`;
+}
+
+/** A card that is to be answered; the answer to it goes on in a turn. @param {Widget} root @param {Context} context */
+function askingView(root, context) {
+  const { item, ui } = context;
+  const [about] = context.row;
+  const answer = (/** @type {CardAction | undefined} */ asked, /** @type {string} */ kind) => {
+    if (!asked) return nothing;
+    const click = (/** @type {Event} */ { currentTarget }) => {
+      const form = /** @type {HTMLElement} */ (currentTarget).closest("form");
+      void ui.decide({ ...asked.action, payload: { ...(form && written(form)), ...asked.action.payload } }, item);
+    };
+    return html`<button type="button" class="button ${kind}" aria-label="${asked.label}: ${about}" aria-disabled=${!ui.ready || nothing} @click=${click}>${asked.label}</button>`;
+  };
+  return html`
+    <div class="widget card" role="group" aria-label=${about ?? "Card"}>
+      <form class="col" autocomplete="off" @submit=${(/** @type {Event} */ event) => event.preventDefault()}>
+        ${nodes(childrenOf(root), context)}
+        <div class="row wrap">
+          ${answer(/** @type {CardAction | undefined} */ (root.confirm), "primary")}
+          ${answer(/** @type {CardAction | undefined} */ (root.cancel), "")}
+        </div>
+      </form>
+    </div>
+  `;
 }
 
 /** @param {Widget} root @param {Context} context */
@@ -95,6 +121,8 @@ function node(widget, context) {
       return labelView(widget, context.scope);
     case "Input":
       return inputView(widget, context.scope);
+    case "Textarea":
+      return areaView(widget, context.scope);
     case "DatePicker":
       return dateView(widget, context.scope);
     case "Select":
