@@ -4,14 +4,23 @@ import asyncio
 import json
 from typing import Any
 
+import psycopg
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from backend.agents.assistant import MAX_STEPS
+from backend.conversation.errors import NotFound
+from backend.conversation.model_input import history
+from backend.turn import answers
+from backend.turn.waiting import decisions
+from service.database import Pipeline, Statement
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import badge, call, calls, cards, decide, deleting, open_tasks, with_tasks
 from tests.backend.widgets import component, replaced
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
+from tests.waiting import until
 
 TWELVE = tuple(range(1, 13))
 
@@ -359,8 +368,6 @@ async def test_nothing_a_client_sends_is_taken_for_the_call(chat: ChatKit, model
 
 
 async def test_a_stranger_decides_nothing(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
-    from backend.conversation.errors import NotFound
-
     thread = await with_tasks(chat, model, 12)
     await model.script(calls(deleting(*TWELVE)))
     await chat.say("delete all", thread)
@@ -380,3 +387,169 @@ async def test_a_stranger_decides_nothing(chat: ChatKit, model: ScriptedModel, r
             await turns.decide(work, asked["id"], approved=True, **{**right, **wrong})
     assert rows("SELECT decision FROM approvals") == [{"decision": None}]
     assert open_tasks(rows) == 12
+
+
+async def test_a_stop_while_an_approved_call_runs_lets_it_finish_and_makes_no_other(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend(approvals=("delete_task",)) as chat:
+        thread = await with_tasks(chat, model, 2)
+        await model.script(calls(deleting(1), deleting(2)))
+        first, second = cards(await chat.say("delete both", thread))
+        await decide(chat, first, approve=True)
+        rows("BEGIN")
+        rows("LOCK TABLE tasks")
+        action = second["widget"]["confirm"]["action"]
+        clicked = {"type": action["type"], "payload": action["payload"]}
+        async with chat.open("threads.custom_action", thread_id=thread, item_id=second["id"], action=clicked) as events:
+            async for event in events:
+                if event["type"] == "progress_update":
+                    break
+        await asyncio.sleep(0.1)
+        rows("COMMIT")
+        await until(lambda: rows("SELECT 1 FROM runs WHERE outcome = 'cancelled'"))
+        assert [row["id"] for row in rows("SELECT id FROM tasks")] == [2]
+        asked = len(await model.finished_requests())
+        assert asked == 3, "two for the tasks, one that asked; none after the stop"
+        await chat.say("go on", thread)
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    check_pairs(messages)
+    assert [message["content"] for message in messages if message["role"] == "tool"][-1] == history.NOT_MADE
+
+
+async def test_a_process_that_dies_in_an_approved_call_is_repeated_by_a_retry_without_doing_it_twice(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)))
+    asking = await chat.say("delete all", thread)
+    [card] = cards(asking)
+    rows("BEGIN")
+    rows("LOCK TABLE tasks")
+    deciding = asyncio.create_task(decide(chat, card, approve=True))
+    await until(lambda: rows("SELECT 1 FROM pg_locks WHERE relation = 'tasks'::regclass AND NOT granted"))
+    ended = "UPDATE runs SET status = 'ended', outcome = 'interrupted', ended_at = now() WHERE outcome IS NULL"
+    await asyncio.to_thread(rows, ended)  # as who finds its lease run out
+    rows("COMMIT")
+    assert (await deciding).error is not None
+    assert open_tasks(rows) == 0
+    await model.script(calls(deleting(*TWELVE)), {"text": "They are gone."})
+    again = await chat.stream("threads.retry_after_item", thread_id=thread, item_id=asking.user_item_id)
+    [second] = cards(again)
+    assert (await decide(chat, second, approve=True)).text == "They are gone."
+    assert len(rows("SELECT 1 FROM task_calls WHERE operation = 'delete'")) == 1
+    keys = rows("SELECT DISTINCT key FROM approvals")
+    assert len(keys) == 1
+
+
+async def test_a_turn_that_was_asked_to_stop_does_not_wait(
+    backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stopping(*_: Any, **__: Any) -> dict[int, str]:
+        rows("UPDATE runs SET stop_requested = true WHERE outcome IS NULL")
+        return {}
+
+    async with backend(heartbeat_seconds=30, lease_seconds=90) as chat:
+        thread = await with_tasks(chat, model, 12)
+        monkeypatch.setattr(answers, "titles_now", stopping)
+        await model.script(calls(deleting(*TWELVE)))
+        assert cards(await chat.say("delete all", thread)) == []
+        assert rows("SELECT outcome FROM runs ORDER BY started_at")[-1] == {"outcome": "cancelled"}
+        assert rows("SELECT 1 FROM approvals") == []
+        await chat.say("go on", thread)
+    check_pairs((await model.finished_requests())[-1]["body"]["messages"])
+
+
+async def test_a_turn_whose_wait_cannot_be_stored_fails_and_can_be_asked_again(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any, **__: Any) -> bool:
+        raise OperationalError("UPDATE runs", {}, psycopg.OperationalError("gone"))
+
+    thread = await with_tasks(chat, model, 12)
+    monkeypatch.setattr(decisions, "wait", away)
+    await model.script(calls(deleting(*TWELVE), text="I delete them."))
+    asking = await chat.say("delete all", thread)
+    assert (asking.error or {})["allow_retry"] is True
+    assert rows("SELECT outcome FROM runs ORDER BY started_at")[-1] == {"outcome": "failed"}
+    await chat.say("go on", thread)
+    check_pairs((await model.finished_requests())[-1]["body"]["messages"])
+
+
+async def test_a_shutdown_leaves_what_waits(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
+    async with backend() as chat:
+        thread = await with_tasks(chat, model, 12)
+        await model.script(calls(deleting(*TWELVE)))
+        await chat.say("delete all", thread)
+        chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+    assert rows("SELECT status FROM runs ORDER BY started_at")[-1] == {"status": "waiting"}
+
+
+async def test_the_steps_before_the_wait_count(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = await with_tasks(chat, model, 12)
+    looking = calls(call("list_tasks", query="x"))
+    await model.script(*[looking] * (MAX_STEPS - 2), calls(deleting(*TWELVE)), looking, {"text": "never said"})
+    [card] = cards(await chat.say("go", thread))
+    rest = await decide(chat, card, approve=True)
+    assert "too many steps" in (rest.error or {})["message"]
+    assert open_tasks(rows) == 0
+    used = rows("SELECT usage->>'requests' AS requests FROM runs ORDER BY started_at")[-1]
+    assert used == {"requests": str(MAX_STEPS)}
+
+
+async def test_buttons_take_back_what_was_done_before_and_after_the_wait(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(call("add_task", title="kept"), deleting(*TWELVE)), {"text": "Done."})
+    asking = await chat.say("go", thread)
+    [added] = [item for item in asking.items if item["type"] == "widget" and not item["widget"].get("confirm")]
+    rest = await decide(chat, cards(asking)[0], approve=True)
+    redrawn = [event["item"] for event in rest.of("thread.item.replaced") if event["item"]["id"] == added["id"]]
+    button = component(redrawn[-1]["widget"] if redrawn else added["widget"], "Button", "Undo all")
+    await chat.stream("threads.custom_action", thread_id=thread, item_id=added["id"], action=button["onClickAction"])
+    assert open_tasks(rows) == 12
+    assert rows("SELECT 1 FROM tasks WHERE title = 'kept'") == []
+
+
+async def test_a_turn_that_asks_nothing_sends_nothing_more(
+    chat: ChatKit, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    send = Pipeline.send
+
+    async def seeing(self: Pipeline, statement: Statement, **parameters: Any) -> Any:
+        sent.append(statement.text)
+        return await send(self, statement, **parameters)
+
+    thread = await with_tasks(chat, model, 3)
+    monkeypatch.setattr(Pipeline, "send", seeing)
+    await model.script(calls(deleting(1, 2)), {"text": "Done."})
+    assert (await chat.say("delete two", thread)).text == "Done."
+    assert sent
+    assert not [text for text in sent if "approvals" in text]
+
+
+async def test_a_wait_has_its_line_and_tokens_are_counted_once(
+    chat: ChatKit, model: ScriptedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def measured() -> dict[str, float]:
+        lines = (await chat.http.get("/metrics")).text.splitlines()
+        wanted = ("todo_turn_waits_total", 'todo_model_tokens_total{direction="input"}', "todo_turns_running")
+        return {name: float(line.split()[-1]) for line in lines for name in wanted if line.startswith(f"{name} ")}
+
+    thread = await with_tasks(chat, model, 12)
+    usage = {"prompt_tokens": 100, "completion_tokens": 1, "total_tokens": 101}
+    await model.script({**calls(deleting(*TWELVE)), "usage": usage}, {"text": "Done.", "usage": usage})
+    before = await measured()
+    caplog.set_level("INFO")
+    [card] = cards(await chat.say("delete all", thread))
+    between = await measured()
+    await decide(chat, card, approve=True)
+    after = await measured()
+    assert [one["todo_turn_waits_total"] - before["todo_turn_waits_total"] for one in (between, after)] == [1, 1]
+    tokens = 'todo_model_tokens_total{direction="input"}'
+    assert [one[tokens] - before[tokens] for one in (between, after)] == [100, 200]
+    assert before["todo_turns_running"] == between["todo_turns_running"] == after["todo_turns_running"]
+    lines = [record.message for record in caplog.records if record.name == "backend.turn.reports"]
+    assert lines == ["turn waits", "turn ended"]
