@@ -7,7 +7,10 @@ from agents.mcp import MCPServer
 
 MAX_STEPS = 12
 
-INSTRUCTIONS = """\
+_ASK = "add, complete or rename. Before you delete more than ten tasks, say how many and ask"
+_CALL = "add, complete, rename or delete: the server asks where it must"
+
+_INSTRUCTIONS = """\
 You are TodoAssistant. You keep one person's to-do list with the task tools.
 
 - Change tasks, and state what is on the list, only from tool results of this conversation. Never say that something \
@@ -16,8 +19,7 @@ holds: call list_tasks.
 - Look up a task's id before you use it: when the person names a task by words, find it with query. When two match, \
 or only nearest ones, ask which is meant, naming both.
 - Several wishes in one message are several calls; the same wish for several tasks is one call with `also`. Make the \
-calls; do not ask for permission to add, complete or rename. Before you delete more than ten tasks, say how many and \
-ask.
+calls; do not ask for permission to {permitted}.
 - The note before a message tells the person's date, time and zone. Write every date with its weekday, as in \
 Fri 2026-11-27 15:00, and name weekday and date in your answer. "Next week" and the like are days of the calendar; \
 a task that repeats needs due, the first time, and repeat.
@@ -33,6 +35,11 @@ list_tasks before you repeat it.
 - Answer in the person's language, briefly, in plain words. They see the tasks that list_tasks returned, with boxes to \
 tick, and each task you add or change: sum up, do not repeat them.
 """
+
+
+def instructions(*, asks: bool) -> str:
+    """What the assistant is told; `asks` tells whether the server asks before many tasks are deleted."""
+    return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK)
 
 
 class _Assistant(Agent[Any]):
@@ -73,14 +80,15 @@ def create_assistant(
 
     `may_ask` tells of a tool's name whether its calls may have to wait for the person's consent.
     """
+    asked = may_ask or _never
     assistant = _Assistant(
         name="TodoAssistant",
-        instructions=INSTRUCTIONS,
+        instructions=instructions(asks=asked("delete_task")),
         model=model,
         mcp_servers=list(tool_sources),
         model_settings=settings.resolve(ModelSettings(tool_choice="auto")),
         # A required choice would be reset after the first call; "auto" is to be sent every time.
         reset_tool_choice=False,
     )
-    assistant.may_ask = may_ask or _never
+    assistant.may_ask = asked
     return assistant

@@ -3,10 +3,22 @@
 from typing import Any
 
 import pytest
-from agents import Agent, ModelSettings, RunConfig, Runner, Tool
+from agents import (
+    Agent,
+    FunctionTool,
+    ItemHelpers,
+    ModelSettings,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    Tool,
+    function_tool,
+)
 from agents.testing import ScriptedModel, assistant_message, function_call
+from agents.tool_context import ToolContext
 from mcp.client import Client
 from mcp.types import CallToolResult
+from openai.types.responses import ResponseFunctionToolCall
 
 from backend.agents.assistant import create_assistant
 from backend.tools.connection import PROTOCOL, Connection, ToolsUnavailable
@@ -75,3 +87,46 @@ async def test_a_result_is_checked_against_its_schema_by_the_session() -> None:
         await client.session.validate_tool_result("boil", CallToolResult(content=[], structured_content={"degrees": 1}))
         with pytest.raises(RuntimeError):
             await client.session.validate_tool_result("boil", CallToolResult(content=[], structured_content={"a": "b"}))
+
+
+async def test_a_call_that_needs_approval_ends_the_stream_and_the_others_are_made() -> None:
+    """And so does one whose arguments cannot be read, whatever is said of it: `Answers` makes that one itself."""
+    asked: list[str] = []
+
+    async def needed(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        asked.append(call_id)
+        return call_id == "call_2"
+
+    @function_tool
+    async def boil(cups: int) -> str:
+        return f"{cups} boiled"
+
+    boil.needs_approval = needed
+    step = [
+        function_call("boil", {"cups": 1}, call_id="call_1"),
+        function_call("boil", {"cups": 2}, call_id="call_2"),
+        ResponseFunctionToolCall(type="function_call", name="boil", arguments="no json", call_id="call_3"),
+    ]
+    run = Runner.run_streamed(Agent("a", model=ScriptedModel([step]), tools=[boil]), "tea", run_config=PLAIN)
+    async for _ in run.stream_events():
+        pass
+    assert {*asked} == {"call_1", "call_2"}
+    assert [item.to_input_item()["call_id"] for item in run.new_items if item.type == "tool_call_output_item"] == [
+        "call_1"
+    ]
+    assert {item.raw_item.call_id for item in run.interruptions} == {"call_2", "call_3"}  # pyright: ignore
+
+
+async def test_a_call_is_made_outside_of_a_run() -> None:
+    """As `AgentRuns` makes one that was approved: what goes with it is made from its own context."""
+    numbers = {"call_7": 77}
+    async with attached(kettle(), meta=lambda call: {"number": numbers[call.run_context.tool_call_id]}) as connection:  # pyright: ignore[reportAttributeAccessIssue]
+        agent = Agent[Any]("a", mcp_servers=[connection])
+        context = RunContextWrapper[Any](context=None)
+        [tool] = await agent.get_all_tools(context)
+        assert isinstance(tool, FunctionTool)
+        call = ResponseFunctionToolCall(type="function_call", name="boil", arguments='{"cups": 1}', call_id="call_7")
+        result = await tool.on_invoke_tool(
+            ToolContext.from_agent_context(context, "call_7", call, agent), call.arguments
+        )
+    assert '"seen":77' in str(ItemHelpers.tool_call_output_item(call, result))
