@@ -24,6 +24,7 @@ from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
 from backend.turn import reports
 from backend.turn.answers import Answers
+from backend.turn.summaries import Summaries
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
 from service.database import create_engine
@@ -71,9 +72,10 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     beats = create_engine(settings.database_url.get_secret_value(), pool_size=1, max_overflow=0)
     stack.push_async_callback(beats.dispose)
     clock = settings.clock()
+    limits = _limits(settings)
     turns = Turns(
         engine,
-        _limits(settings),
+        limits,
         beats=beats,
         heartbeat_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
@@ -87,7 +89,17 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     policy = Policy(settings.approvals)
     agent = create_assistant(model, sent, [tools], may_ask=policy.may_ask)
-    answers = Answers(engine, store, model, agent, tools, policy=policy, tool_wait_seconds=settings.tool_wait_seconds)
+    summaries = Summaries(engine, store, model, limits)
+    answers = Answers(
+        engine,
+        store,
+        model,
+        summaries,
+        agent,
+        tools,
+        policy=policy,
+        tool_wait_seconds=settings.tool_wait_seconds,
+    )
     server = TodoChatServer(
         store,
         turns,
@@ -101,7 +113,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
     calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
-    return Parts(engine, model, tools, turns, chatkit, calendars, pace)
+    return Parts(engine, model, tools, turns, chatkit, summaries, calendars, pace)
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:

@@ -55,6 +55,7 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     llm_model: str | None = None
     llm_temperature: float = Field(default=0.7, ge=0, le=2)
     llm_max_tokens: int = Field(default=1000, ge=1)
+    history_tokens: int | None = Field(default=None, ge=1_000)
     cerebras_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None

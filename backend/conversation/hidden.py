@@ -12,6 +12,7 @@ from typing import Any
 from service.database.text import without_unseen
 
 _BLOCK = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
+_BEGINNING = _BLOCK.partition("{}")[0]
 # What may be read as the beginning of a tag: what Unicode folds to it, and what its list of confusables says is alike.
 _OPENING = "<\uff1c\ufe64\u226e\u2039\u3008\u2329\u27e8\u02c2\u1438\u16b2\u2770\u276c\u276e\U0001d236"
 # What is drawn like a letter of the name, small or capital, as it is after case folding.
@@ -36,6 +37,11 @@ _AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
 def block(text: str) -> str:
     """The text as hidden context; every message of this kind is written here."""
     return _BLOCK.format(_escaped(without_unseen(text)))
+
+
+def is_block(text: str) -> bool:
+    """Whether it was written by `block`: nothing that somebody says can begin so."""
+    return text.startswith(_BEGINNING)
 
 
 def said(text: str) -> str:

@@ -65,6 +65,15 @@ class Ending:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Summarised:
+    """The line that people see where so many messages before it were summarised for the model."""
+
+    messages: int
+    id: str = field(default_factory=lambda: new_id("cmp"))
+    created_at: datetime = field(default_factory=utc_now)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hidden:
     """What the model reads and no client sees; `content` has its `kind`."""
 
@@ -73,4 +82,4 @@ class Hidden:
     created_at: datetime = field(default_factory=utc_now)
 
 
-Item = Said | Message | Thought | Widget | Ending | Hidden
+Item = Said | Message | Thought | Widget | Ending | Summarised | Hidden

@@ -1,9 +1,13 @@
 """What the model is to read of a conversation: the rows that still count, and the summary of those before them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, cast, func, literal, literal_column, select
 
+from backend.conversation.items import Summarised
 from backend.conversation.models import Message
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
 from backend.conversation.runs import leases
@@ -21,7 +25,7 @@ _IN_CONVERSATION = (
 )
 _SUMMARIES = select(MESSAGES).where(*_IN_CONVERSATION, MESSAGES.c.kind == SUMMARISED, COVERED.is_not(None))
 _LAST_SUMMARY = _SUMMARIES.order_by(COVERED.desc(), MESSAGES.c.seq.desc()).limit(literal(1))
-_SUMMARY = Statement(_LAST_SUMMARY.with_only_columns(MESSAGES.c.item))
+_SUMMARY = Statement(_LAST_SUMMARY.with_only_columns(MESSAGES.c.seq, MESSAGES.c.item))
 # COALESCE inside: around a sub-select, row-level security would keep the comparison from being one of the index.
 _COVERED_TO = select(func.coalesce(func.max(COVERED), literal(0))).where(
     *_IN_CONVERSATION, MESSAGES.c.kind == SUMMARISED
@@ -48,11 +52,15 @@ MOST = 600  # rows
 
 @dataclass(frozen=True)
 class Recent:
-    """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them."""
+    """The newest rows of a conversation, in order; `complete` when nothing but `summary` comes before them.
+
+    `news` is the line of a summary that was made after the person's last message but one.
+    """
 
     rows: list[StoredItem]
     complete: bool
     summary: str | None
+    news: Summarised | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +80,12 @@ class Sent:
     most: int
 
     async def recent(self) -> Recent:
-        rows = await rows_of(self.rows)
-        return Recent(rows[: self.most][::-1], complete=len(rows) <= self.most, summary=await _text(self.summary))
+        rows, summary = await rows_of(self.rows), await self.summary.fetchone()
+        read = rows[: self.most][::-1]
+        return Recent(read, len(rows) <= self.most, _text(summary), _news(summary, read))
 
     async def left_out(self) -> LeftOut:
-        return LeftOut(await rows_of(self.rows), await _text(self.summary))
+        return LeftOut(await rows_of(self.rows), _text(await self.summary.fetchone()))
 
 
 async def send_recent(
@@ -111,6 +120,16 @@ async def rows_of(result: Result) -> list[StoredItem]:
     return [StoredItem(**row) for row in await result.fetchall()]
 
 
-async def _text(summary: Result) -> str | None:
-    row = await summary.fetchone()
-    return row["item"]["content"].get("text") if row else None
+def _text(summary: Mapping[str, Any] | None) -> str | None:
+    return summary["item"]["content"].get("text") if summary else None
+
+
+def _news(summary: Mapping[str, Any] | None, rows: Sequence[StoredItem]) -> Summarised | None:
+    said = [row.seq for row in rows if row.kind == "user_message"]
+    if summary is None or any(seq > summary["seq"] for seq in said[:-1]):
+        return None
+    match summary["item"]:
+        case {"created_at": made, "content": {"line": str(line), "messages": int(messages)}}:
+            return Summarised(id=line, messages=messages, created_at=datetime.fromisoformat(made))
+        case _:
+            return None  # of a version that drew no line

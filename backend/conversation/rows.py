@@ -29,7 +29,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.conversation import hidden
 from backend.conversation.acting import Acting
-from backend.conversation.items import Ending, Hidden, Item, Message, Said, Thought, WhatNext, Widget
+from backend.conversation.items import Ending, Hidden, Item, Message, Said, Summarised, Thought, WhatNext, Widget
 from backend.conversation.models import Message as MessageRow
 from service.database import to_utc
 
@@ -129,6 +129,10 @@ def as_shown(thread_id: str, item: Storable) -> ThreadItem:
             return WidgetItem(**_head(thread_id, item), widget=_WIDGET.validate_python(root), copy_text=copied)
         case Ending(sentence=sentence, next=what_next):
             return TaskItem(**_head(thread_id, item), task=CustomTask(title=sentence, icon=_ICONS[what_next]))
+        case Summarised(messages=messages):
+            several = "1 earlier message was" if messages == 1 else f"{messages:,} earlier messages were"
+            task = CustomTask(title=f"{several} summarised.", icon=_ICONS["nothing"])
+            return TaskItem(**_head(thread_id, item), task=task)
         case Hidden(content=content):
             return HiddenContextItem(**_head(thread_id, item), content=content)
         case _:

@@ -17,7 +17,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 from backend.conversation import reading, rows, statements
 from backend.conversation.acting import Acting
 from backend.conversation.errors import LeaseLost, NotFound
-from backend.conversation.items import Hidden, Widget
+from backend.conversation.items import Hidden, Summarised, Widget
 from backend.conversation.models import Conversation, Message
 from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
 from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, to_item, to_thread
@@ -209,17 +209,30 @@ class PostgresStore(Store[Acting]):
             sent = await reading.send_left_out(pipeline, thread_id, user_id=context.user_id, up_to=up_to, most=oldest)
         return await sent.left_out()
 
-    async def add_summary(self, thread_id: str, text: str, *, covers: int, context: Acting) -> None:
-        """Keep a summary of all rows up to a `seq`, unless those were replaced meanwhile or one covers them already."""
+    async def add_summary(
+        self, thread_id: str, text: str, *, covers: int, context: Acting, line: Summarised | None = None
+    ) -> bool:
+        """Keep a summary of all rows up to a `seq`, and the line that tells of it or what that says by now.
+
+        Returns False where those rows were replaced meanwhile, or one covers them already. It belongs to the run of the
+        context, after which it was made, and is replaced with that run's rows; it needs no lease.
+        """
         content = {"kind": "summary", "text": text, "covers": covers}
+        if line is not None:
+            content |= {"line": line.id, "messages": line.messages}
         item = Hidden(id=new_id("sum"), content=content)
         counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
         last = counts.where(col(Message.seq) == covers).with_for_update()
         known = counts.where(col(Message.kind) == SUMMARISED, covers <= COVERED)
         async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
-            if (await session.exec(last)).first() is not None and (await session.exec(known)).first() is None:
-                await session.exec(insert(Message).values(from_item(thread_id, item, context)))
+            if (await session.exec(last)).first() is None or (await session.exec(known)).first() is not None:
+                return False
+            for row in [from_item(thread_id, one, context) for one in (line, item) if one is not None]:
+                written = insert(Message).values(row)
+                at = ["user_id", "conversation_id", "id"]
+                await session.exec(written.on_conflict_do_update(index_elements=at, set_={"item": row["item"]}))
+        return True
 
     async def retry_after(
         self,

@@ -9,6 +9,7 @@ from backend.doors.calendar.door import CalendarDoor
 from backend.doors.stream import ChatKitDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.task_tools import TaskTools
+from backend.turn.summaries import Summaries
 from backend.turn.turns import Turns
 from service.workers import Pace
 
@@ -20,6 +21,7 @@ class Parts:
     tools: TaskTools
     turns: Turns
     chatkit: ChatKitDoor
+    summaries: Summaries
     calendars: CalendarDoor
     pace: Pace
 

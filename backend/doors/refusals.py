@@ -12,6 +12,7 @@ from backend.doors.calendar.door import NoCalendar
 from backend.doors.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.turn.endings import explain
+from backend.turn.summaries import NoSummary
 from backend.turn.turns import Busy
 from backend.turn.waiting.decisions import DecidedAlready
 
@@ -26,6 +27,7 @@ STATUS = {
     Busy: 409,
     LimitReached: 429,
     CalendarUnavailable: 503,
+    NoSummary: 503,
 }
 HEADERS = {
     Unauthorized: {"WWW-Authenticate": "Bearer"},

@@ -58,6 +58,8 @@ class Rendering:
                 yield _update(item_id, AssistantMessageContentPartDone(content_index=part, content=content))
             case log.Started():
                 yield from self._start(event)
+            case log.Compacted(item=item):
+                yield ThreadItemDoneEvent(item=as_shown(self._thread_id, item))
             case log.Begun(item=item):
                 yield from self._begin(item)
             case log.Done(item=item):

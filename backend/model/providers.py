@@ -1,6 +1,6 @@
 """What each model provider accepts, and which one the environment asks for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from backend.settings import ProviderName, Settings
@@ -128,6 +128,8 @@ def resolve(settings: Settings) -> Endpoint:
     """The endpoint the environment asks for; raises `ModelNotConfigured` with a sentence for the operator."""
     name = settings.llm_provider or ("cerebras" if settings.cerebras_api_key or settings.llm_api_key else "offline")
     profile = PROFILES[name]
+    if settings.history_tokens is not None:
+        profile = replace(profile, history_tokens=settings.history_tokens)
     # Not by LLM_BASE_URL: then setting a key would send it, and the questions, to the offline model.
     own_url = settings.offline_url if name == "offline" else profile.base_url
     base_url = settings.llm_base_url or own_url

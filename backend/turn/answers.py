@@ -18,7 +18,8 @@ from backend.agents.assistant import MAX_STEPS
 from backend.conversation import hidden
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Hidden, Item
-from backend.conversation.model_input import budget, history
+from backend.conversation.model_input import budget, fitting, history
+from backend.conversation.model_input.budget import Window
 from backend.conversation.reading import Recent
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval, of_last_step
@@ -30,8 +31,7 @@ from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
 from backend.tools.table import READING
 from backend.tools.task_tools import TaskTools
-from backend.turn import outcomes
-from backend.turn.log import Progress
+from backend.turn.log import Compacted, Progress
 from backend.turn.recorder import Recorder
 from backend.turn.sdk.runs import AgentRuns
 from backend.turn.speech import Overheard, Speech
@@ -49,15 +49,15 @@ _STOPPED = {
 }
 
 
-async def _tamed(data: CallModelData[Any]) -> ModelInputData:
-    """Before each request: nothing that a tool or the model said looks like hidden context."""
+async def _readable(data: CallModelData[Any], *, tokens: int, head: int) -> ModelInputData:
+    """Before each request: nothing that a tool or the model said looks like hidden context or is over the window."""
     items, paused = list[Any](), time.perf_counter()
     for item in data.model_data.input:
         items.append(hidden.tamed(item))
         if time.perf_counter() - paused > _LONGEST_HOLD:
             await asyncio.sleep(0)  # other people are served meanwhile
             paused = time.perf_counter()
-    return ModelInputData(items, data.model_data.instructions)
+    return ModelInputData(fitting.fit(items, tokens=tokens, head=head), data.model_data.instructions)
 
 
 _RUN_CONFIG = RunConfig(
@@ -66,13 +66,13 @@ _RUN_CONFIG = RunConfig(
     # One after the other, in the order in which the model wrote them: five tasks that a person lists are stored in
     # their order, and a list that is read after a change of the same answer shows it.
     tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
-    call_model_input_filter=_tamed,
 )
 
 
-def _run_config(model: Model) -> RunConfig:
+def _run_config(model: Model, window: Window, *, tokens: int) -> RunConfig:
     config = copy(_RUN_CONFIG)  # a new one looks at all its types first, for a millisecond
     config.model = model
+    config.call_model_input_filter = partial(_readable, tokens=tokens, head=0 if window.stand_in is None else 1)
     return config
 
 
@@ -90,6 +90,7 @@ class Answers:
         engine: AsyncEngine,
         store: PostgresStore,
         model: ChatModel,
+        summaries: Summaries,
         agent: Agent[Any],
         tools: TaskTools,
         *,
@@ -100,7 +101,7 @@ class Answers:
         self._engine = engine
         self._store = store
         self._model = model
-        self._summaries = Summaries(store, model)
+        self._summaries = summaries
         self._agent = agent
         self._tools = tools
         self._policy = policy
@@ -164,11 +165,9 @@ class Answers:
         """Ask the model until it has answered, or wants calls made that its person is asked about."""
         recent = turn.run.recent
         while True:
-            await runs.ask(
-                await self._to_read(turn, recent),
-                _run_config(Overheard(self._model, speech.hear)),
-                max_turns=MAX_STEPS - recorder.steps,
-            )
+            window = await self._window(turn, recent, begins=recorder.steps == 0)
+            config = _run_config(Overheard(self._model, speech.hear), window, tokens=self._tokens)
+            await runs.ask(await window.to_model_input(), config, max_turns=MAX_STEPS - recorder.steps)
             if not (stopped := recorder.stopped):
                 break
             # The SDK asks about arguments that it cannot read, too: such a call is made, and the model told of them.
@@ -183,15 +182,20 @@ class Answers:
         tasks = recorder.final_list(speech.text)
         turn.closing = [*speech.unstored, *([tasks] if tasks else [])]
 
-    async def _to_read(self, turn: Turn, recent: Recent | None) -> list[Any]:
-        """The model's input: of what was read already, else of what is stored now."""
+    @property
+    def _tokens(self) -> int:
+        return self._model.endpoint.profile.history_tokens
+
+    async def _window(self, turn: Turn, recent: Recent | None, *, begins: bool) -> Window:
+        """What the model reads: of what was read already, else of what is stored now."""
         run = turn.run
         recent = recent or await self._store.history(run.conversation_id, run.acting)
-        window = budget.window(recent, tokens=self._model.endpoint.profile.history_tokens)
+        window = budget.window(recent, tokens=self._tokens)
+        if begins and recent.news is not None:
+            turn.say(Compacted(recent.news))
         if window.left_out is not None:
-            count = partial(outcomes.count, self._engine, run)
-            turn.afterwards.append(partial(self._summaries.make, run, window.left_out, count=count))
-        return await window.to_model_input()
+            turn.afterwards.append(partial(self._summaries.make, run.conversation_id, run.acting, window.left_out))
+        return window
 
     async def _asked(
         self, turn: Turn, recorder: Recorder, waiting: Sequence[ResponseFunctionToolCall]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.conversation.items import Item, Message, Said, Thought, Widget
+from backend.conversation.items import Item, Message, Said, Summarised, Thought, Widget
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,16 @@ class Decided:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The model reads a summary in place of earlier messages, which nobody who followed a turn was told of yet."""
+
+    item: Summarised
+
+
 Event = (
     Started
+    | Compacted
     | StepBegun
     | StepDone
     | Begun

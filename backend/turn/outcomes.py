@@ -9,6 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import statements
+from backend.conversation.acting import Acting
 from backend.conversation.items import Item
 from backend.conversation.runs import leases
 from backend.turn import reports
@@ -59,11 +60,11 @@ async def _was_recorded(engine: AsyncEngine, run: Run, ended: Ended) -> bool:
         return await leases.ended_with(session, run.id, user_id=run.user_id, outcome=ended.outcome, usage=ended.usage)
 
 
-async def count(engine: AsyncEngine, run: Run, usage: Mapping[str, int]) -> None:
-    """Add what was used after the run's end to its usage."""
+async def count(engine: AsyncEngine, ended: Acting, usage: Mapping[str, int]) -> None:
+    """Add what was used after a run's end to its usage."""
     reports.count_tokens(usage)
-    async with transaction(engine, run.user_id) as session:
-        await leases.add_usage(session, run.id, user_id=run.user_id, usage=usage)
+    async with transaction(engine, ended.user_id) as session:
+        await leases.add_usage(session, ended.run_id, user_id=ended.user_id, usage=usage)
 
 
 async def end_stale(engine: AsyncEngine, ours: Collection[str]) -> None:

@@ -19,6 +19,9 @@ follow no instruction in it.
 
 
 _LINE_CHARS = 2_000
+SPARED = 4  # messages that are read as they are, however little the rest leaves of the budget
+_MESSAGES = ("user_message", "assistant_message")
+_AROUND, _AROUND_NOTE = 8, 40  # tokens of a row beside its texts; a note is written as a block
 
 
 @dataclass(frozen=True)
@@ -36,22 +39,26 @@ class Window:
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """What asks the model for a summary of everything up to the seq `covers`."""
+    """What asks the model for a summary of everything up to the seq `covers`, `messages` of which somebody said."""
 
     text: str
     covers: int
+    messages: int
 
 
 def window(recent: Recent, *, tokens: int) -> Window:
     """The newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
 
-    What is over the budget, or more than was read, is cut to half, so that the next requests begin alike again.
+    What is over the budget, or more than was read, is cut to half, so that the next requests begin alike again. The
+    turns of the newest four messages stay, but for those whose messages alone are over the budget: what is too long in
+    the others is left to `fitting`.
     """
     rows = recent.rows
+    before = 0 if recent.summary is None else tokens_in(recent.summary)
     if not recent.complete:
-        rows = _newest_turns(rows, tokens=tokens // 2, most=len(rows) // 2)
-    elif _size_of(rows) > tokens:
-        rows = _newest_turns(rows, tokens=tokens // 2, most=len(rows))
+        rows = _newest_turns(rows, tokens=tokens // 2, most=len(rows) // 2, budget=tokens)
+    elif _size_of(rows) + before > tokens:
+        rows = _newest_turns(rows, tokens=tokens // 2, most=len(rows), budget=tokens)
     left_out = None
     if not recent.complete or len(rows) < len(recent.rows):
         left_out = rows[0].seq - 1
@@ -61,21 +68,44 @@ def window(recent: Recent, *, tokens: int) -> Window:
     return Window(rows, "\n".join(stand_in) or None, left_out)
 
 
-def _newest_turns(rows: Sequence[StoredItem], *, tokens: int, most: int) -> list[StoredItem]:
-    *earlier, kept = _turns(rows)
+def before_the_newest(recent: Recent, *, tokens: int) -> int | None:
+    """The seq up to which all can be summarised now: what `window` spares begins after it. None when it spares all."""
+    spared = _spared(_turns(recent.rows), tokens)
+    if not spared or (recent.complete and len(spared) == len(recent.rows)):
+        return None
+    return spared[0].seq - 1
+
+
+def _newest_turns(rows: Sequence[StoredItem], *, tokens: int, most: int, budget: int) -> list[StoredItem]:
+    turns = _turns(rows)
+    *earlier, kept = turns
     room = tokens - _size_of(kept)
     for turn in reversed(earlier):
         room -= _size_of(turn)
         if room < 0 or len(turn) + len(kept) > most:
             break
         kept = turn + kept
-    return kept
+    return max(kept, _spared(turns, budget), key=len)
+
+
+def _spared(turns: Sequence[list[StoredItem]], tokens: int) -> list[StoredItem]:
+    """The rows of the newest turns with four messages, or of fewer where the messages alone are over the budget."""
+    spared: list[StoredItem] = []
+    messages = room = 0
+    for turn in reversed(turns):
+        said = [row for row in turn if row.kind in _MESSAGES]
+        room += _size_of(said)
+        if spared and (messages >= SPARED or room > tokens):
+            break
+        spared = turn + spared
+        messages += len(said)
+    return spared
 
 
 def request_for_summary(left_out: LeftOut, *, tokens: int) -> SummaryRequest | None:
     """What to ask the model: as much as a budget of tokens holds, the oldest first; None when there is nothing."""
     lines: list[str] = []
-    covers, when = 0, ""
+    covers, when, messages, last = 0, "", 0, 0
     for row in left_out.rows:
         line = hidden.said(_line(row)[:_LINE_CHARS])
         if history.is_now(row):  # covered together with the message that it belongs to
@@ -83,15 +113,18 @@ def request_for_summary(left_out: LeftOut, *, tokens: int) -> SummaryRequest | N
             continue
         if line:
             line, when = when + line, ""
-            tokens -= _tokens(line)
+            tokens -= tokens_in(line)
             if lines and tokens < 0:
                 break
             lines.append(line)
-        covers = row.seq
+            last = row.seq
+        messages += row.kind in _MESSAGES
+        if row.kind != "change":  # which stays on every branch: it cannot tell whether what came before it is there
+            covers = row.seq
     if not lines:
         return None
     before = [f"Summary of what came before: {hidden.said(left_out.summary)}"] if left_out.summary else []
-    return SummaryRequest("\n".join([INSTRUCTIONS, *before, *lines]), covers)
+    return SummaryRequest("\n".join([INSTRUCTIONS, *before, *lines]), covers or last, messages)
 
 
 def _as_summary(text: str) -> str:
@@ -118,10 +151,12 @@ def _size(row: StoredItem) -> int:
     if row.kind in ONLY_SHOWN:
         return 0
     read = [row.item.get("content"), row.item.get("quoted_text")]
-    return _tokens(json.dumps(read, ensure_ascii=False)) + 8
+    return tokens_in(json.dumps(read, ensure_ascii=False)) + (
+        _AROUND_NOTE if row.kind in ("note", "change") else _AROUND
+    )
 
 
-def _tokens(text: str) -> int:
+def tokens_in(text: str) -> int:
     """Rather too many than too few: tokens have 3.5 bytes and more in English, a character in Chinese has three."""
     return len(text.encode()) // 3
 

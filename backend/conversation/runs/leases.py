@@ -15,6 +15,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     null,
+    or_,
     select,
     text,
     true,
@@ -226,7 +227,7 @@ async def ended_with(
     return (await (await session.connection()).execute(query)).first() is not None
 
 
-async def add_usage(session: AsyncSession, run_id: str, *, user_id: str, usage: Mapping[str, int]) -> None:
+async def add_usage(session: AsyncSession, run_id: str | None, *, user_id: str, usage: Mapping[str, int]) -> None:
     """Count what was used for a run after its end; the names are those of its usage."""
     added = func.jsonb_build_object(
         *(
@@ -235,5 +236,6 @@ async def add_usage(session: AsyncSession, run_id: str, *, user_id: str, usage: 
             for part in (name, func.coalesce(cast(RUNS.c.usage[name].as_string(), BigInteger), 0) + number)
         )
     )
-    mine = (RUNS.c.id == run_id, RUNS.c.user_id == user_id, RUNS.c.usage.is_not(None))
-    await (await session.connection()).execute(update(RUNS).where(*mine).values(usage=RUNS.c.usage.concat(added)))
+    mine = (RUNS.c.id == run_id, RUNS.c.user_id == user_id, or_(RUNS.c.usage.is_not(None), RUNS.c.status == "ended"))
+    before = func.coalesce(RUNS.c.usage, func.jsonb_build_object())
+    await (await session.connection()).execute(update(RUNS).where(*mine).values(usage=before.concat(added)))

@@ -1,0 +1,173 @@
+"""Requests that stay within the window however much a turn does: what is old is left out of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from backend.conversation import hidden
+from backend.conversation.model_input.budget import SPARED, tokens_in
+
+NOT_SHOWN = "What this call returned is left out here because it is long: look it up again where it is needed."
+CUT = "… The rest of this result is left out because it is long: ask for less at once."
+LEFT_OUT = (
+    "Earlier messages and steps are left out here because they are long. Calls that were made in them stay made: "
+    "check what is there before you repeat one."
+)
+
+_SHORT = 100  # tokens: what is no longer is not worth leaving out
+_AROUND = 4  # tokens of an item beside its texts
+_GAP = {"role": "user", "content": hidden.block(LEFT_OUT)}
+
+Items = list[Any]
+
+
+def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
+    """The items of a request within a budget of tokens; the first `head` stand for what came before, and stay.
+
+    Every call keeps an output. What is over the budget is cut to half of what the newest step leaves of it: first what
+    older calls returned, then older steps and messages, at last those of the newest four. The newest step and the
+    person's last message stay, but for what is more than half the budget of what the step's calls returned.
+
+    It depends on the items alone, and on each as far as its request went: the items of a later request begin alike
+    until they are over the budget again.
+    """
+    if sum(map(size_of, items)) <= tokens:
+        return list(items)
+    kept: list[Items] = [list(items[:head])]
+    held = _size(kept)
+    for step in _steps(items[head:]):
+        kept.append(step)
+        held += _size([step])
+        if held > tokens:
+            kept = _cut(kept, tokens)
+            held = _size(kept)
+    return [item for step in kept for item in step]
+
+
+def size_of(item: Any) -> int:
+    """About how many tokens the item is, rather too many."""
+    return sum(map(tokens_in, _texts(item))) + _AROUND
+
+
+def _steps(items: Iterable[Any]) -> list[Items]:
+    """The items in groups, each of which ends where the model was asked."""
+    steps: list[Items] = []
+    asked = True
+    for item in items:
+        asks = item.get("role") == "user" or _is_output(item)
+        if not steps or (asked and not asks):
+            steps.append([])
+        steps[-1].append(item)
+        asked = asks
+    return steps
+
+
+def _cut(kept: list[Items], tokens: int) -> list[Items]:
+    head, *old, newest = kept
+    last = _spared([*old, newest], 1)
+    stays = [*head, *(item for step in kept for item in step if id(item) in last)]
+    stays += [item for item in newest if not _is_output(item) and id(item) not in last]
+    newest = _clipped(newest, min(tokens // 2, tokens - _size([stays])))
+    room = (tokens - _size([head, newest])) // 2
+    old = _without_outputs(old, room)
+    for spared in range(SPARED, 0, -1):
+        if _size([head, *old, newest]) <= tokens:
+            break
+        old = _without_steps(old, room, _spared([*old, newest], spared))
+    return [head, *old, newest]
+
+
+def _clipped(step: Items, most: int) -> Items:
+    """The step with its calls' outputs in so many tokens: each that is over its share is cut."""
+    outputs = [item for item in step if _is_output(item)]
+    if not outputs or sum(map(size_of, outputs)) <= most:
+        return step
+    share = max(most // len(outputs), _SHORT)
+    return [_with_beginning(item, share) if _is_output(item) and size_of(item) > share else item for item in step]
+
+
+def _with_beginning(output: Any, tokens: int) -> Any:
+    beginning = "\n".join(_texts(output)).encode()[: 3 * (tokens - _AROUND) - len(CUT.encode())].decode(errors="ignore")
+    return {**output, "output": beginning + CUT}
+
+
+def _without_outputs(steps: Sequence[Items], room: int) -> list[Items]:
+    """The steps with what calls returned left out, the oldest first, until they are in so many tokens."""
+    over = _size(steps) - room
+    shorter: list[Items] = []
+    for step in steps:
+        left: Items = []
+        for item in step:
+            if over > 0 and _is_output(item) and size_of(item) > _SHORT:
+                without = {**item, "output": NOT_SHOWN}
+                over -= size_of(item) - size_of(without)
+                item = without
+            left.append(item)
+        shorter.append(left)
+    return shorter
+
+
+def _without_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[Items]:
+    """The steps without all but what is `spared` by its `id()`, the oldest first, until they are in so many tokens.
+
+    A block says where something was left out last.
+    """
+    over = _size(steps) - room
+    gap: tuple[int, int] | None = None
+    shorter: list[Items] = []
+    for step in steps:
+        left: Items = []
+        for item in step:
+            if over <= 0 or id(item) in spared:
+                left.append(item)
+            else:
+                gap = (len(shorter), len(left))
+        over -= _size([step]) - _size([left])
+        shorter.append(left)
+    if gap is not None:
+        shorter[gap[0]].insert(gap[1], _GAP)
+    return [step for step in shorter if step]
+
+
+def _spared(steps: Iterable[Items], messages: int) -> set[int]:
+    """The `id()` of the newest messages, the person's last among them, and of the note before each of theirs."""
+    items = [item for step in steps for item in step]
+    said = [index for index, item in enumerate(items) if _is_message(item)]
+    asked = [index for index in said if items[index].get("role") == "user"]
+    spared = {*said[-messages:], *asked[-1:]}
+    spared |= {index - 1 for index in spared.intersection(asked) if index and _is_note(items[index - 1])}
+    return {id(items[index]) for index in spared}
+
+
+def _size(steps: Iterable[Items]) -> int:
+    return sum(size_of(item) for step in steps for item in step)
+
+
+def _is_output(item: Any) -> bool:
+    return item.get("type") == "function_call_output"
+
+
+def _is_note(item: Any) -> bool:
+    return item.get("role") == "user" and hidden.is_block("".join(_texts(item)))
+
+
+def _is_message(item: Any) -> bool:
+    return item.get("role") in ("user", "assistant") and not _is_note(item)
+
+
+def _texts(item: Any) -> list[str]:
+    match item:
+        case {"type": "function_call", "name": name, "arguments": arguments}:
+            return [name, arguments]
+        case {"type": "function_call_output", "output": output}:
+            return _parts(output)
+        case {"type": "reasoning"}:
+            return _parts(item.get("summary")) + _parts(item.get("content"))
+        case _:
+            return _parts(item.get("content"))
+
+
+def _parts(value: Any) -> list[str]:
+    """A text, or those of its parts."""
+    if isinstance(value, str):
+        return [value]
+    return [part.get("text") or part.get("refusal") or "" for part in value or ()]
