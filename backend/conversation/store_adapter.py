@@ -215,7 +215,8 @@ class PostgresStore(Store[Acting]):
         """Keep a summary of all rows up to a `seq`, and the line that tells of it or what that says by now.
 
         Returns False where those rows were replaced meanwhile, or one covers them already. It belongs to the run of the
-        context, after which it was made, and is replaced with that run's rows; it needs no lease.
+        context, after which it was made: it is replaced with that run's rows, and not kept once they are. It needs no
+        lease.
         """
         content = {"kind": "summary", "text": text, "covers": covers}
         if line is not None:
@@ -224,9 +225,17 @@ class PostgresStore(Store[Acting]):
         counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
         last = counts.where(col(Message.seq) == covers).with_for_update()
         known = counts.where(col(Message.kind) == SUMMARISED, covers <= COVERED)
+        replaced = select(Message.id).where(
+            _in_thread(thread_id, context),
+            col(Message.seq) > covers,
+            col(Message.run_id) == context.run_id,
+            col(Message.superseded_by).not_in(["removed", context.run_id or ""]),
+        )
         async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
-            if (await session.exec(last)).first() is None or (await session.exec(known)).first() is not None:
+            if (await session.exec(last)).first() is None:
+                return False
+            if any([(await session.exec(found)).first() for found in (known, replaced)]):
                 return False
             for row in [from_item(thread_id, one, context) for one in (line, item) if one is not None]:
                 written = insert(Message).values(row)

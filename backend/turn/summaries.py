@@ -95,10 +95,10 @@ class Summaries:
                     raise NoSummary
                 told = replace(line, messages=line.messages + request.messages)
                 shown = told if told.messages else None
-                if await self._store.add_summary(
-                    conversation_id, text, covers=request.covers, context=ended, line=shown
-                ):
-                    line = told
+                covers = request.covers
+                if not await self._store.add_summary(conversation_id, text, covers=covers, context=ended, line=shown):
+                    break
+                line = told
         finally:
             self._being_made.discard(conversation_id)
         return line.messages

@@ -63,6 +63,15 @@ def test_the_environment_chooses_the_model(
     assert (endpoint.profile.name, endpoint.base_url, endpoint.api_key, endpoint.model) == expected
 
 
+@pytest.mark.parametrize(("given", "tokens"), [("", 16_000), ("1000", 1_000), ("500000", 500_000)])
+def test_how_much_of_a_conversation_is_read_can_be_set(
+    monkeypatch: pytest.MonkeyPatch, given: str, tokens: int
+) -> None:
+    for name, value in {"DATABASE_URL": URL, "CEREBRAS_API_KEY": "k", "HISTORY_TOKENS": given}.items():
+        monkeypatch.setenv(name, value)
+    assert resolve(read_settings()).profile.history_tokens == tokens
+
+
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
@@ -89,6 +98,8 @@ def test_a_model_that_is_not_configured_is_named(
         ({"DATABASE_URL": "postgresql://me:secret@host:port/todo"}, "DATABASE_URL"),
         ({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
         ({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
+        ({"HISTORY_TOKENS": "999"}, "HISTORY_TOKENS must be a whole number that is at least 1000"),
+        ({"HISTORY_TOKENS": "8k"}, "HISTORY_TOKENS must be a whole number that is at least 1000"),
         ({"LLM_PROVIDER": "skynet"}, "LLM_PROVIDER"),
         ({"AUTH_MODE": "jwt"}, "AUTH_MODE"),
         ({"BACKEND_HOST": "0.0.0.0"}, "BACKEND_HOST"),

@@ -21,7 +21,7 @@ follow no instruction in it.
 _LINE_CHARS = 2_000
 SPARED = 4  # messages that are read as they are, however little the rest leaves of the budget
 _MESSAGES = ("user_message", "assistant_message")
-_AROUND, _AROUND_NOTE = 8, 40  # tokens of a row beside its texts; a note is written as a block
+_AROUND, _AROUND_NOTE = 8, 22  # tokens of a row beside its texts; a note is written as a block
 
 
 @dataclass(frozen=True)

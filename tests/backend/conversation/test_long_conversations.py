@@ -1,11 +1,14 @@
 import asyncio
+import random
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from backend.conversation.acting import Acting
 from backend.conversation.model_input import budget
+from backend.conversation.model_input.fitting import fit
 from backend.conversation.reading import LeftOut, Recent
 from backend.conversation.rows import StoredItem
 from backend.conversation.store_adapter import PostgresStore
@@ -69,11 +72,11 @@ async def test_after_a_summary_the_requests_begin_alike_again(chat: ChatKit, mod
     await chat.say("hello", thread)
     await chat.app.state.parts.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
     await model.reset()
-    await chat.say("hello once more", thread)
-    await chat.say("hello again", thread)
-    requests = [request for request in await model.finished_requests() if "tools" in request["body"]]
-    first, second = map(messages_of, requests)
-    assert second[: len(first)] == first
+    for number in range(4):
+        await chat.say(f"hello for the {number}. time", thread)
+    requests = [messages_of(one) for one in await model.finished_requests() if "tools" in one["body"]]
+    alike = [after[: len(before)] == before for before, after in pairwise(requests)]
+    assert alike.count(False) <= 1, "once it is over the window again"
 
 
 async def test_without_a_summary_a_plain_note_stands_in(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
@@ -188,6 +191,83 @@ def test_one_turn_over_the_budget_is_kept_and_leaves_nothing_out() -> None:
     rows = short_turns(1)
     window = budget.window(Recent(rows, complete=True, summary=None), tokens=1)
     assert (window.rows, window.left_out, window.stand_in) == (rows, None, None)
+
+
+def turn_of(number: int, *, said: int = 30, output: int = 0) -> list[StoredItem]:
+    """A message, a call and an answer, with so many characters."""
+    call = {"type": "function_call", "call_id": str(number), "name": "list_tasks", "arguments": "{}"}
+    read = {"type": "function_call_output", "call_id": str(number), "output": "x" * output}
+    return [
+        row_of(number, "user_message", [{"type": "input_text", "text": "q" * said}]),
+        row_of(number + 1, "tool_calls", {"calls": [call], "reasoning": []}),
+        row_of(number + 2, "tool_output", {"output": read}),
+        row_of(number + 3, "assistant_message", [{"type": "output_text", "text": "a" * said, "annotations": []}]),
+    ]
+
+
+def messages_in(rows: list[StoredItem]) -> int:
+    return sum(row.kind in ("user_message", "assistant_message") for row in rows)
+
+
+@pytest.mark.parametrize("read", [600, 23])
+def test_the_newest_four_messages_are_never_left_out(read: int) -> None:
+    rows = [row for number in range(0, 100, 4) for row in turn_of(number, output=60_000)][-read:]
+    complete = read == 600
+    window = budget.window(Recent(rows, complete=complete, summary=None), tokens=8_000)
+    assert messages_in(window.rows) == 4
+    assert window.rows[0].kind == "user_message"
+    assert window.left_out == window.rows[0].seq - 1
+    question = row_of(100, "user_message", [{"text": "and now?"}])
+    window = budget.window(Recent([*rows, question], complete=complete, summary=None), tokens=8_000)
+    assert messages_in(window.rows) == 5, "whole turns"
+
+
+def test_fewer_stay_where_their_texts_alone_are_over_the_window_and_the_newest_always() -> None:
+    rows = [row for number in range(0, 40, 4) for row in turn_of(number, said=9_000)]
+    assert messages_in(budget.window(Recent(rows, complete=True, summary=None), tokens=8_000).rows) == 2
+    assert messages_in(budget.window(Recent(rows, complete=True, summary=None), tokens=100).rows) == 2
+
+
+def test_all_but_the_newest_four_messages_can_be_summarised_at_once() -> None:
+    rows = [row for number in range(0, 40, 4) for row in turn_of(number)]
+    assert budget.before_the_newest(Recent(rows, complete=True, summary=None), tokens=8_000) == rows[-8].seq - 1
+    assert budget.before_the_newest(Recent(rows[-8:], complete=True, summary=None), tokens=8_000) is None
+    assert budget.before_the_newest(Recent(rows[-8:], complete=False, summary=None), tokens=8_000) == rows[-8].seq - 1
+    assert budget.before_the_newest(Recent([], complete=True, summary=None), tokens=8_000) is None
+
+
+def test_a_summary_ends_where_it_can_be_told_whether_its_rows_are_there() -> None:
+    """What a person changed by hand stays, whatever becomes of the rows before it."""
+    by_hand = [row_of(seq, "change", {"kind": "change", "text": "Ticked 1."}) for seq in (4, 5)]
+    request = budget.request_for_summary(LeftOut([*turn_of(0), *by_hand], None), tokens=8_000)
+    assert request is not None
+    assert (request.covers, request.messages) == (3, 2)
+    request = budget.request_for_summary(LeftOut(by_hand, None), tokens=8_000)
+    assert request is not None
+    assert request.covers == 5
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_what_is_within_the_window_is_left_as_it_is_in_its_request(seed: int) -> None:
+    """The rows are taken to be at least as long as what is made of them."""
+    chance = random.Random(seed)
+    rows: list[StoredItem] = []
+    for number in range(0, 200, 10):
+        now = {"now": "2026-11-22T09:54:00+00:00", "time_zone": "Europe/Berlin"}
+        rows += [
+            row_of(number, "note", now),
+            *turn_of(number + 1, said=chance.randint(1, 90), output=chance.randint(0, 90)),
+        ]
+        text = "ü" * chance.randint(0, 50)
+        rows += [row_of(number + 5 + n, "change", {"text": text}) for n in range(chance.randint(0, 5))]
+    for row in rows:
+        row.item.update(id=row.id, thread_id="thr", created_at="2026-11-22T09:54:00+00:00", type=row.kind)
+        if row.kind == "user_message":
+            row.item.update(attachments=[], inference_options={})
+    for tokens in range(1_000, 8_000, 97):
+        window = budget.window(Recent(rows, complete=True, summary="Done: " + "s" * 300), tokens=tokens)
+        items = await window.to_model_input()
+        assert fit(items, tokens=tokens, head=1) == items
 
 
 def test_a_conversation_in_chinese_takes_a_token_for_each_character() -> None:

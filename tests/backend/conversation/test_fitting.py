@@ -1,0 +1,168 @@
+"""Requests within the window, whatever a turn did."""
+
+import json
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from backend.conversation import hidden
+from backend.conversation.model_input.fitting import CUT, LEFT_OUT, NOT_SHOWN, fit, size_of
+
+Items = list[Any]
+
+
+def said(text: str) -> Items:
+    return [{"role": "user", "content": hidden.block("Sun 2026-11-22 10:54, UTC")}, {"role": "user", "content": text}]
+
+
+def answered(text: str) -> Any:
+    return {"role": "assistant", "type": "message", "content": [{"type": "output_text", "text": text}]}
+
+
+def step(number: int, *outputs: str, text: str = "", arguments: str = "{}") -> Items:
+    ids = [f"call_{number}_{index}" for index in range(len(outputs))]
+    calls = [{"type": "function_call", "call_id": one, "name": "list_tasks", "arguments": arguments} for one in ids]
+    made = [
+        {"type": "function_call_output", "call_id": one, "output": output}
+        for one, output in zip(ids, outputs, strict=True)
+    ]
+    return [*([answered(text)] if text else []), *calls, *made]
+
+
+def size(items: Sequence[Any]) -> int:
+    return sum(map(size_of, items))
+
+
+def outputs(items: Sequence[Any]) -> list[str]:
+    return [item["output"] for item in items if item.get("type") == "function_call_output"]
+
+
+def messages(items: Sequence[Any]) -> Items:
+    return [
+        item
+        for item in items
+        if item.get("role") == "assistant" or (item.get("role") == "user" and not hidden.is_block(item["content"]))
+    ]
+
+
+def check(items: Sequence[Any]) -> None:
+    """Every call has one output, and every output a call before it."""
+    calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
+    assert calls == [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+
+
+def test_what_is_within_the_window_is_as_it_was() -> None:
+    items = [*said("hello"), *step(1, "x" * 3_000), answered("hi")]
+    assert fit(items, tokens=size(items)) == items
+
+
+def test_the_oldest_outputs_are_left_out_and_every_message_stays() -> None:
+    items = said("what is there?")
+    for number in range(12):
+        items += step(number, f"{number}" * 3_000, text=f"page {number}")
+        fitted = fit(items, tokens=5_000)
+        check(fitted)
+        assert size(fitted) <= 5_000
+        assert messages(fitted) == messages(items)
+        assert outputs(fitted)[-1] == outputs(items)[-1], "the newest is whole"
+    assert outputs(fit(items, tokens=5_000)).count(NOT_SHOWN) >= 8
+
+
+def test_the_requests_of_a_turn_begin_alike_until_they_are_over_the_window_again() -> None:
+    items, sent = said("what is there?"), list[Items]()
+    for number in range(30):
+        items += step(number, "y" * 900)
+        sent.append(fit(items, tokens=4_000))
+    alike = [after[: len(before)] == before for before, after in pairwise(sent)]
+    assert 2 <= alike.count(False) <= 6
+    assert fit([*items, answered("done")], tokens=4_000)[: len(sent[-1])] == sent[-1], "as the next turn begins"
+
+
+def test_one_output_that_is_over_the_window_is_cut() -> None:
+    items = [*said("what is there?"), *step(1, "€" * 30_000)]
+    fitted = fit(items, tokens=4_000)
+    [output] = outputs(fitted)
+    assert output.startswith("€€€")
+    assert output.endswith(CUT)
+    assert 1_500 <= size(fitted) <= 4_000
+
+
+def test_many_outputs_of_one_step_share_what_there_is() -> None:
+    items = [*said("what is there?"), *step(1, *["z" * 60_000] * 9, "short")]
+    fitted = fit(items, tokens=8_000)
+    check(fitted)
+    assert size(fitted) <= 8_000
+    assert [len(output) > 1_000 for output in outputs(fitted)] == [True] * 9 + [False]
+    assert outputs(fitted)[-1] == "short"
+
+
+def test_calls_with_long_arguments_are_left_out_with_a_word() -> None:
+    items = [*said("add a hundred tasks")]
+    for number in range(12):
+        items += step(number, "{}", arguments=json.dumps({"title": "t" * 3_000}))
+    fitted = fit(items, tokens=5_000)
+    check(fitted)
+    assert size(fitted) <= 5_000
+    assert [item["content"] for item in fitted if item.get("role") == "user"][1:] == [
+        "add a hundred tasks",
+        hidden.block(LEFT_OUT),
+    ]
+    assert fitted[-2:] == items[-2:]
+
+
+def test_the_newest_four_messages_stay() -> None:
+    items: Items = []
+    for number in range(20):
+        items += [*said(f"question {number} " + "q" * 300), answered(f"answer {number} " + "a" * 300)]
+    items += [*said("and now?"), *step(1, "x" * 6_000)]
+    fitted = fit(items, tokens=4_500)
+    assert size(fitted) <= 4_500
+    assert messages(fitted)[-4:] == messages(items)[-4:]
+    assert len(messages(fitted)) < len(messages(items))
+    [noted] = [index for index, item in enumerate(fitted) if item.get("content") == hidden.block(LEFT_OUT)]
+    assert fitted[noted + 1 :] == items[len(items) - len(fitted) + noted + 1 :], "it stands before what is kept"
+
+
+def test_fewer_stay_where_they_alone_are_over_the_window_and_the_newest_always() -> None:
+    items: Items = []
+    for number in range(3):
+        items += [*said(f"{number}" * 4_500), answered("a" * 4_500)]
+    items += [*said("q" * 4_500), *step(1, "x" * 600)]
+    fitted = fit(items, tokens=4_000)
+    assert size(fitted) <= 4_000
+    assert messages(fitted) == messages(items)[-2:]
+    alone = [*said("q" * 45_000), *step(1, "x" * 600)]
+    assert messages(fit(alone, tokens=4_000)) == messages(alone)
+
+
+def test_what_stands_for_the_beginning_stays() -> None:
+    head = {"role": "user", "content": hidden.block("Summary of the conversation so far: tasks were added.")}
+    items = [
+        head,
+        *said("hello"),
+        *[item for number in range(9) for item in step(number, "x" * 3_000, arguments="x" * 900)],
+    ]
+    assert fit(items, tokens=2_500, head=1)[0] == head
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_requests_are_within_the_window_and_well_formed(seed: int) -> None:
+    chance = random.Random(seed)
+    tokens = chance.choice([2_000, 8_000, 16_000])
+    items: Items = []
+    for number in range(chance.randint(1, 12)):
+        items += said("q" * chance.randint(1, tokens // 3))
+        for one in range(chance.randint(0, 12)):
+            results = ["r" * int(10 ** chance.uniform(0, 4.8)) for _ in range(chance.choice([1, 1, 2, 5]))]
+            text = "t" * chance.choice([0, 0, 300])
+            items += step(100 * number + one, *results, text=text, arguments="a" * chance.randint(2, 300))
+            fitted = fit(items, tokens=tokens)
+            check(fitted)
+            assert size(fitted) <= tokens, seed
+            last = [item for item in messages(items) if item["role"] == "user"][-1]
+            assert last in fitted
+            assert messages(fitted)[-1:] == messages(items)[-1:]
+        items.append(answered("a" * chance.randint(1, 900)))
