@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from backend.conversation import reading
 from backend.conversation.errors import NotFound
 from backend.conversation.reading import MESSAGES, Recent
-from backend.conversation.runs.leases import RUNS
+from backend.conversation.runs.leases import LEASED, RUNS
 from backend.conversation.statements import LOAD_CONVERSATION
 from service.database import Pipeline, Statement, new_id
 
@@ -18,7 +18,7 @@ _LEASED = Statement(
     select(RUNS.c.id).where(
         RUNS.c.conversation_id == _CONVERSATION,
         RUNS.c.user_id == _OWNER,
-        RUNS.c.status.in_([literal("running"), literal("waiting")]),
+        LEASED,
     )
 )
 _NEWEST_RUN = Statement(
