@@ -19,6 +19,7 @@ from backend.commands import usage as usage_command
 from service import commands
 from service.database import utc_now
 from tests.backend.conftest import Rows
+from tests.backend.consent import calls, cards, deleting, with_tasks
 from tests.chatkit_client import ChatKit, user_input
 from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
@@ -237,3 +238,21 @@ async def test_a_turn_that_cannot_be_stopped_does_not_keep_forget_waiting_for_ev
     async with asyncio.timeout(10):
         await asyncio.to_thread(forget_command.run, ["--user", "local"])
     assert rows("SELECT 1 FROM runs") == rows("SELECT 1 FROM conversations") == []
+
+
+async def test_what_waits_is_exported_and_forgotten(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, capsys: pytest.CaptureFixture[str]
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*range(1, 13))))
+    [card] = cards(await chat.say("delete all", thread))
+    await asyncio.to_thread(export_command.run, ["--user", "local"])
+    exported = json.loads(capsys.readouterr().out)
+    [asked] = exported["approvals"]
+    assert (asked["call"]["name"], asked["decision"]) == ("delete_task", None)
+    assert asked["text"].startswith("Delete 12 tasks\n")
+    await asyncio.to_thread(forget_command.run, ["--user", "local"])
+    assert rows("SELECT 1 FROM approvals") == rows("SELECT 1 FROM runs") == rows("SELECT 1 FROM messages") == []
+    action = card["widget"]["confirm"]["action"]
+    gone = await chat.post("threads.custom_action", thread_id=thread, item_id=card["id"], action=action)
+    assert gone.status_code == 404

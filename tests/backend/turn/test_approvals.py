@@ -553,3 +553,34 @@ async def test_a_wait_has_its_line_and_tokens_are_counted_once(
     assert before["todo_turns_running"] == between["todo_turns_running"] == after["todo_turns_running"]
     lines = [record.message for record in caplog.records if record.name == "backend.turn.reports"]
     assert lines == ["turn waits", "turn ended"]
+
+
+async def test_two_cards_of_a_run_are_decided_at_once_in_two_processes(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend(approvals=("delete_task",)) as one, backend() as two:
+        for n in range(8):
+            await model.script(calls(call("add_task", title="a", also=["b"])), {"text": "Added."})
+            thread = (await one.say("add both")).thread_id
+            await model.script(calls(deleting(2 * n + 1), deleting(2 * n + 2)), {"text": "Done."})
+            first, second = cards(await one.say("delete both", thread))
+            both = await asyncio.gather(decide(one, first, approve=True), decide(two, second, approve=True))
+            assert sorted(answer.text for answer in both) == ["", "Done."]
+            assert open_tasks(rows) == 0
+    assert len(rows("SELECT 1 FROM task_calls WHERE operation = 'delete'")) == 16
+
+
+async def test_the_offline_model_asks_in_words_and_then_its_person_by_a_card(chat: ChatKit, rows: Rows) -> None:
+    added = await chat.say("add " + ", ".join(f"task{number}" for number in range(1, 13)))
+    thread = added.thread_id
+    rows("UPDATE tasks SET status = 'completed', completed_at = now()")
+    question = await chat.say("delete all completed tasks", thread)
+    assert (cards(question), open_tasks(rows)) == ([], 12)
+    asking = await chat.say("yes", thread)
+    [card] = cards(asking)
+    assert component(card["widget"], "Text")["value"] == "Delete 12 tasks?"
+    rest = await decide(chat, card, approve=True)
+    assert rest.error is None
+    assert open_tasks(rows) == 0
+    again = await chat.say("add milk", thread)
+    assert "milk" in json.dumps(again.items)
