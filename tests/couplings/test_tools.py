@@ -111,10 +111,10 @@ async def test_a_call_that_needs_approval_ends_the_stream_and_the_others_are_mad
     async for _ in run.stream_events():
         pass
     assert {*asked} == {"call_1", "call_2"}
-    assert [item.to_input_item()["call_id"] for item in run.new_items if item.type == "tool_call_output_item"] == [
-        "call_1"
-    ]
-    assert {item.raw_item.call_id for item in run.interruptions} == {"call_2", "call_3"}  # pyright: ignore
+    outputs: list[Any] = [item.to_input_item() for item in run.new_items if item.type == "tool_call_output_item"]
+    assert [output["call_id"] for output in outputs] == ["call_1"]
+    stopped: list[Any] = [item.raw_item for item in run.interruptions]
+    assert {call.call_id for call in stopped} == {"call_2", "call_3"}
 
 
 async def test_a_call_is_made_outside_of_a_run() -> None:
