@@ -148,10 +148,13 @@ class Answers:
         steps, asked = await resuming.load(self._engine, turn.run)
         recorder.take_up(steps, asked)
         decided = {one.call["call_id"]: one for one in of_last_step(asked)}
+        approved: list[ResponseFunctionToolCall] = []
         for call in recorder.stopped:
-            if decided[call.call_id].decision == "refused":
-                await recorder.answer(call, decisions.refusal(decided[call.call_id]))
-        await runs.call(recorder.stopped)
+            if (decision := decided[call.call_id]).decision == "approved":
+                approved.append(call)
+            else:
+                await recorder.answer(call, decisions.refusal(decision))
+        await runs.call(approved)
         await self._go_on(turn, speech, recorder, runs)
 
     def _begin(self, turn: Turn, speech: Speech) -> tuple[Recorder, AgentRuns]:
