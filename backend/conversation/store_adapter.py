@@ -225,11 +225,10 @@ class PostgresStore(Store[Acting]):
         counts = select(Message.id).where(_in_thread(thread_id, context), col(Message.superseded_by).is_(None))
         last = counts.where(col(Message.seq) == covers).with_for_update()
         known = counts.where(col(Message.kind) == SUMMARISED, covers <= COVERED)
-        replaced = select(Message.id).where(
-            _in_thread(thread_id, context),
-            col(Message.seq) > covers,
-            col(Message.run_id) == context.run_id,
-            col(Message.superseded_by).not_in(["removed", context.run_id or ""]),
+        newest = select(Message.run_id, Message.superseded_by).where(_in_thread(thread_id, context))
+        recent = newest.order_by(col(Message.seq).desc()).limit(reading.MOST).subquery()
+        replaced = select(recent.c.run_id).where(
+            recent.c.run_id == context.run_id, recent.c.superseded_by.not_in(["removed", context.run_id or ""])
         )
         async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
