@@ -79,6 +79,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         beats=beats,
         heartbeat_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
+        longest_seconds=settings.limit_turn_seconds,
         worker=worker,
         clock=clock,
         time_zone=settings.time_zone,

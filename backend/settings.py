@@ -65,6 +65,7 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
 
     limit_turns_per_minute: int | None = per_person(60)
     limit_running_turns: int | None = per_person(4)
+    limit_turn_seconds: float = Field(default=600, gt=0)
     limit_turns_per_day: int | None = per_person(1_000)
     limit_conversations: int | None = per_person(5_000)
     limit_requests_per_minute: int | None = per_person(600)

@@ -91,7 +91,7 @@ def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Life
             beside = [
                 asyncio.create_task(work)
                 for work in (
-                    listen(engine.url, CANCELLED_CHANNEL, calls.cancel, again_seconds=_LISTEN_AGAIN_SECONDS),
+                    listen(engine.url, {CANCELLED_CHANNEL: calls.cancel}, again_seconds=_LISTEN_AGAIN_SECONDS),
                     keep_sweeping(engine, settings.keep_changes_days, clock),
                 )
             ]

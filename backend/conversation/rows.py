@@ -7,16 +7,20 @@ from typing import Any, NamedTuple
 from agents.items import TResponseInputItem
 from chatkit.agents import ThreadItemConverter
 from chatkit.types import (
+    ActiveStatus,
     AssistantMessageContent,
     AssistantMessageItem,
     CustomTask,
     DurationSummary,
     FeedbackKind,
     HiddenContextItem,
+    Page,
     TaskItem,
     ThoughtTask,
+    Thread,
     ThreadItem,
     ThreadMetadata,
+    ThreadStatus,
     UserMessageInput,
     UserMessageItem,
     UserMessageTagContent,
@@ -25,7 +29,7 @@ from chatkit.types import (
     WorkflowItem,
 )
 from chatkit.widgets import WidgetRoot
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from backend.conversation import hidden
 from backend.conversation.acting import Acting
@@ -59,7 +63,9 @@ ONLY_SHOWN = (
     "summary",
 )  # nothing for the model to read
 ASKING = ("user_message", "structured_input", "client_tool_call")
+_KEPT = {"content", "quoted_text", "inference_options"}  # of a message
 _ICONS: dict[WhatNext, Any] = {"go on": "play", "ask again": "reload", "nothing": "info"}
+_WHAT_NEXT: dict[Any, WhatNext] = {icon: what_next for what_next, icon in _ICONS.items()}
 
 
 class RatedMessage(AssistantMessageItem):
@@ -67,6 +73,21 @@ class RatedMessage(AssistantMessageItem):
 
     content: list[AssistantMessageContent]
     feedback: FeedbackKind
+
+
+class AnsweredMetadata(ThreadMetadata):
+    """A thread with the run that answers in it now, for which ChatKit's protocol has no place."""
+
+    status: ThreadStatus = Field(default_factory=ActiveStatus)
+    answering: str | None = None
+
+
+class AnsweredThread(Thread):
+    """The same, as it is shown."""
+
+    status: ThreadStatus = Field(default_factory=ActiveStatus)
+    items: Page[ThreadItem]
+    answering: str | None = None
 
 
 class StoredItem(NamedTuple):
@@ -81,7 +102,7 @@ class StoredItem(NamedTuple):
 
 def to_thread(row: Mapping[str, Any]) -> ThreadMetadata:
     """The thread in a row of `conversations`."""
-    return ThreadMetadata.model_validate({**row, "created_at": to_utc(row["created_at"])})
+    return AnsweredMetadata.model_validate({**row, "created_at": to_utc(row["created_at"])})
 
 
 def to_item(row: StoredItem | MessageRow) -> ThreadItem | None:
@@ -145,7 +166,7 @@ def _head(thread_id: str, item: Item) -> dict[str, Any]:
 
 def said(message: UserMessageInput) -> Said:
     """What the person wrote in a request."""
-    kept = {name: getattr(message, name) for name in ("content", "quoted_text", "inference_options")}
+    kept = message.model_dump(mode="json", include=_KEPT)
     return Said(text=said_text(message), body=kept)
 
 
@@ -162,6 +183,29 @@ def widget(item: WidgetItem) -> Widget:
     """The widget that is shown, as a value."""
     root = item.widget.model_dump(mode="json")
     return Widget(root=root, copy_text=item.copy_text or "", id=item.id, created_at=item.created_at)
+
+
+def to_value(row: StoredItem) -> Item | None:
+    """What `as_shown` made the row of, or None for a type that no turn writes."""
+    item = to_item(row)
+    head: dict[str, Any] = {"id": row.id, "created_at": item.created_at} if item else {}
+    match item:
+        case UserMessageItem():
+            body = item.model_dump(mode="json", include=_KEPT)
+            return Said(text=said_text(item), body=body, **head)
+        case AssistantMessageItem(content=content):
+            return Message(parts=[part.text for part in content], **head)
+        case WorkflowItem(workflow=Workflow(type="reasoning", tasks=[ThoughtTask(content=text)], summary=summary)):
+            seconds = summary.duration if isinstance(summary, DurationSummary) else None
+            return Thought(text=text, seconds=seconds, **head)
+        case WidgetItem():
+            return widget(item)
+        case TaskItem(task=CustomTask(title=str(sentence), icon=icon)) if icon in _WHAT_NEXT:
+            return Ending(sentence=sentence, next=_WHAT_NEXT[icon], **head)
+        case HiddenContextItem(content=dict(content)):
+            return Hidden(content=content, **head)
+        case _:
+            return None
 
 
 async def to_model_input(row: StoredItem) -> list[TResponseInputItem]:

@@ -37,7 +37,9 @@ _WRITTEN = ("conversation_id", "id", "user_id", "run_id", "role", "kind", "item"
 PAGE_BYTES = 500_000  # of items, as JSON
 _CONVERSATION, _OWNER = bindparam("conversation"), bindparam("owner")
 LOAD_CONVERSATION = Statement(
-    select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER)
+    select(CONVERSATIONS, leases.ANSWERING.label("answering")).where(
+        CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER
+    )
 )
 
 

@@ -13,15 +13,16 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlmodel.sql.expression import SelectOfScalar
 
 from backend.conversation import reading, rows, statements
 from backend.conversation.acting import Acting
 from backend.conversation.errors import LeaseLost, NotFound
 from backend.conversation.items import Hidden, Summarised, Widget
-from backend.conversation.models import Conversation, Message
+from backend.conversation.models import Conversation, Message, Run
 from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
 from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, to_item, to_thread
-from backend.conversation.runs import leases
+from backend.conversation.runs import events, leases
 from backend.conversation.runs.leases import CONVERSATIONS
 from backend.conversation.statements import LOAD_CONVERSATION, MESSAGES
 from service.database import new_id, pipelined, transaction
@@ -97,9 +98,11 @@ class PostgresStore(Store[Acting]):
         async with transaction(self.engine, context.user_id) as session:
             # First the lease, as every write of a turn takes its locks, or the two could wait for each other.
             await leases.cancel(session, user_id=context.user_id, conversation_id=thread_id)
+            runs = (await session.exec(_followed_runs(thread_id, context))).all()
             statement = delete(Conversation).where(_own_thread(thread_id, context)).returning(col(Conversation.id))
             if (await session.exec(statement)).first() is None:
                 raise NotFound
+            await events.forget(session, runs, user_id=context.user_id)
 
     # Items
 
@@ -318,6 +321,11 @@ class PostgresStore(Store[Acting]):
 
 def _own_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:
     return and_(col(Conversation.id) == thread_id, col(Conversation.user_id) == context.user_id)
+
+
+def _followed_runs(thread_id: str, context: Acting) -> SelectOfScalar[str]:
+    mine = (col(Run.conversation_id) == thread_id, col(Run.user_id) == context.user_id)
+    return select(Run.id).where(*mine, col(Run.followed))
 
 
 def _in_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:

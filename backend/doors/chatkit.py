@@ -59,7 +59,9 @@ class TodoChatServer(ChatKitServer[Acting]):
 
     async def start(self, request: ck.StreamingReq, context: Acting) -> Turn:
         """The turn that answers a request; raises what `Turns.start` raises."""
-        start = partial(self._turns.start, user_id=context.user_id, time_zone=context.time_zone)
+        start = partial(
+            self._turns.start, user_id=context.user_id, time_zone=context.time_zone, detached=_detached(request)
+        )
         match request:
             case ck.ThreadsCreateReq(params=params):
                 return await start(self._answers.answer, conversation_id=None, said=rows.said(params.input))
@@ -72,8 +74,9 @@ class TodoChatServer(ChatKitServer[Acting]):
             case _:
                 raise AssertionError("`check` lets no other request through")
 
-    async def decide(self, params: ck.ThreadCustomActionParams, context: Acting) -> tuple[Settled, Turn | None]:
+    async def decide(self, request: ck.ThreadsCustomActionReq, context: Acting) -> tuple[Settled, Turn | None]:
         """What a click in a card that asks decides, and the turn that goes on; raises what `Turns.decide` raises."""
+        params = request.params
         given = card.answered(params.action.payload)
         return await self._turns.decide(
             self._answers.resume,
@@ -83,6 +86,7 @@ class TodoChatServer(ChatKitServer[Acting]):
             user_id=context.user_id,
             conversation_id=params.thread_id,
             time_zone=context.time_zone,
+            detached=_detached(request),
         )
 
     def respond(
@@ -99,7 +103,7 @@ class TodoChatServer(ChatKitServer[Acting]):
                 thread = await self.store.load_thread(params.thread_id, context)
                 shown = thread.model_dump(exclude={"metadata"})
                 page = await self.store.load_thread_items(params.thread_id, None, DEFAULT_PAGE_SIZE, "asc", context)
-                return _with_ratings(ck.Thread(**shown, items=await self._opened(page, context)))
+                return _with_ratings(rows.AnsweredThread(**shown, items=await self._opened(page, context)))
             case ck.ItemsListReq(params=params):
                 page = await self.store.load_thread_items(
                     params.thread_id, params.after, params.limit or checks.LONGEST_PAGE, params.order, context
@@ -178,6 +182,11 @@ class TodoChatServer(ChatKitServer[Acting]):
         except CallRefused as refusal:
             raise wanted.refused or InvalidRequest(str(refusal)) from None
         return Changed.model_validate(result).tasks
+
+
+def _detached(request: ck.ChatKitReq) -> bool:
+    """Whether the turn goes on when its reader leaves; otherwise leaving is ChatKit's way to say stop."""
+    return request.metadata.get("detached") is True
 
 
 def _with_ratings(answer: BaseModel) -> bytes:

@@ -12,6 +12,7 @@ _NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need i
 LONGEST_PAGE = 100
 _MOST_RATED = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
+FOLLOW = "follow"  # an action on no item: what the running answer says, from its beginning
 TAKE_BACK = "take_feedback_back"  # an action on an answer: ChatKit's protocol can give a thumb, and not take it back
 
 
@@ -88,6 +89,8 @@ async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Act
             raise InvalidRequest("No tool call of this conversation waits for an output.")  # nor makes such calls
         case ck.ThreadsCustomActionReq(params=params) | ck.ThreadsSyncCustomActionReq(params=params):
             if params.item_id is None:
+                if isinstance(request, ck.ThreadsCustomActionReq) and params.action.type == FOLLOW:
+                    return
                 raise InvalidRequest(f"There is no action {params.action.type!r}.")
             if isinstance(request, ck.ThreadsSyncCustomActionReq) and params.action.type == TAKE_BACK:
                 await store.load_item(params.thread_id, params.item_id, context)

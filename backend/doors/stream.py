@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from chatkit.types import (
     ChatKitReq,
+    ClientEffectEvent,
     ErrorEvent,
     ProgressUpdateEvent,
     StreamingReq,
@@ -26,7 +27,7 @@ from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached
 from backend.conversation.rows import as_shown
 from backend.doors.chatkit import TodoChatServer
-from backend.doors.checks import MessageTooLong
+from backend.doors.checks import FOLLOW, MessageTooLong
 from backend.doors.rendering import Rendering
 from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.endings import explain
@@ -36,7 +37,9 @@ from backend.turn.waiting import decisions
 from backend.turn.waiting.decisions import DecidedAlready
 from service.workers import Pace
 
-Events = AsyncGenerator[ThreadStreamEvent, None]
+Events = AsyncGenerator[ThreadStreamEvent | None, None]
+"""None where there is nothing to tell: it only shows that the connection is there."""
+INTERACTION = "todo.interaction"
 SLOW = ProgressUpdateEvent(icon="clock", text="This is taking longer than usual…")
 
 
@@ -66,6 +69,8 @@ class ChatKitDoor:
             if isinstance(request, ThreadsCustomActionReq):
                 if request.params.action.type in (APPROVE, REFUSE):
                     return await self._decide(request, acting)
+                if request.params.action.type == FOLLOW:
+                    return self._follow(request, acting)
                 return self._act(request, acting)
             return self._read(await self.server.start(request, acting))
         except DecidedAlready as refusal:
@@ -75,7 +80,7 @@ class ChatKitDoor:
 
     async def _decide(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
         """The rest of the turn; what the card says by now, while there are others to decide."""
-        settled, turn = await self.server.decide(request.params, acting)
+        settled, turn = await self.server.decide(request, acting)
         if turn is not None:
             return self._read(turn)
         return _replaced(as_shown(settled.approval.conversation_id, decisions.shown(settled.approval)))
@@ -95,7 +100,11 @@ class ChatKitDoor:
         """The turn's log, rendered; `SLOW` once wherever nothing came for so long."""
         rendering = Rendering(turn.run.conversation_id)
         position = 0
+        known = not turn.detached  # one whose reader was not told which it is could not be stopped by them any more
         try:
+            if turn.detached:
+                yield _interaction(turn.run.id)
+                known = True
             while True:
                 try:
                     async with asyncio.timeout(self.slow_seconds):
@@ -110,8 +119,30 @@ class ChatKitDoor:
                     for rendered in rendering.events(event):
                         yield rendered
         finally:
-            if not turn.detached:
+            if not (turn.detached and known):
                 self.turns.stop(turn)  # a reader who leaves is ChatKit's way to say stop
+
+    async def _follow(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
+        """What the run of the conversation says, from its beginning to where it ends or waits; nothing without one."""
+        thread_id = request.params.thread_id
+        run_id = await self.turns.current(thread_id, user_id=acting.user_id)
+        if run_id is None:
+            return
+        yield _interaction(run_id)
+        rendering = Rendering(thread_id)
+        told = self.turns.following.events(run_id, acting.user_id, while_waiting=False)
+        async with aclosing(told):
+            async for numbered in told:
+                if numbered is None:
+                    yield None
+                else:
+                    for rendered in rendering.events(numbered.event):
+                        yield rendered
+
+
+def _interaction(run_id: str) -> ClientEffectEvent:
+    """Tells the page which run it is: to stop it, as it goes on when the page is left."""
+    return ClientEffectEvent(name=INTERACTION, data={"interaction_id": run_id})
 
 
 def check_pace(pace: Pace, user_id: str) -> None:
@@ -167,7 +198,9 @@ def reader() -> Callable[[Event], None]:
     return read
 
 
-def _frame(event: ThreadStreamEvent) -> bytes:
+def _frame(event: ThreadStreamEvent | None) -> bytes:
+    if event is None:
+        return b": ping\n\n"
     data = event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True})
     return b"data: " + data.encode() + b"\n\n"
 

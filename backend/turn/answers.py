@@ -130,10 +130,7 @@ class Answers:
         speech = Speech(turn.say)
         try:
             await work(turn, speech)
-        except asyncio.CancelledError:
-            await self._keep(turn, speech.stop())
-            raise
-        except Exception:
+        except (asyncio.CancelledError, Exception):
             left = speech.stop()
             await self._keep(turn, left)
             speech.close(left)

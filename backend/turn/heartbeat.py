@@ -10,12 +10,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.runs import leases
+from backend.conversation.runs import events, leases
 from backend.conversation.runs.leases import Outcome
 from backend.turn import outcomes
 from service.database import listen, system_transaction
 
 logger = logging.getLogger(__name__)
+
+_KEPT_MINUTES = 10  # what a run has said that has ended: who was reading it may come back
 
 Turn = TypeVar("Turn")
 
@@ -23,7 +25,8 @@ Turn = TypeVar("Turn")
 class Heartbeat(Generic[Turn]):
     """Beats for the runs whose ids are in `running`, and calls `stop` for one that lost its lease or was asked to.
 
-    A run that waited may have gone on in another turn by then: `stop` is called with the one that the beat was for.
+    A run that waited may have gone on in another turn by then: `stop` is called with the one that the beat was for. It
+    calls `follow` for one that is to be published, and each function of `heard` with what is told on its channel.
     """
 
     def __init__(
@@ -31,6 +34,8 @@ class Heartbeat(Generic[Turn]):
         engine: AsyncEngine,
         running: Mapping[str, Turn],
         stop: Callable[[Turn, Outcome], None],
+        follow: Callable[[Turn], object] = lambda _: None,
+        heard: Mapping[str, Callable[[str], object]] | None = None,
         *,
         every_seconds: float,
         lease_seconds: float,
@@ -38,6 +43,8 @@ class Heartbeat(Generic[Turn]):
         self._engine = engine
         self._running = running
         self._stop = stop
+        self._follow = follow
+        self._heard = heard or {}
         self._every_seconds = every_seconds
         self._lease_seconds = lease_seconds
         self._woken = asyncio.Event()
@@ -63,24 +70,34 @@ class Heartbeat(Generic[Turn]):
         async with system_transaction(self._engine) as session:
             held = await leases.beat(session, beating)
         for run_id, turn in beating.items():
-            if run_id not in held:
+            asked = held.get(run_id)
+            if asked is None:
                 self._stop(turn, "interrupted")
-            elif held[run_id]:
+                continue
+            if asked.to_be_followed:
+                self._follow(turn)
+            if asked.to_stop:
                 self._stop(turn, "cancelled")
 
     async def _sweep(self) -> None:
         while True:
             await _tried(outcomes.end_stale(self._engine, self._running))
+            await _tried(self._forget())
             await asyncio.sleep(self._lease_seconds)
 
-    async def _listen(self) -> None:
-        """Beat at once when somebody asked a turn to stop; without this, it would be seen at the next beat."""
+    async def _forget(self) -> None:
+        async with system_transaction(self._engine) as session:
+            await events.sweep(session, minutes=_KEPT_MINUTES)
 
-        def heard(run_id: str) -> None:
+    async def _listen(self) -> None:
+        """Beat at once when a turn is asked something; without this, it would be seen at the next beat."""
+
+        def asked(run_id: str) -> None:
             if run_id in self._running:
                 self._woken.set()
 
-        await listen(self._engine.url, leases.STOP_CHANNEL, heard, again_seconds=self._every_seconds)
+        channels = {leases.ASKED_CHANNEL: asked, **self._heard}
+        await listen(self._engine.url, channels, again_seconds=self._every_seconds)
 
 
 async def _tried(work: Awaitable[None]) -> None:

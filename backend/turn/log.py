@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from backend.conversation.items import Item, Message, Said, Summarised, Thought, Widget
+from backend.conversation.runs.leases import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,23 @@ class Compacted:
     item: Summarised
 
 
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The turn ends here and its run waits; where it goes on, more follows. Only in what is published of a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run has ended, and nothing follows. Only in what is published of a log."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """What came before is not held any more: all that is stored of it follows. Only for a reader that comes late."""
+
+
 Event = (
     Started
     | Compacted
@@ -155,6 +173,9 @@ Event = (
     | Progress
     | Notice
     | Failed
+    | Paused
+    | Ended
+    | Reset
 )
 
 
@@ -167,17 +188,34 @@ class Log:
         self._events: list[Event] = []
         self._closed = False
         self._news = asyncio.Event()
+        self._watch: Callable[[Event | None], None] | None = None
 
     def append(self, event: Event) -> None:
         if self.first_event_after is None:
             self.first_event_after = time.perf_counter() - self.began
         self._events.append(event)
         self._news.set()
+        if self._watch is not None:
+            self._watch(event)
 
     def close(self) -> None:
         """Nothing follows."""
         self._closed = True
         self._news.set()
+        if self._watch is not None:
+            self._watch(None)
+
+    def watch(self, watch: Callable[[Event | None], None]) -> None:
+        """Call `watch`, which takes no time, with each further event, and with None when the log is closed."""
+        self._watch = watch
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def since(self, position: int) -> Sequence[Event]:
+        """The events after the first `position` that there are now."""
+        return self._events[position:]
 
     async def after(self, position: int) -> Sequence[Event]:
         """The events after the first `position`, once there are any; none when the log ends there."""

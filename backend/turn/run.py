@@ -17,13 +17,14 @@ class Run:
 
     `said` was stored when it began, and what the model is to read came with it as `recent`. `message_id` is the message
     that it answers. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows; `now`, for an
-    answer to an earlier message, is the note of it.
+    answer to an earlier message, is the note of it. One that is `resumed` has waited, perhaps in another process.
     """
 
     id: str
     user_id: str
     conversation_id: str
     is_new: bool = False  # this run made the conversation
+    resumed: bool = False
     said: Said | None = None
     message_id: str | None = None
     recent: Recent | None = None

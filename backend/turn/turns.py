@@ -16,13 +16,14 @@ from backend.conversation import profiles, reading, statements
 from backend.conversation.errors import BackendError, LeaseLost, NotFound
 from backend.conversation.items import Ending, Hidden, Item, Said, Thought
 from backend.conversation.model_input import history
-from backend.conversation.runs import leases, limits
+from backend.conversation.runs import events, leases, limits
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.conversation.runs.limits import Limits
 from backend.turn import endings, outcomes, reports
 from backend.turn.endings import explain
+from backend.turn.following.reader import Following
 from backend.turn.heartbeat import Heartbeat
 from backend.turn.log import Done, Event, Failed, Log, Started
 from backend.turn.recorder import Calls
@@ -45,6 +46,12 @@ class Busy(BackendError):
     allow_retry = True
 
 
+class TookTooLong(BackendError):
+    """This answer took too long and was ended. What was done so far is kept: say what is still to be done."""
+
+    allow_retry = True
+
+
 @dataclass(eq=False)
 class Turn:
     """A running turn: what it is, what it says, and its private life.
@@ -52,7 +59,8 @@ class Turn:
     `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
     stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
     What is `asked` before calls are made lets the run wait instead of ending. One that is `detached` goes on when its
-    reader leaves. Of its `usage`, `counted` was used before the run waited.
+    reader leaves. Of its `usage`, `counted` was used before the run waited. `outcome` is how it ended, None where its
+    run waits.
     """
 
     run: Run
@@ -66,6 +74,7 @@ class Turn:
     usage: dict[str, Any] | None = None
     counted: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stopping: Outcome | None = None
+    outcome: Outcome | None = None
     finishing: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -99,27 +108,36 @@ class Turns:
         *,
         heartbeat_seconds: float,
         lease_seconds: float,
+        longest_seconds: float = 600,
         beats: AsyncEngine | None = None,
         worker: str | None = None,
         clock: Clock = real,
         time_zone: str = "UTC",
     ) -> None:
-        """`clock` and `time_zone`, of people whose clients name none, are for the notes of what day and time it is."""
+        """`longest_seconds` is how long a turn may take.
+
+        `clock` and `time_zone`, of people whose clients name none, are for the notes of what day and time it is.
+        """
         self._engine = engine
         self._clock = clock
         self._time_zone = time_zone
         self._worker = worker
         self._limits = limits
         self._lease_seconds = lease_seconds
+        self._longest_seconds = longest_seconds
         self._running: dict[str, Turn] = {}
+        self.following = Following(engine, self._follow)
         self._heartbeat = Heartbeat(
             beats or engine,
             self._running,
             self.stop,
+            self._publish,
+            {events.EVENTS_CHANNEL: lambda run_ids: self.following.heard(run_ids.split())},
             every_seconds=heartbeat_seconds,
             lease_seconds=lease_seconds,
         )
         self._keeper: asyncio.Task[None] | None = None
+        self._publishing: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._shutting_down = False
@@ -127,6 +145,7 @@ class Turns:
     async def __aenter__(self) -> "Turns":
         self._loop = asyncio.get_running_loop()
         self._keeper = asyncio.create_task(self._heartbeat.run())
+        self._publishing = asyncio.create_task(self.following.publisher.run())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -134,10 +153,12 @@ class Turns:
         ending = [turn.task for turn in self._running.values() if turn.task]
         if ending:
             await asyncio.wait(ending, timeout=self._lease_seconds)
-        leftover = [*ending, *([self._keeper] if self._keeper else []), *self._background]
+        services = [task for task in (self._keeper, self._publishing) if task]
+        leftover = [*ending, *services, *self._background]
         for task in leftover:
             task.cancel()
         await asyncio.gather(*leftover, return_exceptions=True)
+        await self.following.publisher.finish()
 
     async def start(
         self,
@@ -149,12 +170,14 @@ class Turns:
         message_id: str | None = None,
         time_zone: str | None = None,
         detached: bool = False,
+        followed: bool = False,
     ) -> Turn:
         """Take the lease, store what was said and run `work` in a task of its own.
 
         A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
         when there is no such conversation and `LimitReached` over a limit, with nothing stored. `message_id` is the
-        message that is answered, where nothing new was said; `time_zone` is the one that the person's client names.
+        message that is answered, where nothing new was said; `time_zone` is the one that the person's client names. One
+        that is `followed` is published from its beginning.
         """
         run = Run(
             new_id("run"),
@@ -167,7 +190,7 @@ class Turns:
         )
         turn = Turn(run, detached=detached)
         try:
-            opened = await self._open(turn) or await self._open(turn, take_over=True)
+            opened = await self._open(turn, followed) or await self._open(turn, followed, take_over=True)
         except DBAPIError as error:
             if error.connection_invalidated:  # its COMMIT may have arrived all the same
                 turn.ending = endings.failed(_failure(error))
@@ -175,7 +198,7 @@ class Turns:
             raise
         if not opened:
             raise Busy
-        await self._launch(turn, work)
+        await self._launch(turn, work, followed=followed)
         return turn
 
     async def decide(
@@ -210,25 +233,34 @@ class Turns:
         row = settled.resumed
         if row is None:
             return settled, None
-        usage, message_id = row.pop("usage"), row.pop("message_id")
-        run = Run(settled.approval.run_id, user_id, conversation_id, message_id=message_id, time_zone=time_zone)
+        usage, message_id, followed = row.pop("usage"), row.pop("message_id"), row.pop("followed")
+        run = Run(
+            settled.approval.run_id,
+            user_id,
+            conversation_id,
+            resumed=True,
+            message_id=message_id,
+            time_zone=time_zone,
+        )
         turn = Turn(run, detached=detached, usage=usage, counted=usage or {})
         self._begin(turn, row, self._clock())
         for approval in settled.approvals:
             for event in decisions.decided_events(approval):
                 turn.say(event)
-        await self._launch(turn, work)
+        await self._launch(turn, work, followed=followed)
         return settled, turn
 
-    async def _launch(self, turn: Turn, work: Work) -> None:
+    async def _launch(self, turn: Turn, work: Work, *, followed: bool) -> None:
         self._running[turn.run.id] = turn
+        if followed:
+            self._publish(turn)
         reports.RUNNING.inc()
         turn.task = asyncio.create_task(self._run(turn, work), name=turn.run.id)
         await asyncio.sleep(0)  # a task cancelled before its first step would never record its end
         if self._shutting_down:
             self.stop(turn, "interrupted")
 
-    async def _open(self, turn: Turn, *, take_over: bool = False) -> bool:
+    async def _open(self, turn: Turn, followed: bool, *, take_over: bool = False) -> bool:
         """Take the lease, store the message and read what comes before it, in one transaction.
 
         Returns False when somebody else holds the lease. To `take_over` is to end a run that nobody leads any more, and
@@ -253,6 +285,7 @@ class Turns:
                 lease_seconds=self._lease_seconds,
                 worker=self._worker,
                 message_id=run.message_id,
+                followed=followed,
                 **conversation,
                 **owner,
             )
@@ -297,17 +330,32 @@ class Turns:
             turn.stopping = outcome
             turn.task.cancel()
 
+    def _follow(self, run_id: str) -> None:
+        """Publish the run, if it is in this process."""
+        if (turn := self._running.get(run_id)) is not None:
+            self._publish(turn)
+
+    def _publish(self, turn: Turn) -> None:
+        self.following.publisher.follow(turn.run, turn.log, lambda: turn.outcome)
+
+    async def current(self, conversation_id: str, *, user_id: str) -> str | None:
+        """The id of the conversation's run that is running or waiting, in whichever process."""
+        async with pipelined(self._engine, user_id) as pipeline:
+            found = await leases.current(pipeline, user_id=user_id, conversation_id=conversation_id)
+        row = await found.fetchone()
+        return row["id"] if row else None
+
+    async def request_stop(self, run_id: str, *, conversation_id: str, user_id: str) -> bool:
+        """Ask a run to stop, in whichever process it runs; one that waits ends at once. False if it has ended."""
+        return await self._ask_to_stop(conversation_id, user_id, run_id) is not None
+
     async def stop_conversation(self, conversation_id: str, *, user_id: str) -> bool:
         """Stop the conversation's turn, in whichever process it runs, and wait until it has ended.
 
         One that waits for its person ends at once, and what it asked is refused. Returns False when there was none.
         Waits for no longer than a dead process keeps its lease.
         """
-        run_id = await self._request_stop(conversation_id, user_id)
-        if run_id is None:
-            if await self._refuse(conversation_id, user_id):
-                return True
-            run_id = await self._request_stop(conversation_id, user_id)  # it may have gone on just now
+        run_id = await self._ask_to_stop(conversation_id, user_id)
         if run_id is None:
             return False
         with suppress(TimeoutError):
@@ -316,17 +364,20 @@ class Turns:
                     await asyncio.sleep(0.02)
         return True
 
-    async def _request_stop(self, conversation_id: str, user_id: str) -> str | None:
-        async with transaction(self._engine, user_id) as session:
-            return await leases.request_stop(session, user_id=user_id, conversation_id=conversation_id)
-
-    async def _refuse(self, conversation_id: str, user_id: str) -> bool:
-        """Whether there was a run that waited."""
-        async with pipelined(self._engine, user_id) as pipeline:
-            refused = await decisions.refuse(pipeline, conversation_id, reason=decisions.STOPPED, user_id=user_id)
-        if refused:
-            reports.waiting_ended(refused[0].run_id, conversation_id, user_id)
-        return bool(refused)
+    async def _ask_to_stop(self, conversation_id: str, user_id: str, run_id: str | None = None) -> str | None:
+        """The id of the conversation's run, which is asked to stop; one that waited has ended."""
+        whose = {"user_id": user_id, "conversation_id": conversation_id, "run_id": run_id}
+        for _ in range(2):  # one that waited may have gone on just now
+            async with transaction(self._engine, user_id) as session:
+                stopped = await leases.request_stop(session, **whose)
+            if stopped is not None:
+                return stopped
+            async with pipelined(self._engine, user_id) as pipeline:
+                refused = await decisions.refuse(pipeline, reason=decisions.STOPPED, **whose)
+            if refused:
+                reports.waiting_ended(refused[0].run_id, conversation_id, user_id)
+                return refused[0].run_id
+        return None
 
     async def finish_background_work(self) -> None:
         """Wait for what turns have left to be done after their outcome."""
@@ -353,6 +404,7 @@ class Turns:
             try:
                 if outcome == "completed" and turn.asked:
                     outcome = await self._wait(turn)
+                turn.outcome = outcome
                 if outcome is not None:
                     await self._end(turn, outcome)
             finally:
@@ -388,7 +440,7 @@ class Turns:
                 try:
                     for _ in range(_STEPS_OF_A_READER):
                         await asyncio.sleep(0)
-                    await work(turn)
+                    await self._in_time(work(turn))
                 finally:
                     turn.finishing = True
         except asyncio.CancelledError:
@@ -402,12 +454,23 @@ class Turns:
             return "failed"
         return "completed"
 
+    async def _in_time(self, work: Awaitable[None]) -> None:
+        limit = asyncio.timeout(self._longest_seconds)
+        try:
+            async with limit:
+                await work
+        except TimeoutError:
+            if limit.expired():
+                raise TookTooLong from None
+            raise
+
     async def _end(self, turn: Turn, outcome: Outcome) -> None:
         run, ended = turn.run, turn.ended(outcome)
         left = [*turn.closing, *([turn.ending] if turn.ending else [])]
         failure: Failed | None = None
         try:
             if not await outcomes.record(self._engine, run, ended, left):
+                turn.outcome = "interrupted"
                 failure = _failure(LeaseLost())
         except Exception as error:  # noqa: BLE001 - whatever it is, the conversation must be free again
             logger.error("turn %s: its outcome %s could not be recorded yet", run.id, outcome)

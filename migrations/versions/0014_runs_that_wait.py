@@ -29,6 +29,28 @@ FOLLOWED_LEASES = {
         """,
     ),
 }
+# What many people's runs say is written together. A run without a conversation has no text, and one that is being ended
+# or deleted just now is left for the next time. It tells the ids of the runs whose events are there.
+PUBLISHING = {
+    "publish_events(people text[], run_ids text[], numbers bigint[], payloads text[])": (
+        "SETOF text",
+        """
+        WITH given AS (
+            SELECT * FROM unnest(people, run_ids, numbers, payloads) AS g (user_id, run_id, seq, payload)
+        ), known AS (
+            SELECT user_id, id FROM runs
+            WHERE (user_id, id) IN (SELECT user_id, run_id FROM given) AND conversation_id IS NOT NULL
+            FOR SHARE SKIP LOCKED
+        ), written AS (
+            INSERT INTO run_events (user_id, run_id, seq, payload)
+            SELECT given.user_id, given.run_id, seq, payload::jsonb
+            FROM given JOIN known ON known.user_id = given.user_id AND known.id = given.run_id
+            ON CONFLICT DO NOTHING
+        )
+        SELECT id FROM known
+        """,
+    ),
+}
 SWEEPS = {
     "sweep_run_events(minutes integer, most integer)": (
         "SETOF text",
@@ -112,11 +134,13 @@ def upgrade() -> None:
         keep_apart(table)
     drop(OWN_LEASES)
     create(FOLLOWED_LEASES)
+    create(PUBLISHING)
     create(SWEEPS)
 
 
 def downgrade() -> None:
     drop(SWEEPS)
+    drop(PUBLISHING)
     drop(FOLLOWED_LEASES)
     create(OWN_LEASES)
     for table in TABLES:

@@ -1,6 +1,6 @@
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import psycopg
 from sqlalchemy import URL
@@ -8,8 +8,8 @@ from sqlalchemy import URL
 logger = logging.getLogger(__name__)
 
 
-async def listen(url: URL, channel: str, heard: Callable[[str], object], *, again_seconds: float) -> None:
-    """Call `heard` with what is notified on the channel, on a connection of its own, until cancelled.
+async def listen(url: URL, heard: Mapping[str, Callable[[str], object]], *, again_seconds: float) -> None:
+    """Call each channel's function with what is notified on it, on one connection of their own, until cancelled.
 
     What is notified while the database is away is not heard.
     """
@@ -19,9 +19,9 @@ async def listen(url: URL, channel: str, heard: Callable[[str], object], *, agai
             async with await psycopg.AsyncConnection.connect(
                 address, autocommit=True, connect_timeout=5, application_name="todo-assistant"
             ) as connection:
-                await connection.execute(f"LISTEN {channel}".encode())
+                await connection.execute("; ".join(f"LISTEN {channel}" for channel in heard).encode())
                 async for notification in connection.notifies():
-                    heard(notification.payload)
+                    heard[notification.channel](notification.payload)
         except (psycopg.Error, OSError) as error:
-            logger.warning("not listening to %s: %s", channel, type(error).__name__)
+            logger.warning("not listening to %s: %s", ", ".join(heard), type(error).__name__)
         await asyncio.sleep(again_seconds)

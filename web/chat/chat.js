@@ -154,6 +154,10 @@ export class Chat {
         changed: this.#owner.changed,
         created: (thread) => this.#created(conversation, thread),
         described: (thread) => this.history.update(thread),
+        running: () => {
+          if (!conversation.id || this.tabs.answering.has(conversation.id)) return;
+          void this.#guard(conversation.follow(), conversation);
+        },
         answering: (answering) => this.#answering(conversation, answering),
         stored: () => {
           if (conversation.streaming) this.tabs.begin(conversation.id);

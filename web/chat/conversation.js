@@ -8,6 +8,8 @@ import { reduce } from "./reduce.js";
 /** @import {Action, ConversationOwner, Feedback, Item, Retry, Status, Thread, ThreadEvent} from "./types" */
 
 const TAKE_BACK = { type: "take_feedback_back" }; // not of ChatKit's protocol, which has no request for it
+const FOLLOW = { type: "follow", payload: {} }; // nor has it one for the answer that runs already
+const INTERACTION = "todo.interaction"; // tells which run an answer is
 const STORED_BY = 500; // a request that was stopped may have been on its way
 const LONGEST_PAUSE = 10_000;
 const SAVED_BY = 1500; // the server saves what it had shown when it sees that the reader is gone
@@ -36,6 +38,8 @@ export class Conversation {
   #open = new Set();
   /** Whether the connection was lost in the middle of an answer. */
   #broken = false;
+  /** The run whose answer streams, once it is known. @type {string | null} */
+  #run = null;
   /** Whether an answer in another tab has just ended, of which more may be stored in a moment. */
   #settling = false;
   /** Counts what makes a reply that is still on its way out of date. */
@@ -91,6 +95,7 @@ export class Conversation {
   /** Load the newest items and the title. */
   async load() {
     const version = ++this.#version;
+    let running = false;
     await this.#loading(async () => {
       const [thread, page] = await Promise.all([
         this.#api.ask("threads.get_by_id", { thread_id: this.id }),
@@ -99,11 +104,18 @@ export class Conversation {
       this.#describe(thread);
       if (this.error?.retry === "load") this.error = null;
       if (version !== this.#version) return;
+      running = Boolean(thread.answering);
       this.items = this.pages.join(this.items, page);
       this.notices = this.notices.filter(({ message }) => !this.items.some(({ task }) => task?.title === message));
       const { error } = this;
       if (error?.retry === "send" && error.after !== this.items.at(-1)?.id && !this.unanswered) this.error = null;
     });
+    if (running && !this.busy && !this.#closed) this.#owner.running();
+  }
+
+  /** Show the answer that runs, from its beginning. */
+  async follow() {
+    if (!this.busy) await this.#turn("threads.custom_action", { thread_id: this.id, action: FOLLOW });
   }
 
   async loadOlder() {
@@ -137,7 +149,9 @@ export class Conversation {
   }
 
   stop() {
-    if (this.allowCancel) this.#abort.abort();
+    if (!this.allowCancel) return;
+    if (this.id && this.#run) void this.#api.cancel(this.id, this.#run).catch(() => {}); // what is loaded then tells
+    this.#abort.abort();
   }
 
   /** Its answer in another tab has ended: what was shown there until then may not be stored yet. */
@@ -179,11 +193,7 @@ export class Conversation {
     if (this.streaming) return;
     if (this.#outgoing) await this.#settle(this.#outgoing);
     else if (this.id) await this.load();
-    if (this.#broken && this.lastQuestion) {
-      this.error = { message: "The connection was lost in the middle of this answer.", retry: "answer" };
-      this.#owner.changed();
-      this.#loadLater();
-    }
+    if (this.#broken && !this.streaming) this.#loadLater();
     this.#broken = false;
   }
 
@@ -203,6 +213,7 @@ export class Conversation {
   async #turn(type, params) {
     const { signal } = (this.#abort = new AbortController());
     let refused = false;
+    this.#run = null;
     this.#version += 1;
     this.#settling = false;
     this.#open.clear();
@@ -246,7 +257,8 @@ export class Conversation {
         this.progress = { text: event.text, done: event.icon?.startsWith("check") ?? false };
         break;
       case "client_effect":
-        this.#owner.emit("chatkit.effect", { name: event.name, data: event.data });
+        if (event.name === INTERACTION) this.#run = String(event.data?.interaction_id);
+        else this.#owner.emit("chatkit.effect", { name: event.name, data: event.data });
         break;
       case "notice":
         this.notices = [...this.notices, { ...event, after: this.items.at(-1)?.id }];

@@ -52,14 +52,14 @@ export class Api {
   }
 
   /**
-   * The events of a streaming request, in order.
+   * The events of a streaming request, in order. Who leaves does not end what it began: see `cancel`.
    * @param {string} type
    * @param {Record<string, unknown>} params
    * @param {AbortSignal} [signal]
    * @returns {AsyncGenerator<ThreadEvent, void>}
    */
   async *stream(type, params, signal) {
-    const { body } = await this.#post(type, params, signal);
+    const { body } = await this.#post(type, params, signal, { detached: true });
     if (!body) throw new ConnectionLost();
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     const came = this.patience.begin();
@@ -86,22 +86,33 @@ export class Api {
     if (buffer.trim()) throw new ConnectionLost();
   }
 
+  /** Stop an answer, wherever it runs. @param {string} threadId @param {string} run */
+  async cancel(threadId, run) {
+    const path = `/chats/${encodeURIComponent(threadId)}/interactions/${encodeURIComponent(run)}/cancel`;
+    await this.#send(new URL(path, this.url), {});
+  }
+
   /** Returns when the server is alive, throws `ConnectionLost` when it is not. */
   async alive() {
     const response = await this.fetch(new URL("/health", this.url), { cache: "no-store" }).catch(() => null);
     if (!response?.ok) throw new ConnectionLost();
   }
 
-  /** @param {string} type @param {Record<string, unknown>} params @param {AbortSignal} [signal] */
-  async #post(type, params, signal) {
+  /** @param {string} type @param {Record<string, unknown>} params @param {AbortSignal} [signal] @param {object} [metadata] */
+  #post(type, params, signal, metadata = {}) {
+    return this.#send(this.url, { type, params, metadata }, signal);
+  }
+
+  /** @param {URL} url @param {object} body @param {AbortSignal} [signal] */
+  async #send(url, body, signal) {
     const came = this.patience.begin();
     /** @type {Response} */
     let response;
     try {
-      response = await this.fetch(this.url, {
+      response = await this.fetch(url, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ type, params, metadata: {} }),
+        body: JSON.stringify(body),
         ...(signal && { signal }),
       });
     } catch (error) {

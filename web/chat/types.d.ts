@@ -49,7 +49,14 @@ export type Item = {
 };
 
 export type Status = { type: "active" | "locked" | "closed"; reason?: string };
-export type Thread = { id: string; title?: string | null; created_at: string; status?: Status };
+export type Thread = {
+  id: string;
+  title?: string | null;
+  created_at: string;
+  status?: Status;
+  /** The run that answers in it now. */
+  answering?: string;
+};
 export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };
 
 export type Update =
@@ -91,6 +98,8 @@ export type ConversationOwner = {
   created: (thread: Thread) => void;
   /** Its title or status may be new. */
   described: (thread: Thread) => void;
+  /** An answer runs that nobody here reads. */
+  running: () => void;
   /** A turn begins or has ended. */
   answering: (answering: boolean) => void;
   /** A message is in the conversation. */

@@ -99,7 +99,7 @@ _END = Statement(
 
 
 def _resume() -> Statement:
-    """The conversation, with the `usage` so far and the `message_id` of its run, if that waited; it runs from here."""
+    """The conversation, with `usage` so far, `message_id` and `followed` of its run, if that waited; now it runs."""
     taken = (
         update(RUNS)
         .where(*_MINE, RUNS.c.status == _WAITING)
@@ -110,10 +110,10 @@ def _resume() -> Statement:
             worker=bindparam("worker", type_=Text),
             lease_seconds=bindparam("lease_seconds", type_=Float),
         )
-        .returning(RUNS.c.conversation_id, RUNS.c.usage, RUNS.c.message_id)
+        .returning(RUNS.c.conversation_id, RUNS.c.usage, RUNS.c.message_id, RUNS.c.followed)
         .cte("taken")
     )
-    found = select(CONVERSATIONS, taken.c.usage, taken.c.message_id, *known_of_person())
+    found = select(CONVERSATIONS, taken.c.usage, taken.c.message_id, taken.c.followed, *known_of_person())
     found = found.join_from(CONVERSATIONS, taken, CONVERSATIONS.c.id == taken.c.conversation_id)
     return Statement(found.where(CONVERSATIONS.c.user_id == _OWNER))
 

@@ -1,11 +1,12 @@
 """The statements of `runs`: one row per conversation is running or waiting, and each run ends once."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     ColumnElement,
     Float,
     Text,
@@ -34,7 +35,8 @@ from service.database.pipeline import Result
 
 Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
 
-STOP_CHANNEL = "todo_stop"
+ASKED_CHANNEL = "todo_asked"
+"""Tells the id of a run that is asked something, to stop or to be followed, so that its process looks at once."""
 # In words: a prepared statement's parameters would not match the partial index.
 LEASED = text("status IN ('running', 'waiting')")
 RUNNING = literal_column("'running'")
@@ -67,7 +69,7 @@ def _claim() -> Statement:
         select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
     )
     worker, lease = bindparam("worker", type_=Text), bindparam("lease_seconds", type_=Float)
-    message = bindparam("message", type_=Text)
+    message, followed = bindparam("message", type_=Text), bindparam("followed", type_=Boolean)
     run = select(
         bindparam("run", type_=Text),
         owned.c.id,
@@ -77,6 +79,7 @@ def _claim() -> Statement:
         lease,
         owned.c.leaf_run_id,
         message,
+        followed,
     )
     claimed = (
         insert(RUNS)
@@ -90,6 +93,7 @@ def _claim() -> Statement:
                 "lease_seconds",
                 "parent_run_id",
                 "message_id",
+                "followed",
             ],
             run,
         )
@@ -108,7 +112,11 @@ def _claim() -> Statement:
     return Statement(found.join_from(owned, claimed, true(), isouter=True).add_cte(grown))
 
 
+_OF_CONVERSATION = select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.conversation_id == _CONVERSATION)
+ANSWERING = _OF_CONVERSATION.where(LEASED, RUNS.c.status == RUNNING).scalar_subquery()
+"""The run that answers in the conversation now; parameters `conversation` and `owner`."""
 _CLAIM = _claim()
+_CURRENT = Statement(_OF_CONVERSATION.where(LEASED))
 _END = Statement(
     update(RUNS)
     .where(*_MINE)
@@ -119,7 +127,7 @@ _END = Statement(
 )
 _TAKE_OVER, _END_STALE = Statement(abandoned.TAKE_OVER), Statement(abandoned.END_STALE)
 # Across people: functions of the tables' owner, made by migrations 0005 and 0007. They tell ids only.
-_BEAT = text("SELECT id, stop_requested FROM renew_leases(:runs)")
+_BEAT = text("SELECT id, stop_requested, followed FROM renew_leases(:runs)")
 _STALE = text(abandoned.STALE)
 
 
@@ -132,17 +140,23 @@ async def claim(
     lease_seconds: float,
     worker: str | None = None,
     message_id: str | None = None,
+    followed: bool = False,
 ) -> Result:
     """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None.
 
     Beside it stands what is kept of the person: `time_zone`, and `calendar`, whether they have the address of one.
 
-    With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead.
+    With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead. One that is
+    `followed` is published from its beginning.
     """
     whose = {"conversation": conversation_id, "owner": user_id}
-    return await pipeline.send(
-        _CLAIM, run=run_id, worker=worker, lease_seconds=lease_seconds, message=message_id, **whose
-    )
+    what = {"message": message_id, "followed": followed}
+    return await pipeline.send(_CLAIM, run=run_id, worker=worker, lease_seconds=lease_seconds, **what, **whose)
+
+
+async def current(pipeline: Pipeline, *, user_id: str, conversation_id: str) -> Result:
+    """The result is the id of the conversation's run that is running or waiting, or nothing."""
+    return await pipeline.send(_CURRENT, conversation=conversation_id, owner=user_id)
 
 
 async def take_over(pipeline: Pipeline, *, user_id: str, conversation_id: str) -> Result:
@@ -165,25 +179,55 @@ async def end(
     return await pipeline.send(_END, run=run_id, owner=user_id, how=outcome, used=used)
 
 
-async def beat(session: AsyncSession, run_ids: Iterable[str]) -> dict[str, bool]:
-    """Renew the leases of these runs; returns those that are still held, and whether each was asked to stop."""
+class Asked(NamedTuple):
+    """What a run was asked for, from whichever process."""
+
+    to_stop: bool
+    to_be_followed: bool
+
+
+async def beat(session: AsyncSession, run_ids: Iterable[str]) -> dict[str, Asked]:
+    """Renew the leases of these runs; returns those that are still held, and what each was asked for."""
     held = await (await session.connection()).execute(_BEAT, {"runs": list(run_ids)})
-    return {row.id: row.stop_requested for row in held}
+    return {row.id: Asked(row.stop_requested, row.followed) for row in held}
 
 
-async def request_stop(session: AsyncSession, *, user_id: str, conversation_id: str) -> str | None:
-    """Ask the conversation's run to stop, in whichever process it runs; returns its id, None when there is none."""
+async def request_stop(
+    session: AsyncSession, *, user_id: str, conversation_id: str, run_id: str | None = None
+) -> str | None:
+    """Ask the conversation's run to stop, in whichever process it runs; returns its id, None when there is none.
+
+    With a run's id, only that one.
+    """
     statement = (
         update(Run)
         .where(col(Run.conversation_id) == conversation_id, col(Run.user_id) == user_id, col(Run.status) == RUNNING)
         .values(stop_requested=True)
         .returning(col(Run.id))
     )
-    run_id = (await session.exec(statement)).scalar()
     if run_id is not None:
-        connection = await session.connection()
-        await connection.execute(text("SELECT pg_notify(:channel, :run)"), {"channel": STOP_CHANNEL, "run": run_id})
-    return run_id
+        statement = statement.where(col(Run.id) == run_id)
+    stopped = (await session.exec(statement)).scalar()
+    if stopped is not None:
+        await _tell_process(session, stopped)
+    return stopped
+
+
+async def request_following(session: AsyncSession, run_id: str, *, user_id: str) -> None:
+    """Ask for a run that is running or waiting to be published, in whichever process it runs."""
+    statement = (
+        update(Run)
+        .where(col(Run.id) == run_id, col(Run.user_id) == user_id, col(Run.status) != "ended", ~col(Run.followed))
+        .values(followed=True)
+        .returning(col(Run.id))
+    )
+    if (await session.exec(statement)).scalar() is not None:
+        await _tell_process(session, run_id)
+
+
+async def _tell_process(session: AsyncSession, run_id: str) -> None:
+    connection = await session.connection()
+    await connection.execute(text("SELECT pg_notify(:channel, :run)"), {"channel": ASKED_CHANNEL, "run": run_id})
 
 
 async def cancel(session: AsyncSession, *, user_id: str, conversation_id: str) -> None:

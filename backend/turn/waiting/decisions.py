@@ -107,14 +107,17 @@ async def decide(
     return Settled(approval, approvals.of_last_step(found), resumed)
 
 
-async def refuse(pipeline: Pipeline, conversation_id: str, *, reason: str, user_id: str) -> Sequence[Approval]:
+async def refuse(
+    pipeline: Pipeline, conversation_id: str, *, reason: str, user_id: str, run_id: str | None = None
+) -> Sequence[Approval]:
     """End the conversation's run if it waits: what it asked is refused for this reason, and its calls were not made.
 
-    Returns what was asked, and nothing where no run waits. Asks the database before the pipeline's end.
+    With a run's id, only that one. Returns what was asked, and nothing where no run waits. Asks the database before the
+    pipeline's end.
     """
     locked = await approvals.lock(pipeline, conversation_id, user_id=user_id)
     run = await locked.fetchone()
-    if run is None or run["status"] != "waiting":
+    if run is None or run["status"] != "waiting" or run_id not in (None, run["id"]):
         return []
     _, of_run = await approvals.refuse_all(pipeline, run["id"], reason=reason, user_id=user_id)
     asked = approvals.of_last_step(await approvals.read(of_run))

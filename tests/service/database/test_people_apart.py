@@ -15,6 +15,12 @@ INSERT INTO messages (conversation_id, id, user_id, role, kind, item)
     VALUES ('thr_a', 'msg_a', 'alice', 'user', 'user_message', '{}');
 INSERT INTO runs (id, conversation_id, user_id, status, worker)
     VALUES ('run_a', 'thr_a', 'alice', 'running', 'worker_a');
+INSERT INTO approvals (user_id, id, conversation_id, run_id, step_id, position, call, key, text, item_id)
+    VALUES ('alice', 'apr_a', 'thr_a', 'run_a', 'step_a', 0, '{}', 'key', 'delete milk', 'wid_a');
+INSERT INTO run_inputs (user_id, id, conversation_id, run_id, mode, said)
+    VALUES ('alice', 'inp_a', 'thr_a', 'run_a', 'steer', '{}');
+INSERT INTO run_events (user_id, run_id, seq, payload) VALUES ('alice', 'run_a', 1, '{}');
+INSERT INTO kept_requests (user_id, key, request) VALUES ('alice', 'key_a', '');
 INSERT INTO task_calls (user_id, operation, arguments, actor) VALUES ('alice', 'add', '{}', 'mcp');
 INSERT INTO task_changes (user_id, call_id, task_id) SELECT user_id, id, 1 FROM task_calls WHERE user_id = 'alice';
 INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session_a', now());
@@ -163,6 +169,9 @@ CALLS = {
     "stale_runs": ("SELECT * FROM stale_runs()", []),
     "runs_of_worker": ("SELECT * FROM runs_of_worker('worker_b')", []),
     "sweep_task_calls": ("SELECT * FROM sweep_task_calls(-1, 1000)", []),
+    "publish_events": ("SELECT * FROM publish_events('{bob,bob}', '{run_a,run_b}', '{1,1}', '{{},{}}')", []),
+    "sweep_run_events": ("SELECT * FROM sweep_run_events(-1, 1000)", []),
+    "sweep_kept_requests": ("SELECT * FROM sweep_kept_requests(-1, 1000)", []),
 }
 
 
@@ -183,11 +192,21 @@ def test_what_works_across_people_tells_ids_and_touches_only_what_is_over(
         found = service.execute(f"SELECT * FROM {finding}".encode()).fetchall()
         assert found == [("run_a", "thr_a", "alice")]
     assert stored()["runs"] == runs, "who finds a run has not ended it"
-    assert service.execute("SELECT * FROM renew_leases(ARRAY['run_a'])").fetchall() == [("run_a", False)]
+    assert service.execute("SELECT * FROM renew_leases(ARRAY['run_a'])").fetchall() == [("run_a", False, False)]
     assert service.execute("SELECT * FROM stale_runs()").fetchall() == []
     admin.execute("UPDATE profiles SET calendar_hash = sha256('alice')")
     assert service.execute("SELECT * FROM person_of_calendar(sha256('alice'))").fetchall() == [("alice",)]
     assert service.execute("SELECT * FROM person_of_calendar(NULL)").fetchall() == []
+    told = "SELECT * FROM publish_events('{alice,bob,alice}', '{run_a,run_a,run_z}', '{2,2,1}', '{1,2,3}')"
+    assert service.execute(told.encode()).fetchall() == service.execute(told.encode()).fetchall() == [("run_a",)]
+    events = admin.execute("SELECT user_id, run_id, seq, payload FROM run_events ORDER BY seq").fetchall()
+    assert events == [("alice", "run_a", 1, {}), ("alice", "run_a", 2, 1)]
+    admin.execute("UPDATE runs SET status = 'ended', outcome = 'completed', followed = true, ended_at = now()")
+    assert service.execute("SELECT * FROM sweep_run_events(1, 1000)").fetchall() == []
+    assert service.execute("SELECT * FROM sweep_run_events(0, 1000)").fetchall() == [("run_a",)]
+    assert admin.execute("SELECT 1 FROM run_events").fetchall() == []
+    admin.execute("UPDATE kept_requests SET created_at = now() - interval '25 hours', run_id = 'run_a'")
+    assert service.execute("SELECT * FROM sweep_kept_requests(24, 1000)").fetchall() == [("run_a",)]
     calls = admin.execute("SELECT id FROM task_calls").fetchall()
     assert service.execute("SELECT * FROM sweep_task_calls(30, 1000)").fetchall() == calls
     assert admin.execute("SELECT 1 FROM task_changes").fetchall() == []

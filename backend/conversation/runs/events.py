@@ -1,0 +1,111 @@
+"""The statements of `run_events`: what runs that are followed say, numbered from 1, for readers in any process."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import bindparam, delete, func, literal, select, text
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from backend.conversation.models import Message, RunEvent
+from backend.conversation.rows import StoredItem
+from backend.conversation.runs.leases import RUNS
+from service.database import Pipeline, Statement
+from service.database.pipeline import Result
+
+EVENTS_CHANNEL = "todo_events"
+"""Tells the ids of runs of which more was published, with spaces between them."""
+EVENTS = RunEvent.metadata.tables["run_events"]
+_MESSAGES = Message.metadata.tables["messages"]
+_OF_RUN = (EVENTS.c.user_id == bindparam("owner"), EVENTS.c.run_id == bindparam("run"))
+
+# Functions of the tables' owner, made by migration 0014: they work for several people at once.
+PUBLISH = b"SELECT publish_events(%(people)s::text[], %(runs)s::text[], %(numbers)s::bigint[], %(payloads)s::text[])"
+_SWEEP = text("SELECT sweep_run_events(:minutes, 200) UNION ALL SELECT sweep_kept_requests(24, 2000)")
+
+_NEWS = Statement(
+    select(EVENTS.c.seq, EVENTS.c.payload)
+    .where(*_OF_RUN, EVENTS.c.seq > bindparam("after"))
+    .order_by(EVENTS.c.seq)
+    .limit(bindparam("most"))
+)
+_LONG_AGO = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, bindparam("grace"))
+_STATE = Statement(
+    select(
+        RUNS.c.conversation_id,
+        RUNS.c.status,
+        RUNS.c.outcome,
+        select(func.coalesce(func.max(EVENTS.c.seq), literal(0))).where(*_OF_RUN).scalar_subquery().label("last"),
+        func.coalesce(RUNS.c.ended_at < _LONG_AGO, literal(False)).label("long_over"),
+    ).where(RUNS.c.user_id == bindparam("owner"), RUNS.c.id == bindparam("run"))
+)
+_NEWEST = Statement(
+    select(EVENTS.c.seq, EVENTS.c.payload["event"].as_string().label("event"))
+    .where(*_OF_RUN)
+    .order_by(EVENTS.c.seq.desc())
+    .limit(literal(1))
+)
+_ID_OF_ITEM, _ID_OF_SAID = (EVENTS.c.payload[name]["id"].as_string() for name in ("item", "said"))
+_TOLD = Statement(
+    select(func.coalesce(_ID_OF_ITEM, _ID_OF_SAID).label("id")).where(
+        *_OF_RUN, EVENTS.c.payload["event"].as_string().in_([literal("Started"), literal("Done")])
+    )
+)
+_STORED = Statement(
+    select(*(_MESSAGES.c[name] for name in StoredItem._fields))
+    .where(
+        _MESSAGES.c.user_id == bindparam("owner"),
+        _MESSAGES.c.conversation_id == bindparam("conversation"),
+        _MESSAGES.c.run_id == bindparam("run"),
+        _MESSAGES.c.superseded_by.is_distinct_from(literal("removed")),
+    )
+    .order_by(_MESSAGES.c.seq)
+)
+
+
+class State(NamedTuple):
+    """Where a run is: `last` is the number of its newest event, 0 where there is none.
+
+    `long_over` tells that it ended so long ago that nothing more is published of it.
+    """
+
+    conversation_id: str | None
+    status: str
+    outcome: Any
+    last: int
+    long_over: bool
+
+
+async def send_state(pipeline: Pipeline, run_id: str, *, user_id: str, grace_seconds: float) -> Result:
+    """Ask where the run is; the result has the fields of `State`, or no row."""
+    return await pipeline.send(_STATE, run=run_id, owner=user_id, grace=grace_seconds)
+
+
+async def send_news(pipeline: Pipeline, run_id: str, *, user_id: str, after: int, most: int) -> Result:
+    """Ask for `seq` and `payload` of the next `most` events after a number."""
+    return await pipeline.send(_NEWS, run=run_id, owner=user_id, after=after, most=most)
+
+
+async def send_newest(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
+    """Ask for `seq` and the name (`event`) of the newest event."""
+    return await pipeline.send(_NEWEST, run=run_id, owner=user_id)
+
+
+async def send_told(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
+    """Ask for the ids of the items that the log has told as they stay."""
+    return await pipeline.send(_TOLD, run=run_id, owner=user_id)
+
+
+async def send_stored(pipeline: Pipeline, run_id: str, *, user_id: str, conversation_id: str) -> Result:
+    """Ask for the rows that the run has written, with the fields of `StoredItem`."""
+    return await pipeline.send(_STORED, run=run_id, owner=user_id, conversation=conversation_id)
+
+
+async def forget(session: AsyncSession, run_ids: Sequence[str], *, user_id: str) -> None:
+    """Delete what was published of runs. Those whose rows this transaction has changed are not published any more."""
+    connection = await session.connection()
+    await connection.execute(delete(EVENTS).where(EVENTS.c.user_id == user_id, EVENTS.c.run_id.in_(run_ids)))
+
+
+async def sweep(session: AsyncSession, *, minutes: int) -> None:
+    """Delete what was published of runs that ended so long ago, and requests that nobody sends again."""
+    await (await session.connection()).execute(_SWEEP, {"minutes": minutes})

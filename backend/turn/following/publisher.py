@@ -1,0 +1,287 @@
+"""Hands what the followed turns of this process say to readers in any process: by rows, many turns' at once."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import psycopg
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.runs import events as statements
+from backend.conversation.runs.leases import Outcome
+from backend.turn.following.payloads import merged, to_payload
+from backend.turn.log import Ended, Event, Grown, Log, Paused
+from backend.turn.run import Run
+from service.database import pipelined
+
+logger = logging.getLogger(__name__)
+
+_SOON = 0.02  # seconds: what does not wait for the next flush is written together all the same
+_HANDING_OVER = 2.0  # seconds in which a process that a run has waited in has written all of it
+_LONGEST_NOTICE = 7000  # bytes; PostgreSQL takes 7,999
+_BEGIN = b"""
+SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', '', true),
+    set_config('synchronous_commit', 'off', true)
+"""
+_TELL = b"SELECT pg_notify(%s, %s)"
+
+
+class Numbered(NamedTuple):
+    """An event of a run, and its number in what is published of it, from 1."""
+
+    seq: int
+    event: Event
+
+
+@dataclass(eq=False)
+class Followed:
+    """A turn whose log is published. `first` is the number of its first event, None until that is known."""
+
+    run: Run
+    log: Log
+    outcome: Callable[[], Outcome | None]
+    first: int | None
+    began: float = field(default_factory=lambda: _now())
+    ended: float | None = None
+    position: int = 0
+    events: list[Event] = field(default_factory=list[Event])
+    payloads: list[str] = field(default_factory=list[str])
+    written: int = 0
+    growing: str = ""
+
+    def take(self) -> None:
+        """Take what the log has to say since the last time."""
+        closed, news = self.log.closed, self.log.since(self.position)
+        self.position += len(news)
+        taken = merged(news)
+        if closed and self.ended is None:
+            self.ended = _now()
+            outcome = self.outcome()
+            taken.append(Ended(outcome) if outcome else Paused())
+        self.payloads += [to_payload(event) for event in taken]
+        self.events += taken
+
+    @property
+    def complete(self) -> bool:
+        return self.ended is not None and self.written == len(self.payloads)
+
+
+class Publisher:
+    """One for each process. Its connection is its own, and open only while there is something to publish.
+
+    What was written before the connection was lost is written again: a crash of the database may have taken it.
+    """
+
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        *,
+        every_seconds: float = 0.1,
+        give_up_seconds: float = 15,
+        published: Callable[[Iterable[str]], object] = lambda _: None,
+    ) -> None:
+        """`published` is called with the ids of runs of which more was written.
+
+        `give_up_seconds` is how long a turn that has ended is tried to be written.
+        """
+        self._engine = engine
+        self._every_seconds = every_seconds
+        self._give_up_seconds = give_up_seconds
+        self._published = published
+        self._followed: dict[Log, Followed] = {}
+        self._last: dict[str, Followed] = {}  # of each run: it may have waited here, and gone on in another turn
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._flushed = 0.0
+        self._news = asyncio.Event()
+        self._urgent = asyncio.Event()
+
+    def follow(self, run: Run, log: Log, outcome: Callable[[], Outcome | None]) -> None:
+        """Publish the log from its beginning.
+
+        When it is closed, `outcome` tells how the run ended; where it has not, it waits.
+        """
+        if log in self._followed:
+            return
+        followed = Followed(run, log, outcome, first=None if run.resumed else 1)
+        self._followed[log] = self._last[run.id] = followed
+        log.watch(partial(self._heard, followed))
+        self._wake()
+
+    def published_after(self, run_id: str, user_id: str, after: int) -> Sequence[Numbered] | None:
+        """What was written of a turn of this process after a number; None where the rows are to be asked."""
+        followed = self._last.get(run_id)
+        if followed is None or followed.first is None or followed.run.user_id != user_id:
+            return None
+        start = after - followed.first + 1
+        if not 0 <= start <= followed.written:
+            return None
+        found = followed.events[start : followed.written]
+        return [Numbered(number, event) for number, event in enumerate(found, after + 1)]
+
+    async def run(self) -> None:
+        """Go on until cancelled, whatever becomes of the database."""
+        try:
+            while True:
+                await self._next()
+                if not await self._tried():
+                    await asyncio.sleep(self._every_seconds)
+                    self._wake()
+        finally:
+            await self._disconnect()
+
+    async def finish(self) -> None:
+        """Write what is left of turns that have ended."""
+        if self._followed:
+            await self._tried()
+        await self._disconnect()
+
+    def _heard(self, followed: Followed, event: Event | None) -> None:
+        self._news.set()
+        if event is None:
+            self._urgent.set()
+        elif isinstance(event, Grown) and event.item_id != followed.growing:
+            followed.growing = event.item_id  # its first word is shown at once
+            self._urgent.set()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._urgent.set()
+
+    async def _next(self) -> None:
+        """Wait until something is to be written."""
+        if not self._news.is_set() and not self._followed:
+            await self._disconnect()
+        await self._news.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(max(self._flushed + self._every_seconds, _now() + _SOON)):
+                await self._urgent.wait()
+                await asyncio.sleep(_SOON)
+        self._news.clear()
+        self._urgent.clear()
+
+    async def _tried(self) -> bool:
+        try:
+            await self._flush()
+            return True
+        except (psycopg.Error, DBAPIError, PoolTimeout, OSError) as error:
+            logger.warning("what followed turns say is not written yet: %s", type(error).__name__)
+        except Exception:
+            logger.exception("what followed turns say is not written yet")
+        await self._disconnect()
+        for followed in self._followed.values():
+            followed.written = 0
+        self._drop(self._give_up_seconds)
+        return False
+
+    async def _flush(self) -> None:
+        ready = [followed for followed in self._followed.values() if await self._is_numbered(followed)]
+        for followed in ready:
+            followed.take()
+        behind = {followed: len(followed.payloads) for followed in ready if followed.written < len(followed.payloads)}
+        there = await self._write_together(list(behind)) if behind else set()
+        self._flushed = _now()
+        for followed, length in behind.items():
+            if followed.run.id in there:
+                followed.written = length
+        self._published(there)
+        self._drop(_HANDING_OVER)
+        if len(there) < len(behind) or any(followed.first is None for followed in self._followed.values()):
+            self._news.set()  # for the rest
+
+    def _drop(self, seconds: float) -> None:
+        """Those of which all is written, and those that ended so long ago and could not be."""
+        for followed in list(self._followed.values()):
+            if followed.complete or (followed.ended is not None and _now() - followed.ended > seconds):
+                self._forget(followed)
+
+    def _forget(self, followed: Followed) -> None:
+        del self._followed[followed.log]
+        if self._last.get(followed.run.id) is followed:
+            del self._last[followed.run.id]
+
+    async def _is_numbered(self, followed: Followed) -> bool:
+        """Find out where a turn goes on that was waiting: behind what the process before has written of it."""
+        if followed.first is not None:
+            return True
+        if any(one.run.id == followed.run.id for one in self._followed.values() if one is not followed):
+            return False
+        async with pipelined(self._engine, followed.run.user_id) as pipeline:
+            newest = await statements.send_newest(pipeline, followed.run.id, user_id=followed.run.user_id)
+        row = await newest.fetchone()
+        if (row and row["event"] == Paused.__name__) or _now() - followed.began > _HANDING_OVER:
+            followed.first = row["seq"] + 1 if row else 1
+        return followed.first is not None
+
+    async def _write_together(self, behind: Sequence[Followed]) -> set[str]:
+        try:
+            return await self._write(behind)
+        except psycopg.DataError:  # what PostgreSQL cannot hold must not keep back what others say
+            there = set[str]()
+            for followed in behind:
+                await self._disconnect()
+                try:
+                    there |= await self._write([followed])
+                except psycopg.DataError:
+                    logger.error("what the run %s says cannot be published", followed.run.id)
+                    self._forget(followed)
+            await self._disconnect()
+            return there
+
+    async def _write(self, behind: Sequence[Followed]) -> set[str]:
+        """Returns the ids of the runs of which it is there now; one that is being ended or deleted is not."""
+        people, runs, numbers, payloads = list[str](), list[str](), list[int](), list[str]()
+        for followed in behind:
+            assert followed.first is not None
+            for n, payload in enumerate(followed.payloads[followed.written :], followed.first + followed.written):
+                people.append(followed.run.user_id)
+                runs.append(followed.run.id)
+                numbers.append(n)
+                payloads.append(payload)
+        connection = await self._connected()
+        rows = {"people": people, "runs": runs, "numbers": numbers, "payloads": payloads}
+        async with connection.pipeline():
+            await connection.execute("BEGIN")
+            await connection.execute(_BEGIN)
+            written = await connection.execute(statements.PUBLISH, rows)
+            for notice in _notices(followed.run.id for followed in behind):
+                await connection.execute(_TELL, [statements.EVENTS_CHANNEL, notice])
+            await connection.execute("COMMIT")
+        return {run_id for (run_id,) in await written.fetchall()}
+
+    async def _connected(self) -> psycopg.AsyncConnection[Any]:
+        if self._connection is None:
+            self._connection = await psycopg.AsyncConnection.connect(
+                _address(self._engine.url), autocommit=True, connect_timeout=5, application_name="todo-assistant"
+            )
+        return self._connection
+
+    async def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+def _notices(run_ids: Iterable[str]) -> Iterable[str]:
+    notice = ""
+    for run_id in run_ids:
+        if len(notice) + len(run_id) > _LONGEST_NOTICE:
+            yield notice
+            notice = ""
+        notice = f"{notice} {run_id}".strip()
+    if notice:
+        yield notice
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _address(url: URL) -> str:
+    return url.set(drivername="postgresql").render_as_string(hide_password=False)

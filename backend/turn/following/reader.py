@@ -1,0 +1,171 @@
+"""Follows a run from any process and from any number on: the same for every reader, however often they come back."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.errors import NotFound
+from backend.conversation.rows import StoredItem
+from backend.conversation.runs import events as statements
+from backend.conversation.runs import leases
+from backend.conversation.runs.events import State
+from backend.turn.following import stored
+from backend.turn.following.payloads import from_payload
+from backend.turn.following.publisher import Numbered, Publisher
+from backend.turn.log import Ended, Event, Paused, Reset
+from service.database import pipelined, transaction
+
+logger = logging.getLogger(__name__)
+
+_MOST = 500  # events at a time
+
+
+class Following:
+    """What runs say, whichever process they are in; and the publisher of those in this one."""
+
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        follow: Callable[[str], object],
+        *,
+        every_seconds: float = 0.1,
+        look_seconds: float = 1,
+        grace_seconds: float = 1.5,
+        pulse_seconds: float = 10,
+    ) -> None:
+        """`follow` lets a run be published, if it is in this process; that is done every `every_seconds`.
+
+        `look_seconds` is how often a run is looked at of which nothing is heard, `grace_seconds` how long after its end
+        the rest of it may still come, and `pulse_seconds` how long a reader hears nothing at all.
+        """
+        self.publisher = Publisher(engine, every_seconds=every_seconds, published=self.heard)
+        self._engine = engine
+        self._follow = follow
+        self._look_seconds = look_seconds
+        self._grace_seconds = grace_seconds
+        self._pulse_seconds = pulse_seconds
+        self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+
+    def heard(self, run_ids: Iterable[str]) -> None:
+        """More was published of these."""
+        for run_id in run_ids:
+            for news in self._readers.get(run_id, ()):
+                news.set()
+
+    async def events(
+        self, run_id: str, user_id: str, after: int = 0, *, while_waiting: bool = True
+    ) -> AsyncGenerator[Numbered | None, None]:
+        """The events after the number `after`, up to `Ended`; None where nothing was said for a while.
+
+        The run's process is asked to publish it from its beginning, if it does not yet. Where what was published before
+        is not held any more, `Reset` is the first, of number 0, and all that is held follows from number 1 on. Raises
+        `NotFound` for a run that is not the person's. Without `while_waiting` the events end where the run waits.
+        """
+        with self._listening(run_id) as news:
+            here = self.publisher.published_after(run_id, user_id, after) is not None
+            state = None if here else await self._ask(run_id, user_id)
+            is_reset = state is not None and after > state.last
+            if is_reset:
+                yield Numbered(0, Reset())
+                after = 0
+            last: Event | None = None
+            since = _now()
+            while True:
+                news.clear()
+                state, found = await self._look(run_id, user_id, after)
+                for numbered in found:
+                    yield numbered
+                    after, last, since = numbered.seq, numbered.event, _now()
+                    if isinstance(last, Ended):
+                        return
+                if len(found) == _MOST:
+                    continue
+                if state is not None and not found:
+                    if state.long_over:
+                        for numbered in await self._rest(run_id, user_id, after, state):
+                            if not (is_reset and isinstance(numbered.event, Reset)):
+                                yield numbered
+                        return
+                    silent = _now() - since > self._grace_seconds
+                    if state.status == "waiting" and not while_waiting and (silent or isinstance(last, Paused)):
+                        return
+                if _now() - since > self._pulse_seconds:
+                    yield None
+                    since = _now()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._look_seconds):
+                        await news.wait()
+
+    @contextmanager
+    def _listening(self, run_id: str) -> Iterator[asyncio.Event]:
+        news = asyncio.Event()
+        self._readers[run_id].add(news)
+        try:
+            yield news
+        finally:
+            self._readers[run_id].discard(news)
+            if not self._readers[run_id]:
+                del self._readers[run_id]
+
+    async def _ask(self, run_id: str, user_id: str) -> State:
+        """Ask for the run to be published."""
+        async with transaction(self._engine, user_id) as session:
+            await leases.request_following(session, run_id, user_id=user_id)
+        self._follow(run_id)
+        state, _ = await self._read(run_id, user_id, 0, most=0)
+        if state is None:
+            raise NotFound
+        return state
+
+    async def _look(self, run_id: str, user_id: str, after: int) -> tuple[State | None, Sequence[Numbered]]:
+        """What there is after a number, and where the run is; no state for one that is published here."""
+        here = self.publisher.published_after(run_id, user_id, after)
+        if here is not None:
+            return None, here
+        try:
+            state, found = await self._read(run_id, user_id, after, most=_MOST)
+        except (DBAPIError, PoolTimeout, OSError) as error:  # it comes back, or the reader does
+            logger.warning("the run %s cannot be followed now: %s", run_id, type(error).__name__)
+            return None, ()
+        return state or _FORGOTTEN, found
+
+    async def _read(
+        self, run_id: str, user_id: str, after: int, *, most: int
+    ) -> tuple[State | None, Sequence[Numbered]]:
+        async with pipelined(self._engine, user_id) as pipeline:
+            news = await statements.send_news(pipeline, run_id, user_id=user_id, after=after, most=most)
+            where = await statements.send_state(pipeline, run_id, user_id=user_id, grace_seconds=self._grace_seconds)
+        row = await where.fetchone()
+        found = [Numbered(one["seq"], from_payload(one["payload"])) for one in await news.fetchall()]
+        return State(**row) if row else None, found
+
+    async def _rest(self, run_id: str, user_id: str, after: int, state: State) -> list[Numbered]:
+        """What was not published of a run that is long over, as far as it is stored."""
+        async with pipelined(self._engine, user_id) as pipeline:
+            newest = await statements.send_newest(pipeline, run_id, user_id=user_id)
+            telling = await statements.send_told(pipeline, run_id, user_id=user_id)
+            storing = await statements.send_stored(
+                pipeline, run_id, user_id=user_id, conversation_id=state.conversation_id or ""
+            )
+        row = await newest.fetchone()
+        if row is not None and row["event"] == Ended.__name__:
+            return []
+        told = {one["id"] for one in await telling.fetchall()} if row else None
+        items = [StoredItem(**one) for one in await storing.fetchall()]
+        rest = stored.events_of(items, state.outcome, told)
+        reset = [] if row else [Numbered(0, Reset())]
+        return [*reset, *(Numbered(number, event) for number, event in enumerate(rest, after + 1))]
+
+
+_FORGOTTEN = State(None, "ended", "cancelled", 0, long_over=True)
+"""Of a run that was deleted while it was followed."""
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,199 @@
+"""A run followed from this process and from another, from the beginning and from the middle."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from backend.conversation.errors import NotFound
+from backend.conversation.items import Message, Said
+from backend.turn.log import Done, Ended, Failed, Grown, Reset, Started
+from tests.backend.conftest import Backend, Rows
+from tests.backend.slow_turns import SLOW, read_text
+from tests.backend.turn.following.readers import following, read, text_of
+from tests.chatkit_client import ChatKit, user_input
+from tests.scripted_model import ScriptedModel
+from tests.waiting import until
+
+TEXT = SLOW["text"]
+CRASH = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT' AND pid <> pg_backend_pid()"
+
+
+async def started(chat: ChatKit, **how: Any) -> str:
+    """The id of a run that nobody reads, and that is published from its beginning."""
+    parts = chat.app.state.parts  # pyright: ignore[reportAttributeAccessIssue]
+    said = Said(text="count", body=user_input("count"))
+    turn = await parts.turns.start(
+        parts.chatkit.server._answers.answer,
+        user_id="local",
+        conversation_id=None,
+        said=said,
+        detached=True,
+        followed=True,
+        **how,
+    )
+    return turn.run.id
+
+
+async def test_a_turn_that_nobody_follows_writes_no_event(chat: ChatKit, rows: Rows) -> None:
+    await chat.say("add milk")
+    assert rows("SELECT 1 FROM run_events") == []
+    assert rows("SELECT followed FROM runs") == [{"followed": False}]
+
+
+async def test_a_followed_run_is_told_alike_here_and_elsewhere(backend: Backend, model: ScriptedModel) -> None:
+    await model.script({**SLOW, "token_delay": 0.02})
+    async with backend() as one, backend() as other:
+        run = await started(one)
+        here, elsewhere = await asyncio.gather(read(following(one), run), read(following(other), run))
+        assert here == elsewhere
+        assert here == await read(following(other), run)
+    assert [number for number, _ in here] == list(range(1, len(here) + 1))
+    assert text_of(here) == TEXT
+    assert isinstance(here[0].event, Started)
+    assert here[-1].event == Ended("completed")
+    assert [event.item.text for _, event in here if isinstance(event, Done) and isinstance(event.item, Message)] == [
+        TEXT
+    ]
+    assert 3 < len([event for _, event in here if isinstance(event, Grown)]) < len(TEXT) / 4
+
+
+async def test_a_reader_may_leave_and_go_on_anywhere(backend: Backend, model: ScriptedModel) -> None:
+    await model.script(SLOW)
+    async with backend() as one, backend() as other:
+        run = await started(one)
+        told = await read(following(other), run, most=6)
+        told += await read(following(one), run, told[-1].seq, most=2)
+        told += await read(following(other), run, told[-1].seq)
+        assert told == await read(following(one), run)
+        assert await read(following(other), run, told[-1].seq) == []
+
+
+async def test_a_running_answer_can_be_followed_by_who_comes_later(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with backend(heartbeat_seconds=0.2) as one, backend() as other:
+        async with one.open("threads.create", input=user_input("count")) as events:
+            shown = await read_text(events, at_least=12)
+            [run] = rows("SELECT id FROM runs")
+            reading = [asyncio.create_task(read(following(chat), run["id"])) for chat in (other, one)]
+            shown += await read_text(events, at_least=len(TEXT) - len(shown))
+            first, second = await asyncio.gather(*reading)
+        assert shown == TEXT
+        assert first == second
+        assert text_of(first) == TEXT
+        assert len(next(event for _, event in first if isinstance(event, Grown)).text) >= 12, "what was said before"
+
+
+async def test_the_run_of_another_is_not_there(backend: Backend, model: ScriptedModel) -> None:
+    await model.script(SLOW)
+    async with backend() as chat:
+        run = await started(chat)
+        with pytest.raises(NotFound):
+            await read(following(chat), run, user="mallory")
+        with pytest.raises(NotFound):
+            await read(following(chat), "run_none")
+
+
+async def test_what_is_not_held_any_more_is_told_as_it_is_stored(
+    chat: ChatKit, rows: Rows, model: ScriptedModel
+) -> None:
+    await model.script({"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]}, {"text": "Milk it is."})
+    run = await started(chat)
+    whole = await read(following(chat), run)
+    rows("DELETE FROM run_events")
+    rows("UPDATE runs SET ended_at = now() - interval '1 hour'")
+    for after in (0, 7, 10**18):
+        again = await read(following(chat), run, after)
+        assert [number for number, _ in again] == list(range(len(again)))
+        assert again[0].event == Reset()
+        assert again[-1].event == Ended("completed")
+        kept = {type(event).__name__ for _, event in again}
+        assert kept == {"Reset", "Done", "Called", "Answered", "Ended"}
+        stored = [event for _, event in again if not isinstance(event, Reset | Done)]
+        assert stored == [event for _, event in whole if type(event) in map(type, stored)]
+        items = [event.item.id for _, event in again if isinstance(event, Done)]
+        assert set(items) >= {event.item.id for _, event in whole if isinstance(event, Done)}
+
+
+async def test_a_number_that_never_was_begins_anew(chat: ChatKit, model: ScriptedModel) -> None:
+    await model.script(SLOW)
+    run = await started(chat)
+    told = await read(following(chat), run, 1000)
+    assert told[0] == (0, Reset())
+    assert text_of(told) == TEXT
+    assert told[1:] == await read(following(chat), run)
+
+
+async def test_an_owner_that_is_gone_is_told_of(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
+    await model.script({**SLOW, "token_delay": 0.5})
+    async with backend() as one, backend() as other:
+        run = await started(one)
+        reading = asyncio.create_task(read(following(other), run))
+        await until(lambda: rows("SELECT 1 FROM run_events WHERE seq > 5"))
+        turns = one.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
+        for task in (turns._keeper, turns._publishing):
+            task.cancel()
+        told = await asyncio.wait_for(reading, 5)
+    assert isinstance(told[-2].event, Failed)
+    assert told[-1].event == Ended("interrupted")
+    assert TEXT.startswith(text_of(told))
+
+
+async def test_a_deleted_conversation_leaves_no_event(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
+    await model.script(SLOW)
+    async with backend() as chat:
+        run = await started(chat)
+        reading = asyncio.create_task(read(following(chat), run))
+        await until(lambda: rows("SELECT 1 FROM run_events WHERE seq > 3"))
+        [thread] = rows("SELECT id FROM conversations")
+        await chat.ask("threads.delete", thread_id=thread["id"])
+        assert (await reading)[-1].event == Ended("cancelled")
+        assert rows("SELECT 1 FROM run_events") == []
+
+
+async def test_a_database_that_comes_back_has_all_of_it(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
+    """What was written before its crash may be gone: it is written again."""
+    await model.script(SLOW)
+    async with backend() as chat:
+        run = await started(chat)
+        reading = asyncio.create_task(read(following(chat), run))
+        await until(lambda: rows("SELECT 1 FROM run_events WHERE seq > 5"))
+        rows("DELETE FROM run_events WHERE seq > 3")
+        rows(CRASH)
+        told = await reading
+        assert text_of(told) == TEXT
+        following(chat).publisher._last.clear()
+        assert await read(following(chat), run) == told
+
+
+async def test_what_cannot_be_published_keeps_no_other_back(chat: ChatKit, rows: Rows, model: ScriptedModel) -> None:
+    await model.script({"text": "fine"}, {"text": "fine"})
+    bad = await started(chat)
+    publisher = following(chat).publisher
+    publisher._last[bad].payloads.append('"\\u0000"')
+    publisher._last[bad].events.append(Grown("none", 0, "\0"))
+    good = await started(chat)
+    told = await asyncio.gather(read(following(chat), good), read(following(chat), bad))
+    assert text_of(told[0]) == "fine"
+    assert told[1][-1].event == Ended("completed")
+    assert [row["run_id"] for row in rows("SELECT DISTINCT run_id FROM run_events")] == [good]
+
+
+async def test_silence_has_a_pulse(chat: ChatKit, model: ScriptedModel) -> None:
+    await model.script({"text": "late", "delay": 1})
+    run = await started(chat)
+    reader = following(chat)
+    reader._look_seconds = reader._pulse_seconds = 0.1
+    told = [numbered async for numbered in reader.events(run, "local")]
+    assert told.count(None) > 3
+
+
+async def test_old_logs_are_swept(backend: Backend, rows: Rows) -> None:
+    async with backend() as chat:
+        run = await started(chat)
+        await read(following(chat), run)
+        rows("UPDATE runs SET ended_at = now() - interval '11 minutes'")
+        await until(lambda: not rows("SELECT 1 FROM run_events"))
+        assert rows("SELECT followed FROM runs") == [{"followed": False}]
