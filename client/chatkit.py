@@ -15,7 +15,10 @@ from client.sse import Frames
 
 Json = dict[str, Any]
 Events = AbstractAsyncContextManager[AsyncIterator[Json]]
-"""The events of one answer as they come; leaving the block closes the connection, which stops the answer."""
+"""The events of one answer as they come.
+
+Leaving the block closes the connection, which stops the answer, unless the client is a detached one.
+"""
 Order = Literal["asc", "desc"]
 
 
@@ -53,10 +56,15 @@ def request(kind: str, /, **params: Any) -> Json:
     return {"type": kind, "params": params}
 
 
+DETACHED: Json = {"metadata": {"detached": True}}
+"""Beside what a request asks for: its answer goes on when nobody reads it."""
+
+
 class ChatKit:
     """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
 
-    `timeout` is in seconds, of each silence. `http` is there for what is not ChatKit's, as `/ready`.
+    `timeout` is in seconds, of each silence. Answers of a `detached` one go on when nobody reads them. `http` is there
+    for what is not ChatKit's, as `/ready`.
     """
 
     def __init__(
@@ -66,8 +74,10 @@ class ChatKit:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 120,
+        detached: bool = False,
     ) -> None:
         self.base_url = base_url
+        self._beside = DETACHED if detached else {}
         sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
         encrypted = base_url.startswith("https:")  # else neither certificates nor proxies are looked for
         self.http = httpx2.AsyncClient(
@@ -139,7 +149,7 @@ class ChatKit:
     @asynccontextmanager
     async def _answer(self, kind: str, params: Json, media_type: str) -> AsyncIterator[httpx2.Response]:
         """The response when it has begun, if it is what was asked for."""
-        asked = self.http.build_request("POST", "/chatkit", json=request(kind, **params))
+        asked = self.http.build_request("POST", "/chatkit", json=request(kind, **params) | self._beside)
         with _connected():
             response = await self.http.send(asked, stream=True)
         try:

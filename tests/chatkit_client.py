@@ -65,8 +65,8 @@ def text_of(item: dict[str, Any]) -> str:
 class ChatKit(chatkit.ChatKit):
     """One client of one backend."""
 
-    def __init__(self, base_url: str, *, headers: dict[str, str] | None = None) -> None:
-        super().__init__(base_url, headers=headers, timeout=30)
+    def __init__(self, base_url: str, *, headers: dict[str, str] | None = None, detached: bool = False) -> None:
+        super().__init__(base_url, headers=headers, timeout=30, detached=detached)
 
     async def post(self, kind: str, /, **params: Any) -> httpx2.Response:
         return await self.http.post("/chatkit", json=request(kind, **params))
