@@ -28,3 +28,9 @@ class LeaseLost(BackendError):
     """This answer was taken over by another process and ended here."""
 
     allow_retry = True
+
+
+class Busy(BackendError):
+    """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
+
+    allow_retry = True

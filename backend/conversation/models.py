@@ -98,8 +98,9 @@ class Run(SQLModel, table=True):
     """One turn of the assistant, and the lease on its conversation while it is running or waiting.
 
     It outlives the conversation, without any text: what was used stays counted. `worker` is the process it runs in.
-    Runs are a tree: one goes on from the end of its parent, or stands beside the run that it edits. `message_id` is the
-    message that it answers. The events of a run that is `followed` are in `run_events`.
+    Runs are a tree: one goes on from the end of its parent, or stands beside the run that it edits, of whose rows it
+    keeps those up to `kept_seq`. Of those beside each other one is `chosen`: where the shown path comes there, it goes
+    on with that. `message_id` is the message that it answers. The events of a `followed` run are in `run_events`.
     """
 
     __tablename__ = "runs"  # pyright: ignore[reportAssignmentType]
@@ -137,6 +138,8 @@ class Run(SQLModel, table=True):
     state: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     parent_run_id: str | None = Field(default=None, sa_column=Column(Text))
     edits_run_id: str | None = Field(default=None, sa_column=Column(Text))
+    kept_seq: int | None = Field(default=None, sa_column=Column(BigInteger))
+    chosen: bool = Field(default=True, sa_column=Column(Boolean, nullable=False, server_default=text("true")))
     message_id: str | None = Field(default=None, sa_column=Column(Text))
     followed: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
     heartbeat_at: datetime = Field(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agents.items import TResponseInputItem
+from chatkit import types
 from chatkit.agents import ThreadItemConverter
 from chatkit.types import (
     ActiveStatus,
@@ -29,7 +30,7 @@ from chatkit.types import (
     WorkflowItem,
 )
 from chatkit.widgets import WidgetRoot
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from backend.conversation import hidden
 from backend.conversation.acting import Acting
@@ -90,6 +91,24 @@ class AnsweredThread(Thread):
     answering: str | None = None
 
 
+class Versions(BaseModel):
+    """Which of how many runs beside each other is shown, and the ids of those before and after it."""
+
+    number: int
+    count: int
+    previous: str | None
+    next: str | None
+
+
+class VersionedMessage(UserMessageItem):
+    """A message that has other versions, or other answers: as `RatedMessage`, for who knows of them."""
+
+    versions: Versions
+
+
+VersionedMessage.model_rebuild(_types_namespace={**vars(types), "Versions": Versions})
+
+
 class StoredItem(NamedTuple):
     """What is read of a row of `messages`."""
 
@@ -105,10 +124,12 @@ def to_thread(row: Mapping[str, Any]) -> ThreadMetadata:
     return AnsweredMetadata.model_validate({**row, "created_at": to_utc(row["created_at"])})
 
 
-def to_item(row: StoredItem | MessageRow) -> ThreadItem | None:
+def to_item(row: StoredItem | MessageRow, versions: Versions | None = None) -> ThreadItem | None:
     """The item a row holds, or None for a type this version of ChatKit does not know."""
     try:
         item = THREAD_ITEM.validate_python(row.item)
+        if versions is not None:
+            return VersionedMessage.model_validate({**row.item, "versions": versions})
         if row.feedback and isinstance(item, AssistantMessageItem):
             return RatedMessage.model_validate({**row.item, "feedback": row.feedback})
         return item

@@ -106,13 +106,15 @@ async def send_items(
     return await pipeline.send(statement, rows=rows, owner=acting.user_id, **run)
 
 
-async def send_beginning(pipeline: Pipeline, conversation_id: str, note: Hidden, said: Said, acting: Acting) -> None:
-    """Insert what a person said, and right before it the note of what day and time it is.
+async def send_beginning(
+    pipeline: Pipeline, conversation_id: str, items: Sequence[Hidden | Said], acting: Acting
+) -> None:
+    """Insert what a turn begins with: what the person said, and before it the note of what day and time it is.
 
-    It says, too, whether the person has a calendar. Where the request names no zone, it is in the one that is kept of
-    them, else in the one it has.
+    The note says, too, whether the person has a calendar. Where the request names no zone, it is in the one that is
+    kept of them, else in the one it has.
     """
-    rows = _rows(conversation_id, [note, said], acting)
+    rows = _rows(conversation_id, items, acting)
     statement = _WRITE_BEGINNING_IN_KEPT_ZONE if acting.time_zone is None else _WRITE_BEGINNING
     await pipeline.send(statement, rows=rows, owner=acting.user_id, run=acting.run_id)
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import psycopg
 import sqlalchemy
@@ -22,7 +23,7 @@ from backend.conversation.items import Hidden, Summarised, Widget
 from backend.conversation.models import Conversation, Message, Run
 from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
 from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, to_item, to_thread
-from backend.conversation.runs import events, leases
+from backend.conversation.runs import branches, events, leases
 from backend.conversation.runs.leases import CONVERSATIONS
 from backend.conversation.statements import LOAD_CONVERSATION, MESSAGES
 from service.database import new_id, pipelined, transaction
@@ -125,9 +126,10 @@ class PostgresStore(Store[Acting]):
                     raise NotFound
                 query = query.where(seq < position if newest_first else seq > position)
             connection = await session.connection()
-            found = (await connection.execute(statements.within_bytes(query, newest_first=newest_first))).all()
-        page = [StoredItem._make(row[:-1]) for row in found[:limit]]
-        items = [item for row in page if (item := to_item(row)) is not None]
+            found = (await connection.execute(_with_versions(query, thread_id, context, newest_first))).all()
+        page = found[:limit]
+        read = [(StoredItem._make(row[:-2]), branches.versions(row.versions, row.id)) for row in page]
+        items = [item for row, versions in read if (item := to_item(row, versions)) is not None]
         more = bool(found) and found[0].found > len(page)
         return Page(data=items, has_more=more, after=page[-1].id if more else None)
 
@@ -233,8 +235,11 @@ class PostgresStore(Store[Acting]):
         replaced = select(recent.c.run_id).where(
             recent.c.run_id == context.run_id, recent.c.superseded_by.not_in(["removed", context.run_id or ""])
         )
+        shown = select(Conversation.id).where(_own_thread(thread_id, context)).with_for_update(read=True)
         async with transaction(self.engine, context.user_id) as session:
-            # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's.
+            # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's; and
+            # who replaces the rows waits, so that it replaces the summary, too, or has replaced the rows before.
+            await session.exec(shown)
             if (await session.exec(last)).first() is None:
                 return False
             if any([(await session.exec(found)).first() for found in (known, replaced)]):
@@ -244,48 +249,6 @@ class PostgresStore(Store[Acting]):
                 at = ["user_id", "conversation_id", "id"]
                 await session.exec(written.on_conflict_do_update(index_elements=at, set_={"item": row["item"]}))
         return True
-
-    async def retry_after(
-        self,
-        thread_id: str,
-        item_id: str,
-        make_notes: Callable[[Sequence[StoredItem]], Sequence[Hidden]],
-        context: Acting,
-    ) -> None:
-        """Mark all that follows an item as replaced by this turn, and add the notes made of it, in one transaction.
-
-        What the person changed by hand meanwhile still holds. The notes are made of the notes and calls that were
-        replaced, the latest that fit into a page's bytes.
-        """
-        assert context.run_id is not None
-        position = select(col(Message.seq)).where(_in_thread(thread_id, context), col(Message.id) == item_id)
-        statement = (
-            update(Message)
-            .where(
-                _in_thread(thread_id, context),
-                col(Message.seq) > position.scalar_subquery(),
-                col(Message.kind) != "change",
-                col(Message.superseded_by).is_(None),
-            )
-            .values(superseded_by=context.run_id)
-        )
-        replaced = (
-            sqlalchemy.select(*(MESSAGES.c[name] for name in StoredItem._fields))
-            .where(
-                _in_thread(thread_id, context),
-                MESSAGES.c.superseded_by == context.run_id,
-                MESSAGES.c.kind.in_(("note", "tool_calls", "tool_output")),
-            )
-            .order_by(MESSAGES.c.seq.desc())
-        )
-        async with transaction(self.engine, context.user_id) as session:
-            await _fence(session, context)
-            await session.exec(statement)
-            connection = await session.connection()
-            rows = await connection.execute(statements.within_bytes(replaced, newest_first=True))
-            dropped = sorted(StoredItem._make(row[:-1]) for row in rows)
-            for note in make_notes(dropped):
-                await session.exec(insert(Message).values(from_item(thread_id, note, context)))
 
     async def save_feedback(
         self, thread_id: str, item_ids: Iterable[str], feedback: str | None, context: Acting
@@ -330,6 +293,15 @@ def _followed_runs(thread_id: str, context: Acting) -> SelectOfScalar[str]:
 
 def _in_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:
     return and_(col(Message.conversation_id) == thread_id, col(Message.user_id) == context.user_id)
+
+
+def _with_versions(
+    query: sqlalchemy.Select[Any], thread_id: str, context: Acting, newest_first: bool
+) -> sqlalchemy.Select[Any]:
+    """The rows of a page that fit into its bytes, and of each what `branches.versions` reads."""
+    page = statements.within_bytes(query, newest_first=newest_first).subquery("page")
+    versions = branches.versions_in(user_id=context.user_id, conversation_id=thread_id)
+    return sqlalchemy.select(page, versions).order_by(page.c.seq.desc() if newest_first else page.c.seq.asc())
 
 
 def _shown_item(thread_id: str, item_id: str, context: Acting) -> ColumnElement[bool]:

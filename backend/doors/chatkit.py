@@ -14,12 +14,13 @@ from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.model_input import history
 from backend.conversation.store_adapter import PostgresStore
-from backend.doors import checks
+from backend.doors import checks, own
 from backend.tools import actions
 from backend.tools.consent import card
 from backend.tools.opened import with_tasks_now
 from backend.tools.task import Changed, Task
 from backend.tools.task_tools import CallRefused, TaskTools
+from backend.turn import versions
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
 from backend.turn.turns import Turn, Turns
@@ -69,8 +70,14 @@ class TodoChatServer(ChatKitServer[Acting]):
                 said = rows.said(params.input)
                 return await start(self._answers.answer, conversation_id=params.thread_id, said=said)
             case ck.ThreadsRetryAfterItemReq(params=params):
-                again = partial(self._answers.answer_again, message_id=params.item_id)
-                return await start(again, conversation_id=params.thread_id, message_id=params.item_id)
+                return await start(self._answers.answer, conversation_id=params.thread_id, instead_of=params.item_id)
+            case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.EDIT:
+                edit = own.edit_of(params.action)
+                message = await self.store.load_item(params.thread_id, edit.item_id, context)
+                said = rows.said(own.edited(message, edit))
+                return await start(
+                    self._answers.answer, conversation_id=params.thread_id, said=said, instead_of=edit.item_id
+                )
             case _:
                 raise AssertionError("`check` lets no other request through")
 
@@ -109,8 +116,13 @@ class TodoChatServer(ChatKitServer[Acting]):
                     params.thread_id, params.after, params.limit or checks.LONGEST_PAGE, params.order, context
                 )
                 return _with_ratings(await self._opened(page, context))
-            case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == checks.TAKE_BACK:
+            case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == own.TAKE_BACK:
                 return await self._take_feedback_back(params, context)
+            case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == own.SHOW_VERSION:
+                run_id = own.version_of(params.action)
+                whose = {"user_id": context.user_id}
+                await versions.show(self.store.engine, params.thread_id, run_id, to_its_end=True, **whose)
+                return _with_ratings(ck.SyncCustomActionResponse())
             case _:
                 pass
         # Not `process`, which reads the request anew and makes the reader for it each time: 14 ms.

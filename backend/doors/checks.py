@@ -6,14 +6,13 @@ from pydantic_core import PydanticSerializationError
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, NotFound
 from backend.conversation.store_adapter import PostgresStore
+from backend.doors import own
 from service.database.text import can_be_seen, is_line, without_unseen
 
 _NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need in words."
 LONGEST_PAGE = 100
 _MOST_RATED = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
-FOLLOW = "follow"  # an action on no item: what the running answer says, from its beginning
-TAKE_BACK = "take_feedback_back"  # an action on an answer: ChatKit's protocol can give a thumb, and not take it back
 
 
 class MessageTooLong(BackendError):
@@ -32,7 +31,7 @@ async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *
         case ck.ThreadsUpdateReq(params=params):
             _check_title(params)
         case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
-            _check_message(params.input, message_chars)
+            check_message(params.input, message_chars)
         case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:
             raise InvalidRequest(f"Feedback is given on {_MOST_RATED} items at most: send it in parts.")
         case _:
@@ -41,7 +40,7 @@ async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *
         return  # the thread is looked up where its lease is taken
     if (thread_id := getattr(request.params, "thread_id", None)) is not None:
         await store.load_thread(thread_id, context)
-    await _check_item(request, store, context)
+    await _check_item(request, store, context, message_chars)
 
 
 def _check_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
@@ -56,7 +55,7 @@ def _check_title(params: ck.ThreadUpdateParams) -> None:
     params.title = without_unseen(title).strip()
 
 
-def _check_message(message: ck.UserMessageInput, longest: int) -> None:
+def check_message(message: ck.UserMessageInput, longest: int) -> None:
     if message.attachments:
         raise InvalidRequest(_NO_ATTACHMENTS)
     if (length := _length(message)) > longest:
@@ -76,12 +75,20 @@ def _length(message: ck.UserMessageInput) -> int:
         raise InvalidRequest("The message is nested too deeply: send it with less inside each other.") from None
 
 
-async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Acting) -> None:
+async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Acting, message_chars: int) -> None:
     match request:
         case ck.ThreadsRetryAfterItemReq(params=params):
             item = await store.load_item(params.thread_id, params.item_id, context)
             if not isinstance(item, ck.UserMessageItem):
                 raise InvalidRequest("Only a message of the person can be answered again.")
+        case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.EDIT and params.item_id is None:
+            edit = own.edit_of(params.action)
+            item = await store.load_item(params.thread_id, edit.item_id, context)
+            check_message(own.edited(item, edit), message_chars)
+        case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.FOLLOW and params.item_id is None:
+            pass
+        case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == own.SHOW_VERSION:
+            own.version_of(params.action)
         case ck.ThreadsAddStructuredInputReq(params=params):
             await store.load_item(params.thread_id, params.item_id, context)
             raise InvalidRequest("This question is not open any more.")  # the assistant asks none of this kind
@@ -89,10 +96,8 @@ async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Act
             raise InvalidRequest("No tool call of this conversation waits for an output.")  # nor makes such calls
         case ck.ThreadsCustomActionReq(params=params) | ck.ThreadsSyncCustomActionReq(params=params):
             if params.item_id is None:
-                if isinstance(request, ck.ThreadsCustomActionReq) and params.action.type == FOLLOW:
-                    return
                 raise InvalidRequest(f"There is no action {params.action.type!r}.")
-            if isinstance(request, ck.ThreadsSyncCustomActionReq) and params.action.type == TAKE_BACK:
+            if isinstance(request, ck.ThreadsSyncCustomActionReq) and params.action.type == own.TAKE_BACK:
                 await store.load_item(params.thread_id, params.item_id, context)
             elif not isinstance(await store.load_item(params.thread_id, params.item_id, context), ck.WidgetItem):
                 raise NotFound

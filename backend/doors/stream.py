@@ -26,8 +26,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached
 from backend.conversation.rows import as_shown
+from backend.doors import own
 from backend.doors.chatkit import TodoChatServer
-from backend.doors.checks import FOLLOW, MessageTooLong
+from backend.doors.checks import MessageTooLong
 from backend.doors.rendering import Rendering
 from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.endings import explain
@@ -69,9 +70,10 @@ class ChatKitDoor:
             if isinstance(request, ThreadsCustomActionReq):
                 if request.params.action.type in (APPROVE, REFUSE):
                     return await self._decide(request, acting)
-                if request.params.action.type == FOLLOW:
+                if request.params.action.type == own.FOLLOW:
                     return self._follow(request, acting)
-                return self._act(request, acting)
+                if request.params.action.type not in own.TURNS:
+                    return self._act(request, acting)
             return self._read(await self.server.start(request, acting))
         except DecidedAlready as refusal:
             return _refusal(refusal, as_shown(refusal.approval.conversation_id, decisions.shown(refusal.approval)))

@@ -17,11 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.agents.assistant import MAX_STEPS
 from backend.conversation import hidden
 from backend.conversation.errors import BackendError
-from backend.conversation.items import Hidden, Item
+from backend.conversation.items import Item
 from backend.conversation.model_input import budget, fitting, history
 from backend.conversation.model_input.budget import Window
 from backend.conversation.reading import Recent
-from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval, of_last_step
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
@@ -29,7 +28,6 @@ from backend.model.retries import telling
 from backend.tools.consent.card import in_words, titled
 from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
-from backend.tools.table import READING
 from backend.tools.task_tools import TaskTools
 from backend.turn.log import Compacted, Progress
 from backend.turn.recorder import Recorder
@@ -106,17 +104,6 @@ class Answers:
         self._tools = tools
         self._policy = policy
         self._tool_wait_seconds = tool_wait_seconds
-
-    async def answer_again(self, turn: Turn, message_id: str) -> None:
-        """Replace all that follows the message by another answer to it."""
-        run = turn.run
-
-        def notes(dropped: Sequence[StoredItem]) -> list[Hidden]:
-            attempted = history.abandoned_attempt(dropped, reading=READING)
-            return [note for note in (run.now, attempted) if note is not None]
-
-        await self._store.retry_after(run.conversation_id, message_id, notes, run.acting)
-        await self.answer(turn)
 
     async def answer(self, turn: Turn) -> None:
         """Whatever ends it, what was shown is kept and what is open is closed; raises what ended it."""

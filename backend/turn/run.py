@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from backend.conversation.acting import Acting
-from backend.conversation.items import Hidden, Said
+from backend.conversation.items import Said
 from backend.conversation.reading import Recent
 from backend.conversation.runs.leases import Outcome
 
@@ -16,8 +16,9 @@ class Run:
     """One answer in a conversation, for one person.
 
     `said` was stored when it began, and what the model is to read came with it as `recent`. `message_id` is the message
-    that it answers. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows; `now`, for an
-    answer to an earlier message, is the note of it. One that is `resumed` has waited, perhaps in another process.
+    that it answers. One that is `instead_of` a message stands beside the run that had answered it: it answers it again,
+    or answers `said` in its place. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows.
+    One that is `resumed` has waited, perhaps in another process.
     """
 
     id: str
@@ -27,10 +28,10 @@ class Run:
     resumed: bool = False
     said: Said | None = None
     message_id: str | None = None
+    instead_of: str | None = None
     recent: Recent | None = None
     time_zone: str | None = None
     wall_time: datetime | None = None
-    now: Hidden | None = None
 
     @property
     def acting(self) -> Acting:

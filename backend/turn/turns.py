@@ -13,7 +13,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import profiles, reading, statements
-from backend.conversation.errors import BackendError, LeaseLost, NotFound
+from backend.conversation.errors import BackendError, Busy, LeaseLost, NotFound
 from backend.conversation.items import Ending, Hidden, Item, Said, Thought
 from backend.conversation.model_input import history
 from backend.conversation.runs import events, leases, limits
@@ -21,7 +21,7 @@ from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.conversation.runs.limits import Limits
-from backend.turn import endings, outcomes, reports
+from backend.turn import endings, outcomes, reports, versions
 from backend.turn.endings import explain
 from backend.turn.following.reader import Following
 from backend.turn.heartbeat import Heartbeat
@@ -38,12 +38,6 @@ logger = logging.getLogger(__name__)
 
 _STEPS_OF_A_READER = 5
 """Of the event loop, until who waits for the beginning has been sent it; then work may take the processor."""
-
-
-class Busy(BackendError):
-    """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
-
-    allow_retry = True
 
 
 class TookTooLong(BackendError):
@@ -167,7 +161,7 @@ class Turns:
         user_id: str,
         conversation_id: str | None,
         said: Said | None = None,
-        message_id: str | None = None,
+        instead_of: str | None = None,
         time_zone: str | None = None,
         detached: bool = False,
         followed: bool = False,
@@ -175,8 +169,9 @@ class Turns:
         """Take the lease, store what was said and run `work` in a task of its own.
 
         A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
-        when there is no such conversation and `LimitReached` over a limit, with nothing stored. `message_id` is the
-        message that is answered, where nothing new was said; `time_zone` is the one that the person's client names. One
+        when there is no such conversation or message and `LimitReached` over a limit, with nothing stored. `instead_of`
+        is the id of a message that is shown: it is answered again, or, where something was said, changed into that, and
+        what followed it is another version from then on. `time_zone` is the one that the person's client names. One
         that is `followed` is published from its beginning.
         """
         run = Run(
@@ -185,7 +180,8 @@ class Turns:
             conversation_id or new_id("thr"),
             is_new=conversation_id is None,
             said=said,
-            message_id=said.id if said else message_id,
+            message_id=said.id if said else instead_of,
+            instead_of=instead_of,
             time_zone=time_zone,
         )
         turn = Turn(run, detached=detached)
@@ -291,9 +287,11 @@ class Turns:
             )
             if run.time_zone is not None:
                 await profiles.send_time_zone(pipeline, run.time_zone, run.acting)
-            if run.said is not None:
-                note = history.now_note(now, run.time_zone or self._time_zone)
-                await statements.send_beginning(pipeline, run.conversation_id, note, run.said, run.acting)
+            if run.said is not None or run.instead_of is not None:
+                begun = [history.now_note(now, run.time_zone or self._time_zone), *([run.said] if run.said else [])]
+                if run.instead_of is not None:
+                    begun += await versions.begin_instead(pipeline, run, run.instead_of)
+                await statements.send_beginning(pipeline, run.conversation_id, begun, run.acting)
                 sent = await reading.send_recent(pipeline, run.conversation_id, user_id=run.user_id, run=run.id)
         if ended is not None and (taken_from := await ended.fetchone()) is not None:
             reports.turn_abandoned(Abandoned(taken_from["id"], run.conversation_id, run.user_id))
@@ -313,11 +311,9 @@ class Turns:
 
     def _begin(self, turn: Turn, row: dict[str, Any], now: datetime) -> None:
         """The turn holds its lease: `row` is that of its conversation, with what is kept of the person."""
-        run, kept, calendar = turn.run, row.pop("time_zone"), row.pop("calendar")
+        run, kept, _ = turn.run, row.pop("time_zone"), row.pop("calendar")
         zone = run.time_zone or kept
-        here = zone or self._time_zone
-        note = history.now_note(now, here, calendar=calendar)
-        turn.run = replace(run, time_zone=zone, wall_time=wall_time(now, here), now=note)
+        turn.run = replace(run, time_zone=zone, wall_time=wall_time(now, zone or self._time_zone))
         turn.calls.time_zone = zone
         turn.say(Started(row, run.is_new, run.said))
 

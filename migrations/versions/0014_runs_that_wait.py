@@ -76,6 +76,27 @@ SWEEPS = {
         """,
     ),
 }
+# The runs of before are one path, in the order in which they began: what a retry has replaced stays replaced.
+ONE_PATH = (
+    """
+    UPDATE runs SET parent_run_id = path.before, message_id = path.message_id
+    FROM (
+        SELECT runs.user_id, runs.id, said.id AS message_id,
+            lag(runs.id) OVER (PARTITION BY runs.user_id, conversation_id ORDER BY started_at, runs.id) AS before
+        FROM runs LEFT JOIN (
+            SELECT DISTINCT ON (user_id, run_id) user_id, run_id, id FROM messages
+            WHERE kind = 'user_message' AND run_id IS NOT NULL ORDER BY user_id, run_id, seq
+        ) AS said ON (said.user_id, said.run_id) = (runs.user_id, runs.id)
+        WHERE conversation_id IS NOT NULL
+    ) AS path WHERE (runs.user_id, runs.id) = (path.user_id, path.id)
+    """,
+    """
+    UPDATE conversations SET leaf_run_id = (
+        SELECT runs.id FROM runs WHERE (runs.user_id, runs.conversation_id) = (conversations.user_id, conversations.id)
+        ORDER BY started_at DESC, runs.id DESC LIMIT 1
+    )
+    """,
+)
 TABLES = ("approvals", "run_inputs", "run_events", "kept_requests")
 
 
@@ -84,8 +105,11 @@ def upgrade() -> None:
     op.execute("CREATE UNIQUE INDEX conversations_by_name ON conversations (user_id, name) WHERE name IS NOT NULL")
     op.execute("""
         ALTER TABLE runs ADD COLUMN parent_run_id text, ADD COLUMN edits_run_id text, ADD COLUMN message_id text,
+            ADD COLUMN kept_seq bigint, ADD COLUMN chosen boolean NOT NULL DEFAULT true,
             ADD COLUMN followed boolean NOT NULL DEFAULT false
     """)
+    for step in ONE_PATH:
+        op.execute(step)
     op.execute("DROP INDEX runs_by_conversation")
     op.execute("CREATE INDEX runs_by_conversation ON runs (user_id, conversation_id, parent_run_id)")
     op.execute("CREATE INDEX runs_followed ON runs (ended_at) WHERE followed")
@@ -148,9 +172,10 @@ def downgrade() -> None:
     op.execute("DROP INDEX runs_by_conversation, runs_followed")
     op.execute("CREATE INDEX runs_by_conversation ON runs (user_id, conversation_id)")
     op.execute("UPDATE runs SET status = 'ended', outcome = 'interrupted', ended_at = now() WHERE status = 'waiting'")
+    op.execute("UPDATE messages SET superseded_by = 'removed' WHERE superseded_by = 'aside'")
     op.execute("""
         ALTER TABLE runs DROP COLUMN parent_run_id, DROP COLUMN edits_run_id, DROP COLUMN message_id,
-            DROP COLUMN followed
+            DROP COLUMN kept_seq, DROP COLUMN chosen, DROP COLUMN followed
     """)
     op.execute("DROP INDEX conversations_by_name")
     op.execute("ALTER TABLE conversations DROP COLUMN name, DROP COLUMN leaf_run_id")

@@ -25,6 +25,15 @@ UNKNOWN_OUTCOME = (
 )
 NOT_MADE = "This call was not made: the answer was ended before its turn came."
 
+_AGAIN = "The person asked for their last message to be answered again. An attempt that is not shown any more had"
+_EDITED = (
+    "The person changed this message. What followed it before is not shown any more, but the tasks are as that left"
+    " them: it had"
+)
+_ELSEWHERE = (
+    "The person looks at another version of this conversation. The tasks are the same in all of them. Versions that are"
+    " not shown had"
+)
 _CALLS_IN_A_NOTE = 50
 _CHARS_IN_A_NOTE = 200  # of a call, and of its outcome
 
@@ -160,20 +169,39 @@ def change_by_hand(text: str) -> Hidden:
     return Hidden(id=new_id("note"), content={"kind": "change", "text": text})
 
 
-def abandoned_attempt(dropped: Sequence[StoredItem], *, reading: Container[str]) -> Hidden | None:
-    """What the attempts that were dropped had already done, or None when they had called no tool but the `reading`."""
-    notes = [content for row in dropped if row.kind == "note" and (content := content_of(row))]
-    earlier = [content.get("attempted", ()) for content in notes]
-    attempted = _merge([*earlier, _attempted(dropped, reading)])[-_CALLS_IN_A_NOTE:]
+def abandoned_attempt(dropped: Sequence[StoredItem], *, reading: Container[str], edited: bool = False) -> Hidden | None:
+    """What the attempts that were dropped had already done, or None when they had called no tool but the `reading`.
+
+    `edited` tells that the person changed the message that they had answered.
+    """
+    attempted = _merge([*_told(dropped), _attempted(dropped, reading)])[-_CALLS_IN_A_NOTE:]
     if not attempted:
         return None
-    return note(
-        "The person asked for their last message to be answered again. An attempt that is not shown any more had made "
-        "these calls already:\n"
-        + "\n".join(f"- {call} → {outcome}" for call, outcome in attempted)
-        + "\nDo not repeat what has been done: check what is there.",
-        attempted=attempted,
-    )
+    return _note_of(_EDITED if edited else _AGAIN, attempted)
+
+
+def elsewhere(there: Sequence[StoredItem], here: Sequence[StoredItem], *, reading: Container[str]) -> Hidden | None:
+    """What was done in versions of the conversation that are not shown, and is not known in the one that is.
+
+    The task list has no versions. None when there is nothing.
+    """
+    known = {*_merge(_told(here)), *_attempted(here, reading)}
+    attempted = [call for call in _merge([*_told(there), _attempted(there, reading)]) if call not in known]
+    if not attempted:
+        return None
+    return _note_of(_ELSEWHERE, attempted[-_CALLS_IN_A_NOTE:], elsewhere=True)
+
+
+def _note_of(why: str, attempted: Sequence[tuple[str, str]], **more: Any) -> Hidden:
+    calls = "\n".join(f"- {call} → {outcome}" for call, outcome in attempted)
+    check = "Do not repeat what has been done: check what is there."
+    return note(f"{why} made these calls already:\n{calls}\n{check}", attempted=attempted, **more)
+
+
+def _told(rows: Iterable[StoredItem]) -> list[Sequence[Sequence[str]]]:
+    """The calls that the notes among these rows tell of."""
+    notes = [content for row in rows if row.kind == "note" and (content := content_of(row))]
+    return [content.get("attempted", ()) for content in notes]
 
 
 def _attempted(rows: Sequence[StoredItem], reading: Container[str]) -> list[tuple[str, str]]:

@@ -66,7 +66,10 @@ def _claim() -> Statement:
     Beside it stands what is known of the person.
     """
     owned = (
-        select(CONVERSATIONS).where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER).cte("owned")
+        select(CONVERSATIONS)
+        .where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER)
+        .with_for_update(key_share=True)  # who waits for another path to be shown goes on from the end of that
+        .cte("owned")
     )
     worker, lease = bindparam("worker", type_=Text), bindparam("lease_seconds", type_=Float)
     message, followed = bindparam("message", type_=Text), bindparam("followed", type_=Boolean)

@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError
-from backend.conversation.model_input.history import note
-from backend.conversation.runs import leases, limits
+from backend.conversation.runs import branches, leases, limits
 from backend.conversation.store_adapter import PostgresStore
+from backend.turn import versions
 from service.database import Statement, create_engine, pipelined, transaction
 from tests.backend.conftest import Rows
 from tests.backend.items import make, new_thread
@@ -69,6 +69,10 @@ async def in_pipeline(engine: AsyncEngine, function: Any, *arguments: Any, **opt
     return await result.fetchall() if result is not None else None
 
 
+async def beside(*arguments: Any, **options: Any) -> None:
+    assert await branches.send_beside(*arguments, **options) is None
+
+
 async def in_transaction(engine: AsyncEngine, function: Any, *arguments: Any, **options: Any) -> Any:
     async with transaction(engine, "bob") as session:
         return await function(session, *arguments, **options)
@@ -87,7 +91,10 @@ ATTEMPTS: dict[str, Callable[[AsyncEngine, PostgresStore, str, Any], Any]] = {
     "history": lambda e, s, t, i: s.history(t, BOB),
     "left_out": lambda e, s, t, i: s.left_out(t, BOB, up_to=10**9),
     "add_summary": lambda e, s, t, i: s.add_summary(t, "text", covers=1, context=BOB),
-    "retry_after": lambda e, s, t, i: s.retry_after(t, i.id, lambda _: [note("x")], Acting("bob", "run_alice")),
+    "answer again": lambda e, s, t, i: in_pipeline(
+        e, beside, "run_alice", i.id, again=True, user_id="bob", conversation_id=t
+    ),
+    "show a version": lambda e, s, t, i: versions.show(e, t, "run_alice", user_id="bob"),
     "take a lease": lambda e, s, t, i: take_lease(e, t, user_id="bob", run_id="run_bob"),
     "end a run": lambda e, s, t, i: in_pipeline(
         e, leases.end, "run_alice", user_id="bob", outcome="failed", usage=None

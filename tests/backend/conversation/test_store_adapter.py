@@ -205,7 +205,6 @@ async def test_a_turn_without_a_lease_writes_nothing(store: PostgresStore, threa
         store.save_item(thread, item, fenced),
         store.delete_thread_item(thread, item.id, fenced),
         store.save_thread(metadata, fenced),
-        store.retry_after(thread, item.id, lambda *_: [], fenced),
     ):
         with pytest.raises(LeaseLost):
             await attempt
