@@ -7,7 +7,9 @@ from backend.conversation.model_input import history
 from backend.conversation.runs import branches
 from backend.conversation.runs.branches import Moved
 from backend.tools.table import READING
+from backend.turn import reports
 from backend.turn.run import Run
+from backend.turn.waiting import decisions
 from service.database import Pipeline, pipelined
 
 
@@ -29,18 +31,20 @@ async def show(
 ) -> str | None:
     """Show the conversation as it was after a run, or before its first; returns the run that it ends with.
 
-    `to_its_end` shows what followed the run, too, when it was shown last. Tasks stay as they are. Raises `NotFound`,
-    and `Busy` while a run is running or waits for consent.
+    `to_its_end` shows what followed the run, too, when it was shown last. Tasks stay as they are, and what waits for
+    consent is refused. Raises `NotFound`, and `Busy` while a run is running.
     """
+    where = {"user_id": user_id, "conversation_id": conversation_id}
     async with pipelined(engine, user_id) as pipeline:
-        return await branches.show(
-            pipeline,
-            run_id,
-            user_id=user_id,
-            conversation_id=conversation_id,
-            to_its_end=to_its_end,
-            note=_of_what_was_done_elsewhere,
-        )
+        leaf, end = await branches.find(pipeline, run_id, to_its_end=to_its_end, **where)
+        if end == leaf:
+            return end
+        # Before the conversation is locked, as a message does that refuses what waits.
+        refused = await decisions.refuse(pipeline, conversation_id, reason=decisions.AWAY, user_id=user_id)
+        await branches.show(pipeline, end, note=_of_what_was_done_elsewhere, **where)
+    if refused:
+        reports.waiting_ended(refused[0].run_id, conversation_id, user_id)
+    return end
 
 
 def _of_what_was_done_elsewhere(moved: Moved) -> Hidden | None:

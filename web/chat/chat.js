@@ -83,6 +83,19 @@ export class Chat {
     return this.#guard(this.conversation.retry());
   }
 
+  /** @param {Item} item @param {string} text */
+  edit(item, text) {
+    return this.#guard(this.conversation.edit(item, text));
+  }
+
+  /** @param {string} interaction */
+  async showVersion(interaction) {
+    const { conversation } = this;
+    const shown = await this.#guard(conversation.showVersion(interaction), conversation);
+    if (shown) this.tabs.tell(conversation.id);
+    return shown;
+  }
+
   /** @param {Action} action @param {string} itemId */
   decide(action, itemId) {
     return this.#guard(this.conversation.decide(action, itemId));

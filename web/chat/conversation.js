@@ -12,6 +12,7 @@ const FOLLOW = { type: "follow", payload: {} }; // nor has it one for the answer
 const INTERACTION = "todo.interaction"; // tells which run an answer is
 const STORED_BY = 500; // a request that was stopped may have been on its way
 const LONGEST_PAUSE = 10_000;
+const NEVER = () => false;
 const SAVED_BY = 1500; // the server saves what it had shown when it sees that the reader is gone
 
 /** One conversation: its items, the answer that streams, and what went wrong. */
@@ -146,6 +147,29 @@ export class Conversation {
       if (error instanceof HttpError) this.items = items; // nothing was dropped
       throw error;
     }
+    this.#loadLater(0, NEVER); // the versions that there are now
+  }
+
+  /** Put another text in the place of a message: it is answered then. @param {Item} item @param {string} text */
+  async edit({ id }, text) {
+    const { items } = this;
+    const place = items.findIndex((item) => item.id === id);
+    if (place < 0 || this.streaming) return;
+    const outgoing = (this.#outgoing = new Outgoing(text, items, this.#api.now()));
+    outgoing.replaced = items;
+    this.items = [...items.slice(0, place), outgoing.item];
+    const action = { type: "edit_message", payload: { item_id: id, text } };
+    await this.#turn("threads.custom_action", { thread_id: this.id, action });
+    this.#loadLater(0, NEVER);
+  }
+
+  /** Show another version of the conversation, in which an interaction answers. @param {string} interaction */
+  async showVersion(interaction) {
+    const action = { type: "show_version", payload: { interaction_id: interaction } };
+    await this.#api.ask("threads.sync_custom_action", { thread_id: this.id, action });
+    this.error = null;
+    this.notices = [];
+    await this.load();
   }
 
   stop() {
@@ -302,9 +326,9 @@ export class Conversation {
   }
 
   /** @param {Outgoing} outgoing */
-  #giveBack({ item, text }) {
+  #giveBack({ item, text, replaced }) {
     this.#outgoing = null;
-    this.items = this.items.filter((other) => other !== item);
+    this.items = replaced ?? this.items.filter((other) => other !== item);
     this.#owner.returned(text);
   }
 
@@ -312,7 +336,8 @@ export class Conversation {
   #refused(message, again) {
     const unsent = this.#outgoing;
     if (unsent) this.#giveBack(unsent); // an error before the message was confirmed: nothing was stored
-    this.#fail(message, again ? (unsent ? "send" : "answer") : null);
+    const retry = unsent ? "send" : "answer";
+    this.#fail(message, again && !unsent?.replaced ? retry : null); // what sends again sends a new message
   }
 
   /** @param {string | undefined} message @param {Retry} retry */

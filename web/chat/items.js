@@ -3,6 +3,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "./icons.js";
 import { growing, link, load, markdown, readable } from "./markdown.js";
 import { textOf } from "./outgoing.js";
+import { editForm, versionsView } from "./versions.js";
 import { widgetView } from "./widgets.js";
 /** @import {Annotation, Content, Item, Source, Task, Workflow} from "./types" */
 /** @import {Ui} from "./ui.js" */
@@ -16,7 +17,7 @@ const drawn = new WeakMap();
 export function itemView(item, ui) {
   switch (item.type) {
     case "user_message":
-      return question(item);
+      return item.id === ui.editing ? editForm(item, ui) : [question(item), versionsView(item, ui)];
     case "assistant_message":
       return answer(item, ui);
     case "widget":

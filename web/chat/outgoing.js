@@ -8,6 +8,9 @@ const CLOCK = 2000; // ms: the server's time is told in whole seconds
 
 /** A message on its way, and how to recognise it should the answer to its request be lost. */
 export class Outgoing {
+  /** Of one that stands in the place of another: the items that are shown again if it is not stored. @type {readonly Item[] | null} */
+  replaced = null;
+
   /**
    * @param {string} text
    * @param {readonly Item[]} items the conversation before it

@@ -40,6 +40,8 @@ export type Item = {
   copy_text?: string;
   /** The thumb that this person gave it. */
   feedback?: Feedback | undefined;
+  /** Of a message that was edited or answered again: which of how many is shown, and the interactions beside it. */
+  versions?: { number: number; count: number; previous?: string; next?: string };
   workflow?: Workflow;
   task?: Task;
   image?: { id: string; url: string };

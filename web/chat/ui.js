@@ -15,6 +15,8 @@ export class Ui {
   historyOpen = storage.get("todo.history") === "open" && !COVERS.matches;
   /** The conversation whose title is being written. @type {string | null} */
   renaming = null;
+  /** The message that is being edited. @type {string | null} */
+  editing = null;
   /** The conversation that the dialog asks about. @type {Thread | null} */
   deleting = null;
   /** The item that was copied just now. @type {string | null} */
@@ -199,6 +201,47 @@ export class Ui {
     this.deleting = thread;
     this.#element.draw();
     this.#element.querySelector("dialog")?.showModal();
+  }
+
+  /** @param {Item} item */
+  startEdit({ id }) {
+    this.editing = id;
+    this.scroll?.hold();
+    this.#element.draw();
+    this.#focus(".editing textarea");
+  }
+
+  /** Leave the message as it is. @param {Item} item */
+  endEdit({ id }) {
+    this.editing = null;
+    this.#element.draw();
+    this.#focus(`[data-of="${id}"] [aria-label="Edit"]`);
+  }
+
+  /** @param {Item} item @param {string} text */
+  async saveEdit(item, text) {
+    if (!text || !this.ready) return;
+    this.editing = null;
+    this.#followEnd();
+    const edited = this.chat.edit(item, text);
+    this.#element.draw();
+    this.focusComposer();
+    await edited;
+  }
+
+  /** Another version in the place of a message. @param {Item} item @param {"previous" | "next"} side */
+  async showVersion({ id, versions }, side) {
+    const interaction = versions?.[side];
+    if (!interaction || !this.ready) return;
+    const place = this.conversation.items.findIndex((item) => item.id === id);
+    this.scroll?.hold();
+    if (!(await this.chat.showVersion(interaction))) return;
+    this.#element.draw();
+    const shown = this.conversation.items[place];
+    if (!shown?.versions) return;
+    this.#element.announce(`Version ${shown.versions.number} of ${shown.versions.count}`);
+    const arrows = `[data-of="${shown.id}"] [data-side]:enabled`;
+    this.#focus(`${arrows}[data-side="${side}"]`) || this.#focus(arrows);
   }
 
   focusComposer() {

@@ -77,10 +77,9 @@ def _done(where: ColumnElement[bool]) -> Statement:
 
 _REPLACED = _done(MESSAGES.c.superseded_by == bindparam("run"))
 _ASIDE, _SHOWN = _done(MESSAGES.c.superseded_by.is_not(None)), _done(MESSAGES.c.superseded_by.is_(None))
-_LOCK = Statement("""
-SELECT leaf_run_id FROM conversations WHERE user_id = %(owner)s AND id = %(conversation)s FOR NO KEY UPDATE
-""")
-_LEASED = _statement("SELECT id, status FROM runs WHERE IN_IT AND status IN ('running', 'waiting')")
+_LEAF = Statement("SELECT leaf_run_id FROM conversations WHERE user_id = %(owner)s AND id = %(conversation)s")
+_LOCK = Statement(f"{_LEAF.text} FOR NO KEY UPDATE")
+_LEASED = _statement("SELECT status FROM runs WHERE IN_IT AND status IN ('running', 'waiting')")
 # The run, or where its path went on when it was shown last.
 _END_OF = _statement("""
 WITH RECURSIVE down AS (
@@ -188,20 +187,38 @@ async def send_beside(
     return await _rows(replaced)
 
 
+async def find(
+    pipeline: Pipeline, run_id: str | None, *, user_id: str, conversation_id: str, to_its_end: bool
+) -> tuple[str | None, str | None]:
+    """The run that the shown path ends with, and the one that it would end with if this were shown: a round trip.
+
+    `to_its_end` is to show what followed the run, too, when it was shown last. Raises `NotFound`, and `Busy` while a
+    run is running.
+    """
+    where = {"owner": user_id, "conversation": conversation_id}
+    shown = await pipeline.send(_LEAF, **where)
+    end = await pipeline.send(_END_OF, **where, run=run_id, to_its_end=to_its_end)
+    leased = await pipeline.send(_LEASED, **where)
+    leaf, found, holder = await shown.fetchone(), await end.fetchone(), await leased.fetchone()
+    if leaf is None or (run_id is not None and found is None):
+        raise NotFound
+    if holder is not None and holder["status"] == "running":
+        raise Busy
+    return leaf["leaf_run_id"], found["id"] if found else None
+
+
 async def show(
     pipeline: Pipeline,
     run_id: str | None,
     *,
     user_id: str,
     conversation_id: str,
-    to_its_end: bool,
     note: Callable[[Moved], Hidden | None],
-) -> str | None:
-    """Let the shown path end with a run, or before the first one; returns the run that it ends with.
+) -> None:
+    """Let the shown path end with a run, or before the first one.
 
-    `to_its_end` shows what followed the run, too, when it was shown last. What the person changed by hand stays; the
-    `note` tells the model what was done on the paths that are not shown. Raises `Busy` while a run is running or waits,
-    and `NotFound`.
+    What the person changed by hand stays; the `note` tells the model what was done on the paths that are not shown.
+    Raises `Busy` while a run is running or waits, and `NotFound` when the conversation is gone.
     """
     where = {"owner": user_id, "conversation": conversation_id}
     locked = await (await pipeline.send(_LOCK, **where)).fetchone()
@@ -209,20 +226,11 @@ async def show(
         raise NotFound
     if await (await pipeline.send(_LEASED, **where)).fetchone() is not None:
         raise Busy
-    to = None
-    if run_id is not None:
-        found = await (await pipeline.send(_END_OF, **where, run=run_id, to_its_end=to_its_end)).fetchone()
-        if found is None:
-            raise NotFound
-        to = found["id"]
-    if to == locked["leaf_run_id"]:
-        return to
-    await pipeline.send(_MOVE, **where, **{"from": locked["leaf_run_id"], "to": to})
+    await pipeline.send(_MOVE, **where, **{"from": locked["leaf_run_id"], "to": run_id})
     aside, shown = await pipeline.send(_ASIDE, **where), await pipeline.send(_SHOWN, **where)
     told = note(Moved(await _rows(aside), await _rows(shown)))
     if told is not None:
         await statements.send_items(pipeline, conversation_id, [told], Acting(user_id))
-    return to
 
 
 def versions_in(*, user_id: str, conversation_id: str) -> TextClause:

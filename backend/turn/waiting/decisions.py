@@ -19,7 +19,8 @@ from service.database import Pipeline, pipelined
 
 INSTEAD = "The person wrote something else instead."
 STOPPED = "The person stopped this answer."
-_INSTEAD_OF_AN_ANSWER = (INSTEAD, STOPPED)
+AWAY = "The person went to another version of the conversation."
+_INSTEAD_OF_AN_ANSWER = (INSTEAD, STOPPED, AWAY)
 _NOT_MADE = "This call was not made."
 _REFUSED = "The person refused this call: it was not made. Do not repeat it unless they ask for it."
 

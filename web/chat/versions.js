@@ -1,0 +1,84 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { icon, iconButton } from "./icons.js";
+import { textOf } from "./outgoing.js";
+/** @import {Icon} from "./icons.js" */
+/** @import {Item} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+/** Below a message of one's own: its other versions, and the way to a new one. @param {Item} item @param {Ui} ui */
+export function versionsView(item, ui) {
+  const { conversation, options } = ui;
+  const editable = options.threadItemActions?.retry && item.thread_id; // one on its way has none
+  if (conversation.streaming || !(editable || item.versions)) return nothing;
+  return html`
+    <div class="controls asked" data-of=${item.id}>
+      ${item.versions ? pager(item, ui) : nothing}
+      ${editable ? iconButton("rename", "Edit", () => ui.startEdit(item)) : nothing}
+    </div>
+  `;
+}
+
+/** @param {Item} item @param {Ui} ui */
+function pager({ versions, ...item }, ui) {
+  if (!versions) return nothing;
+  const { number, count } = versions;
+  /** @param {"previous" | "next"} side @param {Icon} drawn @param {string} label */
+  const arrow = (side, drawn, label) => html`
+    <button
+      type="button"
+      class="icon-button"
+      data-side=${side}
+      aria-label=${label}
+      title=${label}
+      ?disabled=${!versions[side]}
+      @click=${() => ui.showVersion({ ...item, versions }, side)}
+    >
+      ${icon(drawn)}
+    </button>
+  `;
+  return html`
+    <span class="versions" role="group" aria-label="Versions">
+      ${arrow("previous", "left", "Previous version")}<span>${number} of ${count}</span>${arrow("next", "right", "Next version")}
+    </span>
+  `;
+}
+
+/** In the place of a message that is being edited. @param {Item} item @param {Ui} ui */
+export const editForm = (item, ui) => html`
+  <form
+    class="question editing"
+    aria-label="Edit your message"
+    @submit=${(/** @type {SubmitEvent} */ event) => {
+      event.preventDefault();
+      const { message } = /** @type {HTMLFormElement} */ (event.target);
+      void ui.saveEdit(item, message.value.trim());
+    }}
+    @keydown=${(/** @type {KeyboardEvent} */ event) => {
+      if (event.isComposing || event.keyCode === 229) return;
+      const inText = event.target instanceof HTMLTextAreaElement;
+      if (event.key === "Enter" && !event.shiftKey && inText) {
+        event.preventDefault();
+        /** @type {HTMLFormElement} */ (event.currentTarget).requestSubmit();
+      } else if (event.key === "Escape") {
+        event.stopPropagation();
+        ui.endEdit(item);
+      }
+    }}
+  >
+    ${item.quoted_text ? html`<blockquote dir="auto">${item.quoted_text}</blockquote>` : nothing}
+    <textarea
+      name="message"
+      rows="3"
+      dir="auto"
+      aria-label="Your message"
+      required
+      maxlength=${ui.messageChars}
+      .defaultValue=${textOf(item)}
+    ></textarea>
+    <div class="row">
+      <button type="button" class="button" @click=${() => ui.endEdit(item)}>Cancel</button>
+      <button type="submit" class="button primary" aria-disabled=${ui.ready ? nothing : "true"}>Save</button>
+    </div>
+  </form>
+`;
