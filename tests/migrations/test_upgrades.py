@@ -171,3 +171,46 @@ def test_each_person_counts_on_from_their_last_number_and_on_the_way_back_no_two
     with psycopg.connect(as_admin(empty_database_url)) as connection:
         connection.execute("INSERT INTO tasks (user_id, title) VALUES ('carol', 'c2')")
     assert max(row["id"] for row in contents(empty_database_url)["tasks"]) > max(n for n, _, _ in renumbered.values())
+
+
+OF_BEFORE_BRANCHES = """
+INSERT INTO conversations (id, user_id, status)
+    VALUES ('thr_a', 'alice', '{"type": "active"}'), ('thr_b', 'alice', '{"type": "active"}'),
+           ('thr_a', 'bob', '{"type": "active"}');
+INSERT INTO runs (id, conversation_id, user_id, status, outcome, started_at) VALUES
+    ('run_3', 'thr_a', 'alice', 'ended', 'completed', '2026-01-01 10:00Z'),
+    ('run_1', 'thr_a', 'alice', 'ended', 'completed', '2026-01-01 11:00Z'),
+    ('run_2', 'thr_a', 'alice', 'running', NULL, '2026-01-01 12:00Z'),
+    ('run_4', 'thr_b', 'alice', 'ended', 'failed', '2026-01-01 10:30Z'),
+    ('run_5', NULL, 'alice', 'ended', 'completed', '2026-01-01 10:40Z'),
+    ('run_3', 'thr_a', 'bob', 'ended', 'completed', '2026-01-01 10:00Z');
+INSERT INTO messages (conversation_id, id, user_id, run_id, role, kind, item, superseded_by) VALUES
+    ('thr_a', 'msg_1', 'alice', 'run_3', 'user', 'user_message', '{}', NULL),
+    ('thr_a', 'msg_2', 'alice', 'run_3', 'assistant', 'assistant_message', '{}', 'run_1'),
+    ('thr_a', 'msg_3', 'alice', 'run_1', 'assistant', 'assistant_message', '{}', NULL),
+    ('thr_a', 'msg_4', 'alice', 'run_2', 'user', 'user_message', '{}', NULL),
+    ('thr_b', 'msg_5', 'alice', 'run_4', 'user', 'user_message', '{}', NULL);
+"""
+
+
+def test_runs_of_before_branches_are_one_path_in_the_order_in_which_they_began(empty_database_url: str) -> None:
+    config = alembic_config(empty_database_url)
+    command.upgrade(config, "0013")
+    with psycopg.connect(as_admin(empty_database_url)) as connection:
+        connection.execute(OF_BEFORE_BRANCHES.encode())
+    command.upgrade(config, "0014")
+    after = contents(empty_database_url)
+    runs = {
+        (row["user_id"], row["id"]): (row["parent_run_id"], row["message_id"], row["edits_run_id"], row["chosen"])
+        for row in after["runs"]
+    }
+    assert runs == {
+        ("alice", "run_3"): (None, "msg_1", None, True),
+        ("alice", "run_1"): ("run_3", None, None, True),  # the same message, answered again
+        ("alice", "run_2"): ("run_1", "msg_4", None, True),
+        ("alice", "run_4"): (None, "msg_5", None, True),
+        ("alice", "run_5"): (None, None, None, True),
+        ("bob", "run_3"): (None, None, None, True),
+    }
+    leaves = {(row["user_id"], row["id"]): row["leaf_run_id"] for row in after["conversations"]}
+    assert leaves == {("alice", "thr_a"): "run_2", ("alice", "thr_b"): "run_4", ("bob", "thr_a"): "run_3"}

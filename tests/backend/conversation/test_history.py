@@ -30,6 +30,7 @@ ODD_STEPS = [
 ODD_OUTPUTS = [None, "text", {}, {"output": "done"}, {"output": {"call_id": "c"}}, {"output": OUTPUT | {"output": 3}}]
 
 abandoned_attempt = partial(history.abandoned_attempt, reading={"list_tasks"})
+elsewhere = partial(history.elsewhere, reading={"list_tasks"})
 _seq = itertools.count(1)
 
 
@@ -168,3 +169,20 @@ def test_the_note_of_many_retries_stays_short() -> None:
 
 def test_a_note_of_the_person_is_no_attempt() -> None:
     assert abandoned_attempt([as_row(history.note("They completed task 1 by hand."))]) is None
+
+
+def test_what_was_done_elsewhere_is_told_but_for_what_is_known_here() -> None:
+    bread = CALL | {"arguments": '{"title": "bread"}'}
+    there = [
+        hidden("tool_calls", STEP),
+        output("id 1"),
+        hidden("tool_calls", STEP | {"calls": [bread]}),
+        output("id 2"),
+    ]
+    told = elsewhere(there, [])
+    assert calls_of(told) == ['- add_task({"title": "milk"}) → id 1', '- add_task({"title": "bread"}) → id 2']
+    known = elsewhere(there, there[:2])
+    assert calls_of(known) == ['- add_task({"title": "bread"}) → id 2']
+    assert elsewhere(there, [as_row(told)]) is None
+    assert elsewhere([as_row(told)], there[2:]) is not None
+    assert elsewhere([hidden("note", None)], [hidden("tool_calls", {})]) is None

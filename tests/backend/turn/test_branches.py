@@ -1,5 +1,6 @@
 """Edits, retries and versions: what is shown and what the model reads is one path through the tree of runs."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.acting import Acting
+from backend.conversation.errors import Busy, NotFound
 from backend.conversation.items import Hidden, Item, Message, Said
 from backend.conversation.model_input import history
 from backend.conversation.rows import VISIBLE, VersionedMessage
@@ -68,7 +70,7 @@ class Node:
     id: str
     parent: str | None
     beside: str | None = None
-    kept: int = 0
+    kept: int | None = 0
     rows: list[Row] = field(default_factory=list[Row])
 
 
@@ -166,6 +168,41 @@ class Conversation:
             elif row.run is not None:
                 self.nodes[row.run].rows.append(row)
 
+    async def at_once(self, count: int) -> None:
+        """Do so many things at the same time; each is done whole, or refused."""
+        messages = [row.id for row in self.messages()]
+        done = await asyncio.gather(*(self._try(messages) for _ in range(count)), return_exceptions=True)
+        assert [one for one in done if isinstance(one, BaseException) and not isinstance(one, Busy | NotFound)] == []
+        assert not all(isinstance(one, BaseException) for one in done), "one of them was the first"
+        self._read_back()
+
+    async def _try(self, messages: list[str]) -> None:
+        match self.chance.choice(["say", "edit", "again", "show", "show"]):
+            case "show":
+                run = self.chance.choice([None, *self.nodes])
+                await versions.show(self.engine, self.id, run, user_id="alice", to_its_end=self.chance.random() < 0.5)
+            case what:
+                beside = self.chance.choice(messages) if messages and what != "say" else None
+                text = None if beside and what == "again" else said("say")
+                turn = await self.turns.start(
+                    self._work, user_id="alice", conversation_id=self.id, said=text, instead_of=beside
+                )
+                assert turn.task is not None
+                await turn.task
+
+    def _read_back(self) -> None:
+        """Take the tree as it is, and forget what was expected of it."""
+        [self.leaf] = [row["leaf_run_id"] for row in self.query("SELECT leaf_run_id FROM conversations")]
+        for row in self.query("SELECT id, parent_run_id, edits_run_id, kept_seq FROM runs"):
+            known = self.nodes.get(row["id"])
+            rows = known.rows if known else []
+            self.nodes[row["id"]] = Node(row["id"], row["parent_run_id"], row["edits_run_id"], row["kept_seq"], rows)
+        self.elsewhere = None
+        self._take_in()
+        elsewhere = self.query("SELECT id, seq, kind FROM messages WHERE run_id IS NULL AND superseded_by IS NULL")
+        self.elsewhere = next((Row(**row, run=None) for row in elsewhere), None)
+        assert len(elsewhere) <= 1
+
     # What is meant to be
 
     @property
@@ -190,7 +227,7 @@ class Conversation:
         return note
 
     def _rows(self, node: Node, up_to: int = _LATE) -> list[Row]:
-        kept = self._rows(self.nodes[node.beside], min(up_to, node.kept)) if node.beside else []
+        kept = self._rows(self.nodes[node.beside], min(up_to, node.kept or 0)) if node.beside else []
         return [*kept, *(row for row in node.rows if row.seq <= up_to)]
 
     def expected(self) -> list[Row]:
@@ -288,6 +325,17 @@ async def test_after_each_step_one_path_is_shown_and_read(
     engine: AsyncEngine, turns: Turns, rows: Rows, seed: int
 ) -> None:
     await _grow(engine, turns, rows, seed=seed, steps=40)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_what_happens_at_once_happens_one_after_the_other(
+    engine: AsyncEngine, turns: Turns, rows: Rows, seed: int
+) -> None:
+    conversation = Conversation(engine, turns, rows, random.Random(seed))
+    await conversation.say()
+    for _ in range(20):
+        await conversation.at_once(3)
+        await conversation.check()
 
 
 @pytest.mark.long

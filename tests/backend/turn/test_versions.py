@@ -8,7 +8,8 @@ import pytest
 
 from client.chatkit import user_input
 from tests.backend.completions import check_pairs
-from tests.backend.conftest import Backend, Rows
+from tests.backend.conftest import Rows
+from tests.backend.consent import calls, cards, deleting, open_tasks, with_tasks
 from tests.backend.now import without_now
 from tests.backend.slow_turns import SLOW, read_text
 from tests.backend.widgets import boxes, widgets_of
@@ -198,6 +199,35 @@ async def test_while_an_answer_runs_neither_an_edit_nor_another_version_comes_be
         assert rows("SELECT id, superseded_by FROM messages ORDER BY seq") == before
 
 
+async def test_what_waits_for_consent_is_refused_by_an_edit_and_by_another_version(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 11)
+    added = (await chat.items(thread))[0]["id"]
+    await model.script(
+        calls(deleting(*range(1, 12))), {"text": "Hello."}, calls(deleting(*range(1, 12))), {"text": "So."}
+    )
+    asked = await chat.say("delete all", thread)
+    assert cards(asked)
+    changed = await edit(chat, thread, asked.user_item_id, "hello")
+    assert changed.text == "Hello."
+    assert "wrote something else instead" in str((await last_request(model))[-1])
+    await edit(chat, thread, changed.user_item_id, "delete all")
+    [first, _] = rows("SELECT id FROM runs WHERE message_id IN (%s, %s)", added, asked.user_item_id)
+    assert rows("SELECT status FROM runs ORDER BY started_at DESC LIMIT 1") == [{"status": "waiting"}]
+    assert (await show(chat, thread, first["id"])).status_code == 200, "where it stands already"
+    [_, version] = await versions(chat, thread)
+    assert (version["number"], version["count"]) == (3, 3)
+    await show(chat, thread, version["previous"])
+    assert (await texts(chat, thread))[-2:] == ["hello", "Hello."]
+    assert rows("SELECT 1 FROM runs WHERE status <> 'ended'") == []
+    assert rows("SELECT DISTINCT decision FROM approvals") == [{"decision": "refused"}]
+    assert open_tasks(rows) == 11
+    await model.script({"text": "Yes."})
+    assert (await chat.say("and now?", thread)).error is None
+    assert "went to another version" in str(await last_request(model))
+
+
 @pytest.mark.parametrize(
     ("text", "status"), [("", 400), ("  \u200b ", 400), ("nul \0", 400), (None, 400), (7, 400), ("x" * 8001, 200)]
 )
@@ -214,7 +244,7 @@ async def test_the_text_of_an_edit_is_held_to_what_a_message_is(
     assert len(rows("SELECT 1 FROM runs")) == 1
 
 
-async def test_only_ones_own_shown_messages_are_edited(chat: ChatKit, backend: Backend, rows: Rows) -> None:
+async def test_only_ones_own_shown_messages_are_edited(chat: ChatKit, rows: Rows) -> None:
     first = await chat.say("one")
     other = await chat.say("elsewhere")
     await edit(chat, first.thread_id, first.user_item_id, "two")
