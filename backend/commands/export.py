@@ -25,6 +25,7 @@ _RUN = (
     "usage",
     "parent_run_id",
     "edits_run_id",
+    "chosen",
     "message_id",
     "started_at",
     "ended_at",
