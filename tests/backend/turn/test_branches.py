@@ -146,7 +146,8 @@ class Conversation:
         rows = self.expected()
         first = next(index for index, row in enumerate(rows) if row.run is not None)
         covered = self.chance.choice(rows[first:])
-        await self.store.add_summary(self.id, "so far", covers=covered.seq, context=ALICE)
+        ended = Acting("alice", self.leaf)
+        await self.store.add_summary(self.id, "so far", covers=covered.seq, context=ended)
         self._take_in()
 
     async def remove(self) -> None:
