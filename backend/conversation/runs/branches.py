@@ -90,7 +90,8 @@ WITH RECURSIVE down AS (
 )
 SELECT id FROM down ORDER BY depth DESC LIMIT 1
 """)
-# In `kept`, which rows stand on the runs of a side: those of a run, and those that it keeps of the run beside it.
+# In `kept`, which rows stand on the runs of a side: those of a run, and those that it keeps of the run beside it. All
+# are found after `begin`: a run's rows begin with its message, but for the note of its time.
 _MOVE = _statement("""
 WITH RECURSIVE before AS (
     SELECT id, parent_run_id FROM runs WHERE IN_IT AND id = %(from)s
@@ -111,19 +112,29 @@ WITH RECURSIVE before AS (
     UNION ALL
     SELECT comes, runs.edits_run_id, least(last, runs.kept_seq)
     FROM kept JOIN runs ON runs.user_id = %(owner)s AND runs.id = kept.id WHERE runs.edits_run_id IS NOT NULL
+), first AS (
+    SELECT CASE WHEN bool_and(message_id IS NOT NULL) THEN (
+        SELECT min(seq) FROM messages WHERE IN_IT AND id IN (
+            SELECT message_id FROM runs WHERE user_id = %(owner)s AND id IN (SELECT id FROM sides)
+        )
+    ) END AS seq FROM runs WHERE user_id = %(owner)s AND id IN (SELECT id FROM sides)
 ), begin AS (
-    SELECT min(seq) AS seq FROM messages
-    WHERE IN_IT AND superseded_by IS NULL AND run_id IN (SELECT id FROM sides WHERE NOT comes)
+    SELECT coalesce((
+        SELECT messages.seq FROM first, messages WHERE IN_IT AND messages.seq < first.seq
+        ORDER BY messages.seq DESC OFFSET 100 LIMIT 1
+    ), 0) AS seq
 ), hidden AS (
-    UPDATE messages SET superseded_by = CASE WHEN run_id IS NULL THEN 'removed' ELSE 'aside' END
-    WHERE IN_IT AND superseded_by IS NULL AND kind <> 'change' AND CASE
-        WHEN run_id IS NULL THEN seq >= (SELECT seq FROM begin) OR item->'content' ? 'elsewhere'
-        ELSE EXISTS (SELECT FROM kept WHERE NOT comes AND kept.id = run_id AND seq <= last)
-            AND NOT EXISTS (SELECT FROM kept WHERE comes AND kept.id = run_id AND seq <= last)
-    END
+    UPDATE messages SET superseded_by = 'aside'
+    FROM kept AS old LEFT JOIN kept AS new ON new.comes AND new.id = old.id
+    WHERE IN_IT AND seq > (SELECT seq FROM begin) AND superseded_by IS NULL AND kind <> 'change'
+        AND NOT old.comes AND old.id = run_id AND seq <= old.last AND seq > coalesce(new.last, 0)
+), removed AS (
+    UPDATE messages SET superseded_by = 'removed'
+    WHERE IN_IT AND superseded_by IS NULL AND run_id IS NULL AND kind <> 'change'
+        AND seq > (SELECT coalesce(seq, 0) FROM first)
 ), revealed AS (
-    UPDATE messages SET superseded_by = NULL
-    WHERE IN_IT AND EXISTS (SELECT FROM kept WHERE comes AND kept.id = run_id AND seq <= last) AND (
+    UPDATE messages SET superseded_by = NULL FROM kept
+    WHERE IN_IT AND seq > (SELECT seq FROM begin) AND comes AND kept.id = run_id AND seq <= last AND (
         superseded_by = 'aside'
         OR superseded_by IN (SELECT id FROM runs WHERE IN_IT AND edits_run_id IS NOT NULL)
             AND superseded_by NOT IN (SELECT id FROM after)

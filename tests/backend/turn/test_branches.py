@@ -86,7 +86,7 @@ class Conversation:
         self.chosen: dict[str | None, str] = {}
         self.ticks: list[Row] = []
         self.removed: set[str] = set()
-        self.elsewhere: Row | None = None
+        self.elsewhere: list[Row] = []
         self.titles: list[str] = []
         self.last = 0
 
@@ -100,8 +100,7 @@ class Conversation:
             beside = self._node_of(instead_of)
             parent = beside.parent
             kept = instead_of.seq if again else self._note_of(instead_of).seq - 1
-            if self.elsewhere is not None and self.elsewhere.seq > kept:
-                self.elsewhere = None
+            self.elsewhere = [row for row in self.elsewhere if row.seq <= kept]
         turn = await self.turns.start(
             self._work,
             user_id="alice",
@@ -131,8 +130,13 @@ class Conversation:
             end = self.chosen[end]
         assert await versions.show(self.engine, self.id, run, user_id="alice", to_its_end=to_its_end) == end
         if end != self.leaf:
-            self.elsewhere = None
+            before = {node.id for node in self.path}
             self.leaf = end
+            changed = before ^ {node.id for node in self.path}
+            first = min(
+                row.seq for run in changed for row in self._rows(self.nodes[run]) if row.id == self._message(run)
+            )
+            self.elsewhere = [row for row in self.elsewhere if row.seq < first]
             for node in self.path:
                 self.chosen[node.parent] = node.id
             self.chosen.pop(end, None)
@@ -165,7 +169,7 @@ class Conversation:
                 self.ticks.append(row)
             elif row.run is None and row.kind == "note":
                 assert "elsewhere" in one["item"]["content"]
-                self.elsewhere = row
+                self.elsewhere.append(row)
             elif row.run is not None:
                 self.nodes[row.run].rows.append(row)
 
@@ -198,11 +202,9 @@ class Conversation:
             known = self.nodes.get(row["id"])
             rows = known.rows if known else []
             self.nodes[row["id"]] = Node(row["id"], row["parent_run_id"], row["edits_run_id"], row["kept_seq"], rows)
-        self.elsewhere = None
         self._take_in()
         elsewhere = self.query("SELECT id, seq, kind FROM messages WHERE run_id IS NULL AND superseded_by IS NULL")
-        self.elsewhere = next((Row(**row, run=None) for row in elsewhere), None)
-        assert len(elsewhere) <= 1
+        self.elsewhere = [Row(**row, run=None) for row in elsewhere]
 
     # What is meant to be
 
@@ -234,7 +236,7 @@ class Conversation:
     def expected(self) -> list[Row]:
         """What still counts, in its order."""
         rows = [row for node in self.path for row in self._rows(node)] + self.ticks
-        rows += [self.elsewhere] if self.elsewhere else []
+        rows += self.elsewhere
         return sorted((row for row in rows if row.id not in self.removed), key=lambda row: row.seq)
 
     def messages(self) -> list[Row]:
@@ -257,9 +259,10 @@ class Conversation:
         items = (await self.store.load_thread_items(self.id, None, 100, "desc", ALICE)).data
         assert [item.id for item in items] == [row.id for row in expected if row.kind in VISIBLE][::-1][:100]
         told = {item.id: item.versions for item in items if isinstance(item, VersionedMessage)}
+        begun = [row["id"] for row in self.query("SELECT id FROM runs ORDER BY started_at, id")]
         for node in self.path:
-            runs = sorted(other.id for other in self.nodes.values() if other.parent == node.parent)
-            message = next(row.id for row in self._rows(node)[::-1] if row.id == self._message_of(node))
+            runs = [run for run in begun if self.nodes[run].parent == node.parent]
+            message = next(row.id for row in self._rows(node)[::-1] if row.id == self._message(node.id))
             if len(runs) == 1 or message not in [item.id for item in items]:
                 assert message not in told
                 continue
@@ -270,8 +273,8 @@ class Conversation:
             assert version.next == (runs[number + 1] if number + 1 < len(runs) else None)
         assert told == {}
 
-    def _message_of(self, node: Node) -> str:
-        [row] = self.query("SELECT message_id FROM runs WHERE id = %s", node.id)
+    def _message(self, run: str) -> str:
+        [row] = self.query("SELECT message_id FROM runs WHERE id = %s", run)
         return row["message_id"]
 
     async def _check_what_is_read(self, expected: list[Row]) -> None:
