@@ -12,6 +12,7 @@ from backend.conversation import statements
 from backend.conversation.acting import Acting
 from backend.conversation.items import Item
 from backend.conversation.runs import leases
+from backend.conversation.runs.abandoned import Abandoned
 from backend.turn import reports
 from backend.turn.run import Ended, Run
 from service.database import pipelined, system_transaction, transaction
@@ -78,7 +79,12 @@ async def end_stale(engine: AsyncEngine, ours: Collection[str]) -> None:
         if run.run_id in ours:
             continue
         with suppress(DBAPIError, PoolTimeout, OSError):  # the next sweep finds it again
-            async with pipelined(engine, run.user_id) as pipeline:
-                ended = await leases.end_stale(pipeline, run)
-            if await ended.fetchone() is not None:
-                reports.turn_abandoned(run)
+            await end_abandoned(engine, run)
+
+
+async def end_abandoned(engine: AsyncEngine, run: Abandoned) -> None:
+    """End a run, if its heartbeat has stopped."""
+    async with pipelined(engine, run.user_id) as pipeline:
+        ended = await leases.end_stale(pipeline, run)
+    if await ended.fetchone() is not None:
+        reports.turn_abandoned(run)

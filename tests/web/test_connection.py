@@ -162,18 +162,20 @@ async def test_what_was_answered_until_stop_comes_to_the_other_tab_when_it_is_st
     await expect(second.get_by_text("This message has no answer.")).to_have_count(0)
 
 
-async def test_a_tab_that_dies_while_it_is_answered_frees_the_others(open_page: OpenPage, model: ScriptedModel) -> None:
+async def test_the_answer_of_a_tab_that_dies_goes_on_in_another(open_page: OpenPage, model: ScriptedModel) -> None:
     first = await open_page()
     await screen.say(first, "add milk")
     second = await first.context.new_page()
     await second.goto(BUILT_IN)
-    await model.script({"text": "slow " * 200, "token_delay": 0.05})
+    await model.script({"text": "slow " * 100 + "end", "token_delay": 0.05, "chunk_chars": 5})
     await screen.send(first, "slowly")
     await expect(second.get_by_text("Being answered in another tab…")).to_be_visible()
     await screen.message_box(second).fill("me too")
     session = await first.context.new_cdp_session(first)
     with contextlib.suppress(Error, TimeoutError):  # it does not answer any more
         await asyncio.wait_for(session.send("Page.crash"), 1)
+    await expect(screen.button(second, "Stop")).to_be_visible()
+    await expect(screen.answers(second).last).to_contain_text("end")
     await expect(screen.button(second, "Send")).to_be_enabled()
 
 

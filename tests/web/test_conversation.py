@@ -75,6 +75,36 @@ async def test_stop_in_mid_answer_keeps_what_was_said(open_page: OpenPage, model
     await expect(screen.button(page, "Continue")).to_have_count(0)
 
 
+async def test_a_running_answer_goes_on_over_a_reload(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script({"text": "slow " * 100 + "end", "token_delay": 0.05, "chunk_chars": 5})
+    await screen.send(page, "slowly")
+    await expect(screen.answers(page)).to_contain_text("slow slow")
+    await page.reload()
+    await expect(screen.answers(page)).to_contain_text("slow slow")
+    await expect(screen.button(page, "Stop")).to_be_visible()
+    other = await open_page()
+    await screen.open_history(other)
+    await screen.button(screen.history(other), "slowly").click()
+    for shown in (page, other):
+        await screen.answered(shown)
+        await expect(screen.answers(shown)).to_have_text(["slow " * 100 + "end"], use_inner_text=True)
+        await expect(screen.questions(shown)).to_have_count(1)
+    await screen.say(page, "add milk")
+
+
+async def test_an_answer_that_is_followed_can_be_stopped(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script({"text": "slow " * 500, "token_delay": 0.05})
+    await screen.send(page, "slowly")
+    await expect(screen.answers(page)).to_contain_text("slow slow")
+    await page.reload()
+    await screen.button(page, "Stop").click()
+    await expect(screen.log(page).get_by_text("This answer was stopped before its end.")).to_be_visible()
+    await expect(screen.button(page, "Send")).to_be_visible()
+    await expect(screen.answers(page)).to_contain_text("slow")
+
+
 async def test_escape_stops_too(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
     await model.script({"text": "word " * 500, "token_delay": 0.05})

@@ -89,7 +89,7 @@ export class Api {
   /** Stop an answer, wherever it runs. @param {string} threadId @param {string} run */
   async cancel(threadId, run) {
     const path = `/chats/${encodeURIComponent(threadId)}/interactions/${encodeURIComponent(run)}/cancel`;
-    await this.#send(new URL(path, this.url), {});
+    await this.#send(new URL(path, this.url), {}, { keepalive: true }); // the page may be left right then
   }
 
   /** Returns when the server is alive, throws `ConnectionLost` when it is not. */
@@ -100,11 +100,11 @@ export class Api {
 
   /** @param {string} type @param {Record<string, unknown>} params @param {AbortSignal} [signal] @param {object} [metadata] */
   #post(type, params, signal, metadata = {}) {
-    return this.#send(this.url, { type, params, metadata }, signal);
+    return this.#send(this.url, { type, params, metadata }, signal && { signal });
   }
 
-  /** @param {URL} url @param {object} body @param {AbortSignal} [signal] */
-  async #send(url, body, signal) {
+  /** @param {URL} url @param {object} body @param {RequestInit} [more] */
+  async #send(url, body, more) {
     const came = this.patience.begin();
     /** @type {Response} */
     let response;
@@ -113,10 +113,10 @@ export class Api {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(body),
-        ...(signal && { signal }),
+        ...more,
       });
     } catch (error) {
-      throw signal?.aborted ? error : new ConnectionLost();
+      throw more?.signal?.aborted ? error : new ConnectionLost();
     } finally {
       came();
     }

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, literal, select, text
+from sqlalchemy import and_, bindparam, delete, func, literal, select, text
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from backend.conversation.models import Message, RunEvent
 from backend.conversation.rows import StoredItem
-from backend.conversation.runs.leases import RUNS
+from backend.conversation.runs.leases import RUNNING, RUNS
 from service.database import Pipeline, Statement
 from service.database.pipeline import Result
 
@@ -29,6 +29,7 @@ _NEWS = Statement(
     .limit(bindparam("most"))
 )
 _LONG_AGO = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, bindparam("grace"))
+_LEASE = func.make_interval(0, 0, 0, 0, 0, 0, RUNS.c.lease_seconds)
 _STATE = Statement(
     select(
         RUNS.c.conversation_id,
@@ -36,6 +37,7 @@ _STATE = Statement(
         RUNS.c.outcome,
         select(func.coalesce(func.max(EVENTS.c.seq), literal(0))).where(*_OF_RUN).scalar_subquery().label("last"),
         func.coalesce(RUNS.c.ended_at < _LONG_AGO, literal(False)).label("long_over"),
+        and_(RUNS.c.status == RUNNING, RUNS.c.heartbeat_at < func.now() - _LEASE).label("abandoned"),
     ).where(RUNS.c.user_id == bindparam("owner"), RUNS.c.id == bindparam("run"))
 )
 _NEWEST = Statement(
@@ -65,7 +67,8 @@ _STORED = Statement(
 class State(NamedTuple):
     """Where a run is: `last` is the number of its newest event, 0 where there is none.
 
-    `long_over` tells that it ended so long ago that nothing more is published of it.
+    `long_over` tells that it ended so long ago that nothing more is published of it, and `abandoned` that its process
+    has given no sign of life for longer than its lease.
     """
 
     conversation_id: str | None
@@ -73,6 +76,7 @@ class State(NamedTuple):
     outcome: Any
     last: int
     long_over: bool
+    abandoned: bool
 
 
 async def send_state(pipeline: Pipeline, run_id: str, *, user_id: str, grace_seconds: float) -> Result:

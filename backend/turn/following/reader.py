@@ -14,7 +14,9 @@ from backend.conversation.errors import NotFound
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs import events as statements
 from backend.conversation.runs import leases
+from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.events import State
+from backend.turn import outcomes
 from backend.turn.following import stored
 from backend.turn.following.payloads import from_payload
 from backend.turn.following.publisher import Numbered, Publisher
@@ -130,6 +132,8 @@ class Following:
             return None, here
         try:
             state, found = await self._read(run_id, user_id, after, most=_MOST)
+            if state is not None and state.abandoned:  # no sweep was there before
+                await outcomes.end_abandoned(self._engine, Abandoned(run_id, state.conversation_id, user_id))
         except (DBAPIError, PoolTimeout, OSError) as error:  # it comes back, or the reader does
             logger.warning("the run %s cannot be followed now: %s", run_id, type(error).__name__)
             return None, ()
@@ -163,7 +167,7 @@ class Following:
         return [*reset, *(Numbered(number, event) for number, event in enumerate(rest, after + 1))]
 
 
-_FORGOTTEN = State(None, "ended", "cancelled", 0, long_over=True)
+_FORGOTTEN = State(None, "ended", "cancelled", 0, long_over=True, abandoned=False)
 """Of a run that was deleted while it was followed."""
 
 

@@ -16,6 +16,7 @@ from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
 TEXT = SLOW["text"]
+PATIENT = {"lease_seconds": 10}  # a busy machine may be late with a beat
 CRASH = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT' AND pid <> pg_backend_pid()"
 
 
@@ -43,7 +44,7 @@ async def test_a_turn_that_nobody_follows_writes_no_event(chat: ChatKit, rows: R
 
 async def test_a_followed_run_is_told_alike_here_and_elsewhere(backend: Backend, model: ScriptedModel) -> None:
     await model.script({**SLOW, "token_delay": 0.02})
-    async with backend() as one, backend() as other:
+    async with backend(**PATIENT) as one, backend(**PATIENT) as other:
         run = await started(one)
         here, elsewhere = await asyncio.gather(read(following(one), run), read(following(other), run))
         assert here == elsewhere
@@ -60,7 +61,7 @@ async def test_a_followed_run_is_told_alike_here_and_elsewhere(backend: Backend,
 
 async def test_a_reader_may_leave_and_go_on_anywhere(backend: Backend, model: ScriptedModel) -> None:
     await model.script(SLOW)
-    async with backend() as one, backend() as other:
+    async with backend(**PATIENT) as one, backend(**PATIENT) as other:
         run = await started(one)
         told = await read(following(other), run, most=6)
         told += await read(following(one), run, told[-1].seq, most=2)
@@ -73,7 +74,7 @@ async def test_a_running_answer_can_be_followed_by_who_comes_later(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
     await model.script(SLOW)
-    async with backend(heartbeat_seconds=0.2) as one, backend() as other:
+    async with backend(**PATIENT) as one, backend(**PATIENT) as other:
         async with one.open("threads.create", input=user_input("count")) as events:
             shown = await read_text(events, at_least=12)
             [run] = rows("SELECT id FROM runs")
@@ -178,7 +179,8 @@ async def test_what_cannot_be_published_keeps_no_other_back(chat: ChatKit, rows:
     told = await asyncio.gather(read(following(chat), good), read(following(chat), bad))
     assert text_of(told[0]) == "fine"
     assert told[1][-1].event == Ended("completed")
-    assert [row["run_id"] for row in rows("SELECT DISTINCT run_id FROM run_events")] == [good]
+    whole = rows("SELECT run_id FROM run_events WHERE payload->>'event' = 'Ended'")
+    assert whole == [{"run_id": good}]
 
 
 async def test_silence_has_a_pulse(chat: ChatKit, model: ScriptedModel) -> None:
