@@ -16,6 +16,9 @@ from backend.doors.chatkit import TodoChatServer
 from backend.doors.edge import Edge
 from backend.doors.identity import Identity
 from backend.doors.parts import Parts
+from backend.doors.runs.door import RunsDoor
+from backend.doors.runs.routes import runs
+from backend.doors.runs.stored import Stored
 from backend.doors.stream import ChatKitDoor, reader
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
@@ -45,13 +48,13 @@ def create_app(settings: Settings, endpoint: Endpoint, *, worker: str | None = N
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     refusals.add_to(app)
-    for door in (routes.chatkit(identity), routes.session(identity), routes.operation()):
+    for door in (routes.chatkit(identity), runs(identity), routes.session(identity), routes.operation()):
         app.include_router(door)
     for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading()):
         app.include_router(door)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
-    app.add_middleware(Watched, traced="/chatkit")
+    app.add_middleware(Watched, traced=("/chatkit", "/chats"))
     return app
 
 
@@ -111,10 +114,11 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         time_zone=settings.time_zone,
     )
     pace = Pace(settings.limit_requests_per_minute)
+    interactions = RunsDoor(engine, turns, answers, Stored(engine, model), settings.limit_message_chars)
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
     calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
-    return Parts(engine, model, tools, turns, chatkit, summaries, calendars, pace)
+    return Parts(engine, model, tools, turns, chatkit, interactions, summaries, calendars, pace)
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:

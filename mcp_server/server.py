@@ -75,7 +75,7 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         ],
     )
     _warm_up_before_serving(app, settings, engine, warm_up_seconds)
-    return Watched(Edge(app), traced="/mcp")
+    return Watched(Edge(app), traced=["/mcp"])
 
 
 def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Lifespan:

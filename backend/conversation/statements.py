@@ -84,14 +84,22 @@ _WRITE_BEGINNING = _write(fenced=True, beginning=True)
 _WRITE_BEGINNING_IN_KEPT_ZONE = _write(fenced=True, beginning=True, in_kept_zone=True)
 _NEW_CONVERSATION = Statement(
     insert(CONVERSATIONS).values(
-        id=_CONVERSATION, user_id=_OWNER, title=bindparam("title"), status=bindparam("status", type_=JSONB)
+        id=_CONVERSATION,
+        user_id=_OWNER,
+        name=bindparam("name", type_=Text),
+        title=bindparam("title"),
+        status=bindparam("status", type_=JSONB),
     )
 )
 
 
-async def send_conversation(pipeline: Pipeline, conversation_id: str, *, user_id: str, title: str | None) -> None:
+async def send_conversation(
+    pipeline: Pipeline, conversation_id: str, *, user_id: str, title: str | None, name: str | None = None
+) -> None:
+    """Add a conversation. With a name that another of the person's has, the transaction fails."""
+    whose = {"conversation": conversation_id, "owner": user_id}
     status = Jsonb({"type": "active"})
-    await pipeline.send(_NEW_CONVERSATION, conversation=conversation_id, owner=user_id, title=title, status=status)
+    await pipeline.send(_NEW_CONVERSATION, **whose, name=name, title=title, status=status)
 
 
 async def send_items(

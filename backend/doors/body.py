@@ -11,12 +11,17 @@ from service.workers import json_body
 _REQUEST = TypeAdapter[ChatKitReq](ChatKitReq)
 
 
-def parse(body: bytes) -> ChatKitReq:
-    """The ChatKit request in a body; raises `InvalidRequest` with a sentence that says what is wrong with it."""
+def check(body: bytes) -> None:
+    """Raise `InvalidRequest` for a body that costs too much to read, or has text that cannot be stored."""
     if sentence := json_body.problem(body):
         raise InvalidRequest(sentence)
     if b"\\u0000" in body and any("\0" in text for text in _strings(body)):
         raise InvalidRequest("The text contains a NUL character: take it out and send it again.")
+
+
+def parse(body: bytes) -> ChatKitReq:
+    """The ChatKit request in a body; raises `InvalidRequest` with a sentence that says what is wrong with it."""
+    check(body)
     try:
         return _REQUEST.validate_json(body)
     except ValidationError as error:

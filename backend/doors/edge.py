@@ -25,7 +25,8 @@ class Edge:
             app,
             allow_origins=self._origins,
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["authorization", "content-type", HEADER],
+            allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id"],
+            expose_headers=["x-request-id"],
         )
         self._app = cors if self._origins else app
 

@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
 from backend.doors.calendar.door import CalendarDoor
+from backend.doors.runs.door import RunsDoor
 from backend.doors.stream import ChatKitDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.task_tools import TaskTools
@@ -21,6 +22,7 @@ class Parts:
     tools: TaskTools
     turns: Turns
     chatkit: ChatKitDoor
+    runs: RunsDoor
     summaries: Summaries
     calendars: CalendarDoor
     pace: Pace

@@ -1,6 +1,7 @@
 """What a request is answered that could not be: one sentence, and a status that tells programs the same."""
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -11,6 +12,8 @@ from backend.conversation.errors import BackendError, InvalidRequest, LimitReach
 from backend.doors.calendar.door import NoCalendar
 from backend.doors.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
+from backend.doors.runs.door import Over
+from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.turn.endings import explain
 from backend.turn.summaries import NoSummary
 from backend.turn.turns import Busy
@@ -25,6 +28,9 @@ STATUS = {
     NoCalendar: 404,
     DecidedAlready: 400,
     Busy: 409,
+    NotKnown: 409,
+    OtherRequest: 409,
+    Over: 409,
     LimitReached: 429,
     CalendarUnavailable: 503,
     NoSummary: 503,
@@ -43,6 +49,12 @@ def add_to(app: FastAPI) -> None:
     async def refuse(_: Request, error: BackendError) -> Response:
         kind = type(error)
         return JSONResponse({"error": str(error)}, status_code=STATUS.get(kind, 500), headers=HEADERS.get(kind))
+
+    @app.exception_handler(RequestValidationError)
+    async def not_valid(_: Request, error: RequestValidationError) -> Response:
+        problem = error.errors()[0]
+        place = " ".join(str(part) for part in problem["loc"])
+        return JSONResponse({"error": f"The request is not valid at {place}: {problem['msg']}."}, status_code=400)
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)

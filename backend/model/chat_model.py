@@ -9,6 +9,7 @@ from typing import Any, cast
 import openai
 from agents import ModelResponse, ModelSettings, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
+from agents.models.chatcmpl_converter import Converter
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport
 from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, RequestOptions, Timeout
@@ -42,6 +43,16 @@ class ChatModel(OpenAIChatCompletionsModel):
         return ModelSettings(
             temperature=temperature, max_tokens=max_tokens, include_usage=True, reasoning=reasoning, retry=retry
         )
+
+    def messages(self, items: list[Any]) -> list[dict[str, Any]]:
+        """The messages in which these items of an agent's input are sent."""
+        converted: Any = Converter.items_to_messages(
+            items,
+            model=self.model,
+            base_url=str(self.client.base_url),
+            should_replay_reasoning_content=self.should_replay_reasoning_content,
+        )
+        return self.endpoint.profile.shape({"messages": converted})["messages"]
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         ids = _ItemIds()

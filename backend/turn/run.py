@@ -8,6 +8,7 @@ from typing import Any
 from backend.conversation.acting import Acting
 from backend.conversation.items import Said
 from backend.conversation.reading import Recent
+from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.leases import Outcome
 
 
@@ -18,13 +19,16 @@ class Run:
     `said` was stored when it began, and what the model is to read came with it as `recent`. `message_id` is the message
     that it answers. One that is `instead_of` a message stands beside the run that had answered it: it answers it again,
     or answers `said` in its place. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows.
-    One that is `resumed` has waited, perhaps in another process.
+    One that is `resumed` has waited, perhaps in another process. A new conversation may have a `name`; `keyed` is the
+    request that asked for the run, where that may come again.
     """
 
     id: str
     user_id: str
     conversation_id: str
     is_new: bool = False  # this run made the conversation
+    name: str | None = None
+    keyed: Keyed | None = None
     resumed: bool = False
     said: Said | None = None
     message_id: str | None = None

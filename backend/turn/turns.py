@@ -19,6 +19,7 @@ from backend.conversation.model_input import history
 from backend.conversation.runs import events, leases, limits
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.approvals import Approval
+from backend.conversation.runs.kept import Keyed, keep_with_run
 from backend.conversation.runs.leases import Outcome
 from backend.conversation.runs.limits import Limits
 from backend.turn import endings, outcomes, reports, versions
@@ -165,6 +166,8 @@ class Turns:
         time_zone: str | None = None,
         detached: bool = False,
         followed: bool = False,
+        name: str | None = None,
+        keyed: Keyed | None = None,
     ) -> Turn:
         """Take the lease, store what was said and run `work` in a task of its own.
 
@@ -172,13 +175,17 @@ class Turns:
         when there is no such conversation or message and `LimitReached` over a limit, with nothing stored. `instead_of`
         is the id of a message that is shown: it is answered again, or, where something was said, changed into that, and
         what followed it is another version from then on. `time_zone` is the one that the person's client names. One
-        that is `followed` is published from its beginning.
+        that is `followed` is published from its beginning. `name` is what a new conversation is called, and `keyed` the
+        request that is kept with the run: where either is there already, nothing is begun (`chats.name_is_taken`,
+        `kept.is_repeated`).
         """
         run = Run(
             new_id("run"),
             user_id,
             conversation_id or new_id("thr"),
             is_new=conversation_id is None,
+            name=name,
+            keyed=keyed,
             said=said,
             message_id=said.id if said else instead_of,
             instead_of=instead_of,
@@ -271,7 +278,7 @@ class Turns:
             await limits.check(pipeline, self._limits, is_new=run.is_new, **owner)
             if run.is_new:
                 title = history.title_from(run.said.text) if run.said else None
-                await statements.send_conversation(pipeline, run.conversation_id, title=title, **owner)
+                await statements.send_conversation(pipeline, run.conversation_id, title=title, name=run.name, **owner)
             if take_over:
                 refused = await decisions.refuse(pipeline, run.conversation_id, reason=decisions.INSTEAD, **owner)
                 ended = await leases.take_over(pipeline, **conversation, **owner)
@@ -285,6 +292,8 @@ class Turns:
                 **conversation,
                 **owner,
             )
+            if run.keyed is not None:
+                await keep_with_run(pipeline, run.keyed, run_id=run.id, **owner)
             if run.time_zone is not None:
                 await profiles.send_time_zone(pipeline, run.time_zone, run.acting)
             if run.said is not None or run.instead_of is not None:

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -5,9 +7,12 @@ from service.telemetry import request_id, traces
 
 
 class Watched:
-    """Gives every request its id, and each POST to the path `traced` a span; outside of everything else."""
+    """Gives every request its id, and each POST to a path of `traced`, or below one, a span; outside of all else.
 
-    def __init__(self, app: ASGIApp, *, traced: str) -> None:
+    What is below a path is named by people, and not told.
+    """
+
+    def __init__(self, app: ASGIApp, *, traced: Sequence[str]) -> None:
         self._app = app
         self._traced = traced
 
@@ -27,11 +32,12 @@ class Watched:
             await send(message)
 
         try:
-            if (scope["method"], scope["path"]) != ("POST", self._traced):
+            place = next((path for path in self._traced if f"{scope['path']}/".startswith(f"{path}/")), None)
+            if scope["method"] != "POST" or place is None:
                 await self._app(scope, receive, send_with_id)
                 return
-            said = {"http.request.method": "POST", "url.path": self._traced, "todo.request_id": asked}
-            with traces.span(f"POST {self._traced}", said, kind="SERVER", parent=headers):
+            said = {"http.request.method": "POST", "url.path": place, "todo.request_id": asked}
+            with traces.span(f"POST {place}", said, kind="SERVER", parent=headers):
                 await self._app(scope, receive, send_with_id)
         finally:
             request_id.current.reset(token)

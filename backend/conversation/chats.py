@@ -1,0 +1,80 @@
+"""Conversations as the run API names them: by their own id, or by a name that their person chose."""
+
+import re
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.errors import InvalidRequest, NotFound
+from backend.conversation.runs.leases import CONVERSATIONS
+from service.database import transaction
+
+NAME = r"[A-Za-z0-9._-]{1,100}"
+SCHEMA = "openapi.json"
+"""What stands where a chat's name would, and is the schema's path."""
+_OURS = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
+_NAME = re.compile(NAME)
+_BY_NAME = "conversations_by_name"
+
+
+class Chat(NamedTuple):
+    id: str
+    name: str | None
+    title: str | None
+    created_at: datetime
+    leaf_run_id: str | None
+
+
+_CHAT = select(*(CONVERSATIONS.c[name] for name in Chat._fields))
+
+
+def is_ours(chat_id: str) -> bool:
+    """Whether it has the form of an id of ours: a conversation is looked up by that, and never made."""
+    return _OURS.fullmatch(chat_id) is not None
+
+
+def check(chat_id: str) -> None:
+    """Raise `InvalidRequest` for what can name no chat."""
+    if not _NAME.fullmatch(chat_id) or chat_id == SCHEMA or not chat_id.strip("."):
+        raise InvalidRequest(
+            "A chat is named by its id, or by 1 to 100 letters, digits, dots, dashes and underscores, not by dots alone "
+            f"and not by {SCHEMA}."
+        )
+
+
+async def find(engine: AsyncEngine, chat_id: str, *, user_id: str) -> Chat | None:
+    """The person's chat of this id or name."""
+    key = CONVERSATIONS.c.id if is_ours(chat_id) else CONVERSATIONS.c.name
+    query = _CHAT.where(CONVERSATIONS.c.user_id == user_id, key == chat_id)
+    async with transaction(engine, user_id) as session:
+        row = (await (await session.connection()).execute(query)).first()
+    return Chat(*row) if row else None
+
+
+async def page(engine: AsyncEngine, *, user_id: str, limit: int, after: str | None) -> tuple[list[Chat], bool]:
+    """The person's chats, the newest first, at most `limit` of them after the one named; and whether there are more.
+
+    Raises `NotFound` where there is no chat of that id or name.
+    """
+    query = _CHAT.where(CONVERSATIONS.c.user_id == user_id).order_by(CONVERSATIONS.c.id.desc()).limit(limit + 1)
+    if after is not None:
+        last = await find(engine, after, user_id=user_id)
+        if last is None:
+            raise NotFound
+        query = query.where(CONVERSATIONS.c.id < last.id)
+    async with transaction(engine, user_id) as session:
+        rows: list[Any] = list((await (await session.connection()).execute(query)).all())
+    return [Chat(*row) for row in rows[:limit]], len(rows) > limit
+
+
+def name_is_taken(error: DBAPIError) -> bool:
+    """Whether a conversation was refused because its person has another of the same name."""
+    return _constraint(error) == _BY_NAME
+
+
+def _constraint(error: DBAPIError) -> str | None:
+    diagnosis = getattr(error.orig, "diag", None)
+    return getattr(diagnosis, "constraint_name", None)

@@ -1,0 +1,155 @@
+"""Runs as their person reads them later: those of the path that is shown, what each has stored, and what it knew."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.chats import Chat
+from backend.conversation.errors import NotFound
+from backend.conversation.reading import MOST, Recent
+from backend.conversation.rows import ONLY_SHOWN, StoredItem
+from backend.conversation.runs.leases import Outcome
+from service.database import Statement, pipelined
+
+# The path to a run: it, and those before it, each of which goes on from the end of the one before.
+_PATH = """
+    WITH RECURSIVE path AS (
+        SELECT id, parent_run_id, message_id, 0 AS up FROM runs
+        WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND id = %(leaf)s
+        UNION ALL
+        SELECT runs.id, runs.parent_run_id, runs.message_id, path.up + 1 FROM path JOIN runs
+        ON runs.user_id = %(owner)s AND runs.conversation_id = %(conversation)s AND runs.id = path.parent_run_id
+    )
+"""
+_RUNS = """
+    SELECT runs.id, runs.status, runs.outcome, runs.usage, runs.started_at, runs.ended_at, runs.message_id, ARRAY(
+        SELECT beside.id FROM runs AS beside
+        WHERE beside.user_id = runs.user_id AND beside.conversation_id = runs.conversation_id
+        AND beside.parent_run_id IS NOT DISTINCT FROM runs.parent_run_id ORDER BY beside.started_at, beside.id
+    ) AS siblings
+"""
+_PAGE = Statement(f"""
+    {_PATH} {_RUNS} FROM path JOIN runs ON runs.user_id = %(owner)s AND runs.id = path.id
+    WHERE %(after)s::text IS NULL OR path.up < (SELECT up FROM path WHERE id = %(after)s)
+    ORDER BY path.up DESC LIMIT %(most)s
+""")
+_ON_PATH = Statement(f"{_PATH} SELECT id FROM path WHERE id = %(after)s")
+_ONE = Statement(f"""
+    {_RUNS} FROM runs
+    WHERE runs.user_id = %(owner)s AND runs.conversation_id = %(conversation)s AND runs.id = %(run)s
+""")
+_ROWS = Statement("""
+    SELECT run_id, seq, id, kind, item, feedback FROM messages
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind <> ALL (%(left_out)s)
+    AND (run_id = ANY (%(runs)s) OR id = ANY (%(messages)s)) ORDER BY seq
+""")
+# What was not replaced on the path itself; of what no run wrote, as clicks, what still counts.
+_COUNTS = """
+    (run_id IN (SELECT id FROM path) AND coalesce(superseded_by, '') NOT IN (SELECT id FROM path UNION SELECT 'removed'))
+    OR (run_id IS NULL AND superseded_by IS NULL) OR id IN (SELECT message_id FROM path)
+"""
+_KNOWN = Statement(f"""
+    {_PATH} SELECT seq, id, kind, item, feedback FROM messages
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind <> ALL (%(left_out)s)
+    AND seq <= %(last)s AND ({_COUNTS}) ORDER BY seq DESC LIMIT %(most)s
+""")
+_SUMMARIES = Statement(f"""
+    {_PATH} SELECT seq, (item->'content'->>'covers')::bigint AS covers, item->'content'->>'text' AS text FROM messages
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind = 'summary' AND ({_COUNTS})
+    AND item->'content'->>'covers' IS NOT NULL ORDER BY covers, seq
+""")
+_NOT_TOLD = ("widget", "generated_image", "summary")
+_END = 2**63 - 1
+
+
+class Head(NamedTuple):
+    """A run. `siblings` are the runs that go on from where it does, itself among them, the oldest first."""
+
+    id: str
+    status: str
+    outcome: Outcome | None
+    usage: dict[str, Any] | None
+    started_at: datetime
+    ended_at: datetime | None
+    message_id: str | None
+    siblings: list[str]
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A run, the message that it answers, the rows that it has stored, and what the model is sent after it."""
+
+    head: Head
+    message: StoredItem | None
+    rows: list[StoredItem]
+    knew: Recent
+
+
+async def page(
+    engine: AsyncEngine, chat: Chat, *, user_id: str, limit: int, after: str | None = None
+) -> tuple[list[Head], bool]:
+    """The runs of the path that is shown, the first ones first, and whether there are more than `limit`.
+
+    Raises `NotFound` for an `after` that is not on it.
+    """
+    path = {"owner": user_id, "conversation": chat.id, "leaf": chat.leaf_run_id, "after": after}
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_PAGE, **path, most=limit + 1)
+        there = await pipeline.send(_ON_PATH, **path)
+    if after is not None and await there.fetchone() is None:
+        raise NotFound
+    runs = [Head(**run) for run in await found.fetchall()]
+    return runs[:limit], len(runs) > limit
+
+
+async def find(engine: AsyncEngine, chat: Chat, run_id: str, *, user_id: str) -> Head:
+    """The run of this id, on whichever path of the chat; raises `NotFound`."""
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_ONE, owner=user_id, conversation=chat.id, run=run_id)
+    if (run := await found.fetchone()) is None:
+        raise NotFound
+    return Head(**run)
+
+
+async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: str, user_id: str) -> list[Interaction]:
+    """What is stored of these runs, which are in their order on the path to `leaf`."""
+    where = {"owner": user_id, "conversation": chat.id}
+    asked = [run.message_id for run in runs if run.message_id]
+    ids = [run.id for run in runs]
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_ROWS, **where, runs=ids, messages=asked, left_out=list(_NOT_TOLD))
+    own: dict[str, list[StoredItem]] = {run_id: [] for run_id in ids}
+    messages: dict[str, StoredItem] = {}
+    for row in await found.fetchall():
+        run_id = row.pop("run_id")
+        messages[row["id"]] = StoredItem(**row)
+        if run_id in own:
+            own[run_id].append(messages[row["id"]])
+    # What was done by hand since is known after the last one only.
+    last = [_END if run.id == chat.leaf_run_id else max((row.seq for row in own[run.id]), default=0) for run in runs]
+    knew = await _known(engine, {**where, "leaf": leaf}, last, most=MOST + 1 + len(messages))
+    return [
+        Interaction(run, messages.get(run.message_id or ""), own[run.id], recent)
+        for run, recent in zip(runs, knew, strict=True)
+    ]
+
+
+async def _known(engine: AsyncEngine, path: dict[str, str], ends: Sequence[int], *, most: int) -> list[Recent]:
+    """What counted up to each of these seqs, which rise."""
+    async with pipelined(engine, path["owner"]) as pipeline:
+        summarised = await pipeline.send(_SUMMARIES, **path)
+        newest = await pipeline.send(_KNOWN, **path, last=ends[-1], most=most, left_out=list(ONLY_SHOWN))
+    rows = [StoredItem(**row) for row in await newest.fetchall()][::-1]
+    summaries = await summarised.fetchall()
+    seqs = [row.seq for row in rows]
+    known: list[Recent] = []
+    for end in ends:
+        summary = next((one for one in reversed(summaries) if one["seq"] <= end), None)
+        first = bisect_right(seqs, summary["covers"]) if summary else 0
+        counted = rows[first : bisect_right(seqs, end)]
+        known.append(Recent(counted[-MOST:], len(counted) <= MOST, summary["text"] if summary else None))
+    return known

@@ -1,0 +1,114 @@
+"""POSTs that a program may send again, by the key that it sent with them: what was done is not done twice."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import Integer, LargeBinary, Text, bindparam, delete, func, select, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.models import KeptRequest
+from backend.conversation.runs import leases
+from service.database import Pipeline, Statement, pipelined
+
+HOURS = 24
+KEPT = KeptRequest.metadata.tables["kept_requests"]
+_OWNER, _KEY = bindparam("owner", type_=Text), bindparam("key", type_=Text)
+_REQUEST = bindparam("request", type_=LargeBinary)
+_MINE = (KEPT.c.user_id == _OWNER, KEPT.c.key == _KEY)
+_PRIMARY_KEY = "kept_requests_pkey"
+
+_A_DAY_AGO = func.now() - func.make_interval(0, 0, 0, 0, HOURS)
+_FORGET_OLD = Statement(delete(KEPT).where(*_MINE, KEPT.c.created_at < _A_DAY_AGO))
+_FIND = Statement(
+    select(
+        KEPT.c.request,
+        KEPT.c.run_id,
+        KEPT.c.status,
+        KEPT.c.answer,
+        func.extract("epoch", func.now() - KEPT.c.created_at).label("seconds"),
+    ).where(*_MINE)
+)
+# Only with the run that it begins: what is refused keeps nothing.
+_KEEP_WITH_RUN = Statement(
+    insert(KEPT).from_select(
+        ["user_id", "key", "request", "run_id"],
+        select(_OWNER, _KEY, _REQUEST, bindparam("run", type_=Text)).where(leases.HOLDS),
+    )
+)
+_KEEP = Statement(
+    insert(KEPT)
+    .values(user_id=_OWNER, key=_KEY, request=_REQUEST)
+    .on_conflict_do_nothing(index_elements=["user_id", "key"])
+    .returning(KEPT.c.key)
+)
+_ANSWER = Statement(
+    update(KEPT)
+    .where(*_MINE)
+    .values(status=bindparam("status", type_=Integer), answer=bindparam("answer", type_=JSONB))
+)
+_GIVE_UP = Statement(delete(KEPT).where(*_MINE, KEPT.c.run_id.is_(None), KEPT.c.status.is_(None)))
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A request under its key; `request` is a hash of all that it asks for."""
+
+    key: str
+    request: bytes
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What became of a request: the run that it began, or an answer, or neither yet. `seconds` is how long ago."""
+
+    request: bytes
+    run_id: str | None
+    status: int | None
+    answer: dict[str, Any] | None
+    seconds: float
+
+
+async def find(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> Kept | None:
+    """What is kept under the key, for a day; one round trip."""
+    mine = {"owner": user_id, "key": keyed.key}
+    async with pipelined(engine, user_id) as pipeline:
+        await pipeline.send(_FORGET_OLD, **mine)
+        found = await pipeline.send(_FIND, **mine)
+    row = await found.fetchone()
+    return Kept(**{**row, "request": bytes(row["request"]), "seconds": float(row["seconds"])}) if row else None
+
+
+async def keep_with_run(pipeline: Pipeline, keyed: Keyed, *, run_id: str, user_id: str) -> None:
+    """Keep the request with the run that it begins, if that holds its lease.
+
+    For a key that is there already the transaction fails, and nothing is begun: see `is_repeated`.
+    """
+    await pipeline.send(_KEEP_WITH_RUN, owner=user_id, run=run_id, key=keyed.key, request=keyed.request)
+
+
+async def begin(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> bool:
+    """Keep a request before it is carried out; False for a key that is there already."""
+    async with pipelined(engine, user_id) as pipeline:
+        kept = await pipeline.send(_KEEP, owner=user_id, key=keyed.key, request=keyed.request)
+    return await kept.fetchone() is not None
+
+
+async def answer(engine: AsyncEngine, keyed: Keyed, status: int, answered: dict[str, Any], *, user_id: str) -> None:
+    """Keep what the request was answered."""
+    async with pipelined(engine, user_id) as pipeline:
+        await pipeline.send(_ANSWER, owner=user_id, key=keyed.key, status=status, answer=Jsonb(answered))
+
+
+async def give_up(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> None:
+    """Keep nothing of a request that was refused: it may be sent again when it can be carried out."""
+    async with pipelined(engine, user_id) as pipeline:
+        await pipeline.send(_GIVE_UP, owner=user_id, key=keyed.key)
+
+
+def is_repeated(error: DBAPIError) -> bool:
+    """Whether a run was not begun because another request of the same key had begun one."""
+    diagnosis = getattr(error.orig, "diag", None)
+    return getattr(diagnosis, "constraint_name", None) == _PRIMARY_KEY

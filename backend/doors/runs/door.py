@@ -1,0 +1,135 @@
+"""What the run API does: an interaction is a turn that goes on without a reader, and is read from what it publishes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from chatkit.types import InferenceOptions, UserMessageInput, UserMessageTextContent
+from fastapi.responses import StreamingResponse
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation import chats, rows
+from backend.conversation.acting import Acting
+from backend.conversation.chats import Chat
+from backend.conversation.errors import BackendError, NotFound
+from backend.conversation.items import Said
+from backend.conversation.runs import interactions
+from backend.conversation.runs.kept import Keyed
+from backend.doors import checks
+from backend.doors.runs import once, shapes
+from backend.doors.runs.once import Answer
+from backend.doors.runs.rendering import Rendering
+from backend.doors.runs.stored import Stored, head_of
+from backend.doors.runs.stream import streamed
+from backend.turn.answers import Answers
+from backend.turn.turns import Turn, Turns
+
+
+class Over(BackendError):
+    """This interaction has ended already: there is nothing left to cancel."""
+
+
+@dataclass(frozen=True)
+class RunsDoor:
+    engine: AsyncEngine
+    turns: Turns
+    answers: Answers
+    stored: Stored
+    message_chars: int
+
+    # Reading
+
+    async def chats(self, acting: Acting, *, limit: int, after: str | None) -> shapes.Chats:
+        found, has_more = await chats.page(self.engine, user_id=acting.user_id, limit=limit, after=after)
+        heads = [head_of(chat, chat.id) for chat in found]
+        return shapes.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
+
+    async def chat(self, chat_id: str, acting: Acting, *, limit: int, after: str | None) -> shapes.Chat:
+        chat = await self._chat(chat_id, acting)
+        return await self.stored.page(chat, chat_id, user_id=acting.user_id, limit=limit, after=after)
+
+    async def interaction(self, chat_id: str, run_id: str, acting: Acting) -> shapes.Interaction:
+        chat = await self._chat(chat_id, acting)
+        return await self.stored.one(chat, chat_id, run_id, user_id=acting.user_id)
+
+    async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> StreamingResponse:
+        await self._run(chat_id, run_id, acting)
+        return self._stream(chat_id, run_id, acting, after=after)
+
+    def _stream(self, chat_id: str, run_id: str, acting: Acting, *, after: int = 0) -> StreamingResponse:
+        events = self.turns.following.events(run_id, acting.user_id, after)
+        return streamed(events, Rendering(chat_id, run_id))
+
+    async def _chat(self, chat_id: str, acting: Acting) -> Chat:
+        chats.check(chat_id)
+        chat = await chats.find(self.engine, chat_id, user_id=acting.user_id)
+        if chat is None:
+            raise NotFound
+        return chat
+
+    async def _run(self, chat_id: str, run_id: str, acting: Acting) -> tuple[Chat, interactions.Head]:
+        chat = await self._chat(chat_id, acting)
+        return chat, await interactions.find(self.engine, chat, run_id, user_id=acting.user_id)
+
+    # Acting
+
+    async def interact(
+        self, chat_id: str, asked: shapes.NewInteraction, acting: Acting, keyed: Keyed | None
+    ) -> StreamingResponse:
+        """Say something in a chat; a name that is new makes one."""
+        chats.check(chat_id)
+        said = self._said(asked.user_message)
+        run_id = await once.begun(
+            self.engine, keyed, partial(self._begin, chat_id, said, acting, keyed), user_id=acting.user_id
+        )
+        return self._stream(chat_id, run_id, acting)
+
+    async def _begin(self, chat_id: str, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
+        start = partial(
+            self.turns.start,
+            self.answers.answer,
+            user_id=acting.user_id,
+            said=said,
+            time_zone=acting.time_zone,
+            detached=True,
+            followed=True,
+            keyed=keyed,
+        )
+        found = await chats.find(self.engine, chat_id, user_id=acting.user_id)
+        if found is None:
+            if chats.is_ours(chat_id):
+                raise NotFound
+            try:
+                return await start(conversation_id=None, name=chat_id)
+            except IntegrityError as error:
+                if not chats.name_is_taken(error):
+                    raise
+            found = await self._chat(chat_id, acting)  # made by another request meanwhile
+        return await start(conversation_id=found.id)
+
+    def _said(self, text: str) -> Said:
+        """A message of the person; raises what `checks.check_message` raises."""
+        content = [UserMessageTextContent(text=text)]
+        message = UserMessageInput(content=[*content], attachments=[], inference_options=InferenceOptions())
+        checks.check_message(message, self.message_chars)
+        return rows.said(message)
+
+    async def cancel(self, chat_id: str, run_id: str, acting: Acting, keyed: Keyed | None) -> Answer:
+        return await self._once(keyed, acting, partial(self._cancel, chat_id, run_id, acting))
+
+    async def _cancel(self, chat_id: str, run_id: str, acting: Acting) -> Answer:
+        chat, run = await self._run(chat_id, run_id, acting)
+        if run.status == "ended":
+            raise Over
+        if not await self.turns.request_stop(run_id, conversation_id=chat.id, user_id=acting.user_id):
+            raise Over
+        message = "The interaction is being cancelled: what was said and done so far is kept."
+        return _answer(shapes.Cancelling(interaction_id=run_id, message=message))
+
+    async def _once(self, keyed: Keyed | None, acting: Acting, act: Callable[[], Awaitable[Answer]]) -> Answer:
+        return await once.answered(self.engine, keyed, act, user_id=acting.user_id)
+
+
+def _answer(shape: shapes.Answer, status: int = 200) -> Answer:
+    return Answer(status, shape.model_dump(mode="json"))

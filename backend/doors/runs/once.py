@@ -1,0 +1,87 @@
+"""A request that is sent again under its key is answered as before: what it asks for is done once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.errors import BackendError
+from backend.conversation.runs import kept
+from backend.conversation.runs.kept import Kept, Keyed
+from backend.turn.turns import Turn
+
+_AGAIN_SECONDS = 0.1
+_LONGEST_SECONDS = 30.0
+
+
+class OtherRequest(BackendError):
+    """This Idempotency-Key was sent with another request: use a new key for each."""
+
+
+class NotKnown(BackendError):
+    """What became of the first request with this key is not known: look at the chat, and use a new key if need be."""
+
+
+class Answer(NamedTuple):
+    status: int
+    content: dict[str, Any]
+
+
+async def begun(engine: AsyncEngine, keyed: Keyed | None, start: Callable[[], Awaitable[Turn]], *, user_id: str) -> str:
+    """The id of the run that this request begins, or has begun before."""
+    if keyed is None:
+        return (await start()).run.id
+    if found := await kept.find(engine, keyed, user_id=user_id):
+        return _run_of(found, keyed)
+    try:
+        return (await start()).run.id
+    except (BackendError, IntegrityError):  # another with the same key may have been quicker
+        found = await kept.find(engine, keyed, user_id=user_id)
+        if found is None:
+            raise
+        return _run_of(found, keyed)
+
+
+async def answered(
+    engine: AsyncEngine, keyed: Keyed | None, act: Callable[[], Awaitable[Answer]], *, user_id: str
+) -> Answer:
+    """What this request is answered, or was before. Of one that is refused nothing is kept."""
+    if keyed is None:
+        return await act()
+    if earlier := await _earlier(engine, keyed, user_id=user_id):
+        return earlier
+    try:
+        answer = await act()
+    except BackendError:
+        await kept.give_up(engine, keyed, user_id=user_id)
+        raise
+    await kept.answer(engine, keyed, answer.status, answer.content, user_id=user_id)
+    return answer
+
+
+async def _earlier(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> Answer | None:
+    """The answer of one that came before; None when this is the first, which is kept from now on."""
+    while not await kept.begin(engine, keyed, user_id=user_id):
+        found = await kept.find(engine, keyed, user_id=user_id)
+        if found is None:
+            continue  # it was refused meanwhile
+        _check(found, keyed)
+        if found.status is not None:
+            return Answer(found.status, found.answer or {})
+        if found.seconds > _LONGEST_SECONDS:
+            raise NotKnown
+        await asyncio.sleep(_AGAIN_SECONDS)
+    return None
+
+
+def _run_of(found: Kept, keyed: Keyed) -> str:
+    _check(found, keyed)
+    assert found.run_id is not None, "a request that begins a run is kept with it"
+    return found.run_id
+
+
+def _check(found: Kept, keyed: Keyed) -> None:
+    if found.request != keyed.request:
+        raise OtherRequest

@@ -1,0 +1,52 @@
+"""The run API's schema, as it is published."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+
+from backend.doors.runs import shapes
+from backend.doors.runs.stream import MEDIA_TYPE
+
+_WHY = {
+    400: "It is not valid.",
+    401: "Nobody is signed in.",
+    404: "There is no such chat, interaction or approval of this person's.",
+    409: "It cannot be done now.",
+    413: "It is too large.",
+    429: "A limit is reached.",
+}
+_ALWAYS = (401, 413, 429)
+
+
+def described(
+    answers: type[BaseModel] | str, *refusals: int, status: int = 200, asks: type[BaseModel] | None = None
+) -> dict[str, Any]:
+    """What FastAPI is told of a route: what it answers, a shape or a media type, with what it refuses, what it asks."""
+    if isinstance(answers, str):
+        content: dict[str, Any] = {"content": {answers: {"schema": {"type": "string"}}}, "description": "Events."}
+    else:
+        content = {"model": answers, "description": "Done."}
+    refused = {code: {"model": shapes.Refused, "description": _WHY[code]} for code in sorted({*refusals, *_ALWAYS})}
+    told: dict[str, Any] = {"responses": {status: content, **refused}, "status_code": status, "response_model": None}
+    if asks is not None:
+        schema = asks.model_json_schema()
+        told["openapi_extra"] = {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    return told
+
+
+def published(router: APIRouter) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    schema = get_openapi(title="todo-assistant: runs", version="1", openapi_version="3.1.0", routes=router.routes)
+    for path in schema["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop("422", None)  # FastAPI's own: here it is 400
+            for response in operation["responses"].values():
+                if MEDIA_TYPE in response.get("content", {}):
+                    response["content"].pop("application/json", None)
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(unused, None)
+    schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    schema["security"] = [{}, {"token": []}]
+    return schema

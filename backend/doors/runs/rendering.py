@@ -1,0 +1,73 @@
+"""A turn's log, as the events of the run API: names and data, the same for a stream and for what is stored."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from backend.conversation.items import Message, Thought
+from backend.conversation.runs.abandoned import CUT
+from backend.turn import log
+
+Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
+ENDED: dict[str, Status] = {
+    "completed": "COMPLETED",
+    "failed": "FAILED",
+    "cancelled": "CANCELLED",
+    "interrupted": "FAILED",
+}
+_THOUGHT = "rs_"  # how the ids of thoughts begin: a reader that comes late has not seen what grows begin
+
+
+@dataclass(frozen=True)
+class ApiEvent:
+    name: str
+    data: dict[str, Any]
+
+
+def status_of(status: str, outcome: str | None) -> Status:
+    """The API's word for the `status` and the `outcome` of a run."""
+    if status == "ended":
+        return ENDED[outcome or "failed"]
+    return "WAITING_APPROVAL" if status == "waiting" else "RUNNING"
+
+
+class Rendering:
+    """Of one interaction, in the chat as its reader names it; a reader may begin at any event."""
+
+    def __init__(self, chat_id: str, interaction_id: str) -> None:
+        self._chat_id = chat_id
+        self._interaction_id = interaction_id
+
+    def events(self, event: log.Event) -> Iterator[ApiEvent]:
+        match event:
+            case log.Grown(item_id=item_id, text=text):
+                yield ApiEvent("thinking_delta" if item_id.startswith(_THOUGHT) else "answer_delta", {"content": text})
+            case log.Started():
+                yield self.started()
+            case log.StepBegun():
+                yield ApiEvent("turn_start", {"interaction_id": self._interaction_id})
+            case log.StepDone():
+                yield ApiEvent("turn_end", {"interaction_id": self._interaction_id})
+            case log.Called(call_id=call_id, tool=tool, arguments=arguments):
+                yield ApiEvent("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
+            case log.Answered(call_id=call_id, tool=tool, output=output):
+                yield ApiEvent("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
+            case log.Done(item=Thought(text=text)):
+                yield ApiEvent("thinking", {"content": text})
+            case log.Done(item=Message() as message):
+                yield ApiEvent("answer", {"content": message.text})
+            case log.Failed(message=message, allow_retry=allow_retry):
+                yield ApiEvent("error", {"error": message, "allow_retry": allow_retry})
+            case _:
+                pass  # what a page shows beside it: parts, progress, notices, widgets
+
+    def started(self) -> ApiEvent:
+        return ApiEvent("interaction_started", {"interaction_id": self._interaction_id, "chat_id": self._chat_id})
+
+    def ended(self, outcome: str) -> Iterator[ApiEvent]:
+        """The last events of a run with this outcome."""
+        mine = {"interaction_id": self._interaction_id}
+        if outcome == "cancelled":
+            yield ApiEvent("cancelled", mine)
+        why = {"reason": CUT} if outcome == "interrupted" else {}
+        yield ApiEvent("interaction_complete", {**mine, "status": ENDED[outcome], **why})

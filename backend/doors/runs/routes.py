@@ -1,0 +1,93 @@
+"""The run API's paths: chats, and the interactions in them, for programs that speak plain HTTP."""
+
+from functools import cache, partial
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from backend.conversation import chats
+from backend.doors.identity import Identity
+from backend.doors.parts import parts_of
+from backend.doors.runs import shapes
+from backend.doors.runs.asked import KEY, LAST_EVENT, asked_by, keyed, last_event, read
+from backend.doors.runs.door import RunsDoor
+from backend.doors.runs.once import Answer
+from backend.doors.runs.openapi import described, published
+from backend.doors.runs.stream import MEDIA_TYPE
+
+_CHAT = "/chats/{chat_id}"
+_RUN = f"{_CHAT}/interactions/{{interaction_id}}"
+_MOST = 100
+
+ChatId = Annotated[
+    str,
+    Path(
+        description="The chat's id, or the name that its person chose; a name that is new is made by the first message.",
+        json_schema_extra={"pattern": f"^{chats.NAME}$"},
+    ),
+]
+InteractionId = Annotated[str, Path(description="As `interaction_started` tells it.")]
+Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on a page at most.")]
+After = Annotated[str | None, Query(description="`after` of the page before.")]
+# Read by `asked`, and named here for the schema.
+Key = Annotated[str | None, Header(alias=KEY, description="The same request under the same key is done once in 24 h.")]
+LastEvent = Annotated[str | None, Header(alias=LAST_EVENT, description="The `id` of the last event that was read.")]
+
+
+def runs(identity: Identity) -> APIRouter:
+    """`/chats` and all below it."""
+    router = APIRouter()
+    schema = cache(partial(published, router))
+
+    @router.get("/chats", **described(shapes.Chats, 400))
+    async def list_chats(request: Request, limit: Limit = 20, after: After = None) -> Response:
+        acting = await asked_by(request, identity)
+        return _json(await _door(request).chats(acting, limit=limit, after=after))
+
+    @router.get(f"/chats/{chats.SCHEMA}", include_in_schema=False)
+    async def get_schema() -> Response:
+        return JSONResponse(schema())
+
+    @router.get(_CHAT, **described(shapes.Chat, 400, 404))
+    async def get_chat(request: Request, chat_id: ChatId, limit: Limit = 20, after: After = None) -> Response:
+        acting = await asked_by(request, identity)
+        return _json(await _door(request).chat(chat_id, acting, limit=limit, after=after))
+
+    @router.post(f"{_CHAT}/interactions", **described(MEDIA_TYPE, 400, 404, 409, asks=shapes.NewInteraction))
+    async def interact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, shapes.NewInteraction)
+        return await _door(request).interact(chat_id, asked, acting, await keyed(request))
+
+    @router.get(_RUN, **described(shapes.Interaction, 400, 404))
+    async def get_interaction(request: Request, chat_id: ChatId, interaction_id: InteractionId) -> Response:
+        acting = await asked_by(request, identity)
+        return _json(await _door(request).interaction(chat_id, interaction_id, acting))
+
+    @router.get(f"{_RUN}/events", **described(MEDIA_TYPE, 400, 404))
+    async def follow(
+        request: Request, chat_id: ChatId, interaction_id: InteractionId, last: LastEvent = None
+    ) -> Response:
+        acting = await asked_by(request, identity)
+        return await _door(request).events(chat_id, interaction_id, acting, after=last_event(request))
+
+    @router.post(f"{_RUN}/cancel", **described(shapes.Cancelling, 400, 404, 409))
+    async def cancel(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        return _answered(await _door(request).cancel(chat_id, interaction_id, acting, await keyed(request)))
+
+    return router
+
+
+def _door(request: Request) -> RunsDoor:
+    return parts_of(request).runs
+
+
+def _json(shape: BaseModel) -> Response:
+    return Response(shape.model_dump_json(), media_type="application/json")
+
+
+def _answered(answer: Answer) -> Response:
+    return JSONResponse(answer.content, status_code=answer.status)

@@ -1,0 +1,121 @@
+"""What goes in and out at the run API: the fields, as `docs/runs.md` and the published schema have them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+
+from backend.doors.runs.rendering import Status
+
+Text = Annotated[StrictStr, Field(min_length=1)]
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
+
+
+class NewInteraction(_Asked):
+    user_message: Text = Field(description="What the person says.")
+
+
+class Edit(_Asked):
+    new_user_message: Text = Field(description="What the person says instead.")
+
+
+class Decision(_Asked):
+    approval_id: Text
+    approved: StrictBool
+    reason: StrictStr | None = Field(default=None, description="Told to the model, in words of the person's own.")
+
+
+class NewMessage(_Asked):
+    text: Text
+    mode: Literal["steer", "follow_up"] = Field(
+        description="`steer`: read before the model is asked again. `follow_up`: answered after the natural end."
+    )
+
+
+class Branch(_Asked):
+    interaction_id: StrictStr | None = Field(description="The last one to be shown; null: the one before the first.")
+
+
+class Refused(BaseModel):
+    error: str = Field(description="One sentence that says what to do next.")
+
+
+class Decided(BaseModel):
+    status: Literal["processed"] = "processed"
+    approval_id: str
+    approved: bool
+
+
+class Cancelling(BaseModel):
+    status: Literal["cancelling"] = "cancelling"
+    interaction_id: str
+    message: str
+
+
+class Queued(BaseModel):
+    input_id: str
+
+
+class Branched(BaseModel):
+    chat_id: str
+    leaf: str | None
+
+
+Answer = Decided | Cancelling | Queued | Branched
+
+
+class Event(BaseModel):
+    event: str = Field(description="A name, as in the stream.")
+    data: dict[str, Any]
+
+
+class AgentState(BaseModel):
+    messages: list[dict[str, Any]] = Field(
+        description="What the model is sent after this interaction, without instructions and memory."
+    )
+
+
+class Approval(BaseModel):
+    approval_id: str
+    tool_name: str
+    tool_input: str
+    text: str
+    approved: bool | None = Field(description="null: not decided yet.")
+    reason: str | None
+
+
+class Interaction(BaseModel):
+    id: str
+    status: Status
+    reason: str | None = Field(description="Why it did not come to its end.")
+    user_message: str | None
+    created_at: datetime
+    completed_at: datetime | None
+    usage: dict[str, Any] | None = Field(description="`model`, `requests`, `input_tokens`, `output_tokens`.")
+    agent_events: list[Event]
+    approvals: list[Approval]
+    siblings: list[str] = Field(description="All versions of it, itself among them, the oldest first.")
+    final_agent_state: AgentState | None = Field(description="null until it has ended.")
+
+
+class ChatHead(BaseModel):
+    chat_id: str
+    name: str | None = Field(description="The name that its person chose: it stands for the id everywhere.")
+    title: str | None
+    created_at: datetime
+    leaf: str | None = Field(description="The last interaction of the path that is shown.")
+
+
+class Chat(ChatHead):
+    interactions: list[Interaction] = Field(description="Of the path that is shown, the first ones first.")
+    has_more: bool
+    after: str | None = Field(description="Where the next page begins.")
+
+
+class Chats(BaseModel):
+    chats: list[ChatHead] = Field(description="The newest first.")
+    has_more: bool
+    after: str | None = Field(description="Where the next page begins.")

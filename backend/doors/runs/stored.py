@@ -1,0 +1,105 @@
+"""Interactions as they are stored, in the shapes of the API."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation import hidden, rows
+from backend.conversation.chats import Chat
+from backend.conversation.items import Ending, Said
+from backend.conversation.model_input import budget
+from backend.conversation.reading import Recent
+from backend.conversation.runs import interactions
+from backend.conversation.runs.abandoned import CUT
+from backend.conversation.runs.interactions import Head
+from backend.doors.runs import shapes
+from backend.doors.runs.rendering import Rendering, status_of
+from backend.model.chat_model import ChatModel
+from backend.turn.following.stored import events_of
+
+PAGE_BYTES = 1_048_576
+_AT_ONCE = 10  # that are read together
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Reads what there is of the chats of one person at a time."""
+
+    engine: AsyncEngine
+    model: ChatModel
+
+    async def page(self, chat: Chat, chat_id: str, *, user_id: str, limit: int, after: str | None) -> shapes.Chat:
+        """The interactions after one: `limit` of them, or as many as fit into a page's bytes, the first in any case."""
+        heads, has_more = await interactions.page(self.engine, chat, user_id=user_id, limit=limit, after=after)
+        shown: list[shapes.Interaction] = []
+        room = PAGE_BYTES
+        for portion in _portions(heads):
+            assert chat.leaf_run_id is not None, "or no run would be on its path"
+            for one in await self._read(chat, chat_id, portion, leaf=chat.leaf_run_id, user_id=user_id):
+                room -= len(one.model_dump_json())
+                if shown and room < 0:
+                    has_more = True
+                    break
+                shown.append(one)
+            if room < 0:
+                break
+        head = head_of(chat, chat_id).model_dump()
+        return shapes.Chat(
+            **head, interactions=shown, has_more=has_more, after=shown[-1].id if has_more and shown else None
+        )
+
+    async def one(self, chat: Chat, chat_id: str, run_id: str, *, user_id: str) -> shapes.Interaction:
+        head = await interactions.find(self.engine, chat, run_id, user_id=user_id)
+        return (await self._read(chat, chat_id, [head], leaf=run_id, user_id=user_id))[0]
+
+    async def _read(
+        self, chat: Chat, chat_id: str, heads: Sequence[Head], *, leaf: str, user_id: str
+    ) -> list[shapes.Interaction]:
+        found = await interactions.load(self.engine, chat, heads, leaf=leaf, user_id=user_id)
+        return [await self._shown(one, chat_id) for one in found]
+
+    async def _shown(self, found: interactions.Interaction, chat_id: str) -> shapes.Interaction:
+        head = found.head
+        said = rows.to_value(found.message) if found.message else None
+        endings = [item.sentence for row in found.rows if isinstance(item := rows.to_value(row), Ending)]
+        reason = endings[-1] if endings else CUT if head.outcome == "interrupted" else None
+        over = head.status == "ended"
+        return shapes.Interaction(
+            id=head.id,
+            status=status_of(head.status, head.outcome),
+            reason=reason if over else None,
+            user_message=said.text if isinstance(said, Said) else None,
+            created_at=head.started_at,
+            completed_at=head.ended_at,
+            usage=head.usage,
+            agent_events=_events(found, Rendering(chat_id, head.id)),
+            approvals=[],
+            siblings=head.siblings,
+            final_agent_state=shapes.AgentState(messages=await self._messages(found.knew)) if over else None,
+        )
+
+    async def _messages(self, knew: Recent) -> list[dict[str, Any]]:
+        """What the model is sent of it."""
+        window = budget.window(knew, tokens=self.model.endpoint.profile.history_tokens)
+        return self.model.messages([hidden.tamed(item) for item in await window.to_model_input()])
+
+
+def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:
+    """The chat, as whoever asks names it."""
+    return shapes.ChatHead(
+        chat_id=chat_id, name=chat.name, title=chat.title, created_at=chat.created_at, leaf=chat.leaf_run_id
+    )
+
+
+def _events(found: interactions.Interaction, rendering: Rendering) -> list[shapes.Event]:
+    events = [rendering.started()]
+    for event in events_of(found.rows, found.head.outcome):
+        events += rendering.events(event)
+    return [shapes.Event(event=event.name, data=event.data) for event in events]
+
+
+def _portions(heads: Sequence[Head]) -> Iterator[Sequence[Head]]:
+    for start in range(0, len(heads), _AT_ONCE):
+        yield heads[start : start + _AT_ONCE]

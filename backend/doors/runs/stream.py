@@ -1,0 +1,35 @@
+"""The events of an interaction as they are sent: server-sent events with a number and a name."""
+
+import json
+from collections.abc import AsyncIterator
+
+from fastapi.responses import StreamingResponse
+
+from backend.doors.runs.rendering import ApiEvent, Rendering
+from backend.turn.following.publisher import Numbered
+
+MEDIA_TYPE = "text/event-stream"
+_PING = b": ping\n\n"
+_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+def streamed(events: AsyncIterator[Numbered | None], rendering: Rendering) -> StreamingResponse:
+    """Who stops reading stops nothing but this."""
+    return StreamingResponse(_frames(events, rendering), media_type=MEDIA_TYPE, headers=_HEADERS)
+
+
+async def _frames(events: AsyncIterator[Numbered | None], rendering: Rendering) -> AsyncIterator[bytes]:
+    async for numbered in events:
+        if numbered is None:
+            yield _PING
+            continue
+        *first, last = [None, *rendering.events(numbered.event)]
+        for event in first:
+            if event is not None:
+                yield _frame(event)
+        if last is not None:
+            yield f"id: {numbered.seq}\n".encode() + _frame(last)
+
+
+def _frame(event: ApiEvent) -> bytes:
+    return f"event: {event.name}\ndata: {json.dumps(event.data, ensure_ascii=False)}\n\n".encode()
