@@ -4,14 +4,17 @@ Threads, items and events are the JSON objects of `chatkit.types`; an `error` ev
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import httpx2
 
+from client.connection import ConnectionLost, Refused, connected, open_http, sentence
 from client.sse import Frames
+
+__all__ = ["ChatKit", "ConnectionLost", "Page", "Refused", "request", "user_input"]
 
 Json = dict[str, Any]
 Events = AbstractAsyncContextManager[AsyncIterator[Json]]
@@ -20,21 +23,6 @@ Events = AbstractAsyncContextManager[AsyncIterator[Json]]
 Leaving the block closes the connection, which stops the answer, unless the client is a detached one.
 """
 Order = Literal["asc", "desc"]
-
-
-class Refused(Exception):
-    """The server's sentence about why it does not answer, and HTTP's status."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
-class ConnectionLost(Exception):
-    """No answer, or one that broke off: nobody knows what the server has done."""
-
-    def __init__(self) -> None:
-        super().__init__("The connection to the server is lost.")
 
 
 @dataclass(frozen=True)
@@ -78,15 +66,7 @@ class ChatKit:
     ) -> None:
         self.base_url = base_url
         self._beside = DETACHED if detached else {}
-        sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-        encrypted = base_url.startswith("https:")  # else neither certificates nor proxies are looked for
-        self.http = httpx2.AsyncClient(
-            base_url=base_url,
-            headers=sent,
-            timeout=httpx2.Timeout(timeout, connect=5),
-            trust_env=encrypted,
-            verify=encrypted,
-        )
+        self.http = open_http(base_url, token=token, headers=headers, timeout=timeout)
 
     async def __aenter__(self) -> Self:
         return self
@@ -137,7 +117,7 @@ class ChatKit:
     async def ask(self, kind: str, /, **params: Any) -> Any:
         """The JSON of an operation that does not stream."""
         async with self._answer(kind, params, "application/json") as response:
-            with _connected():
+            with connected():
                 return json.loads(await response.aread())
 
     @asynccontextmanager
@@ -150,13 +130,13 @@ class ChatKit:
     async def _answer(self, kind: str, params: Json, media_type: str) -> AsyncIterator[httpx2.Response]:
         """The response when it has begun, if it is what was asked for."""
         asked = self.http.build_request("POST", "/chatkit", json=request(kind, **params) | self._beside)
-        with _connected():
+        with connected():
             response = await self.http.send(asked, stream=True)
         try:
             if response.status_code != 200 or not response.headers.get("content-type", "").startswith(media_type):
-                with _connected():
+                with connected():
                     await response.aread()
-                raise Refused(response.status_code, _sentence(response))
+                raise Refused(response.status_code, sentence(response))
             yield response
         finally:
             await response.aclose()
@@ -164,28 +144,12 @@ class ChatKit:
 
 async def _events(response: httpx2.Response) -> AsyncIterator[Json]:
     frames = Frames()
-    with _connected():
+    with connected():
         async for piece in response.aiter_bytes():
             for data in frames.feed(piece):
                 yield json.loads(data)
     if frames.cut_off:
         raise ConnectionLost
-
-
-@contextmanager
-def _connected() -> Iterator[None]:
-    """What is no answer at all, or cannot be read, is none."""
-    try:
-        yield
-    except (httpx2.TransportError, ValueError) as error:
-        raise ConnectionLost from error
-
-
-def _sentence(response: httpx2.Response) -> str:
-    try:
-        return str(response.json()["error"])
-    except (ValueError, KeyError, TypeError):
-        return f"The server answered with status {response.status_code}, and not as ChatKit does."
 
 
 def _page(answer: Json) -> Page:

@@ -40,8 +40,8 @@ def check(chat_id: str) -> None:
     """Raise `InvalidRequest` for what can name no chat."""
     if not _NAME.fullmatch(chat_id) or chat_id == SCHEMA or not chat_id.strip("."):
         raise InvalidRequest(
-            "A chat is named by its id, or by 1 to 100 letters, digits, dots, dashes and underscores, not by dots alone "
-            f"and not by {SCHEMA}."
+            "A chat is named by its id, or by 1 to 100 letters, digits, dots, dashes and underscores; "
+            f"dots alone and {SCHEMA} name none."
         )
 
 

@@ -114,7 +114,7 @@ async def test_a_refusal_is_the_servers_sentence(status: int) -> None:
             assert (refused.value.status, str(refused.value)) == (status, "It is café time.")
 
 
-NO_SENTENCE = "The server answered with status {}, and not as ChatKit does."
+NO_SENTENCE = "The server answered with status {}, and not as the assistant does."
 
 
 @pytest.mark.parametrize(

@@ -32,36 +32,53 @@ _RUNS = """
         AND beside.parent_run_id IS NOT DISTINCT FROM runs.parent_run_id ORDER BY beside.started_at, beside.id
     ) AS siblings
 """
-_PAGE = Statement(f"""
-    {_PATH} {_RUNS} FROM path JOIN runs ON runs.user_id = %(owner)s AND runs.id = path.id
-    WHERE %(after)s::text IS NULL OR path.up < (SELECT up FROM path WHERE id = %(after)s)
-    ORDER BY path.up DESC LIMIT %(most)s
-""")
-_ON_PATH = Statement(f"{_PATH} SELECT id FROM path WHERE id = %(after)s")
-_ONE = Statement(f"""
-    {_RUNS} FROM runs
-    WHERE runs.user_id = %(owner)s AND runs.conversation_id = %(conversation)s AND runs.id = %(run)s
-""")
-_ROWS = Statement("""
-    SELECT run_id, seq, id, kind, item, feedback FROM messages
-    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind <> ALL (%(left_out)s)
-    AND (run_id = ANY (%(runs)s) OR id = ANY (%(messages)s)) ORDER BY seq
-""")
 # What was not replaced on the path itself; of what no run wrote, as clicks, what still counts.
 _COUNTS = """
-    (run_id IN (SELECT id FROM path) AND coalesce(superseded_by, '') NOT IN (SELECT id FROM path UNION SELECT 'removed'))
-    OR (run_id IS NULL AND superseded_by IS NULL) OR id IN (SELECT message_id FROM path)
+    ((run_id IN (SELECT id FROM path)
+        AND coalesce(superseded_by, '') NOT IN (SELECT 'removed' UNION SELECT id FROM path))
+    OR (run_id IS NULL AND superseded_by IS NULL) OR id IN (SELECT message_id FROM path))
 """
-_KNOWN = Statement(f"""
-    {_PATH} SELECT seq, id, kind, item, feedback FROM messages
-    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind <> ALL (%(left_out)s)
-    AND seq <= %(last)s AND ({_COUNTS}) ORDER BY seq DESC LIMIT %(most)s
-""")
-_SUMMARIES = Statement(f"""
-    {_PATH} SELECT seq, (item->'content'->>'covers')::bigint AS covers, item->'content'->>'text' AS text FROM messages
-    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind = 'summary' AND ({_COUNTS})
-    AND item->'content'->>'covers' IS NOT NULL ORDER BY covers, seq
-""")
+_IN_CHAT = " FROM messages WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND "
+
+
+def _statement(*parts: str) -> Statement:
+    return Statement("".join(parts))
+
+
+_PAGE = _statement(
+    _PATH,
+    _RUNS,
+    """
+    FROM path JOIN runs ON runs.user_id = %(owner)s AND runs.id = path.id
+    WHERE %(after)s::text IS NULL OR path.up < (SELECT up FROM path WHERE id = %(after)s)
+    ORDER BY path.up DESC LIMIT %(most)s
+    """,
+)
+_ON_PATH = _statement(_PATH, "SELECT id FROM path WHERE id = %(after)s")
+_ONE = _statement(
+    _RUNS, "FROM runs WHERE runs.user_id = %(owner)s AND runs.conversation_id = %(conversation)s AND runs.id = %(run)s"
+)
+_ROWS = _statement(
+    "SELECT run_id, seq, id, kind, item, feedback",
+    _IN_CHAT,
+    "kind <> ALL (%(left_out)s) AND (run_id = ANY (%(runs)s) OR id = ANY (%(messages)s)) ORDER BY seq",
+)
+_KNOWN = _statement(
+    _PATH,
+    "SELECT seq, id, kind, item, feedback",
+    _IN_CHAT,
+    "kind <> ALL (%(left_out)s) AND seq <= %(last)s AND ",
+    _COUNTS,
+    "ORDER BY seq DESC LIMIT %(most)s",
+)
+_SUMMARIES = _statement(
+    _PATH,
+    "SELECT seq, (item->'content'->>'covers')::bigint AS covers, item->'content'->>'text' AS text",
+    _IN_CHAT,
+    "kind = 'summary' AND item->'content'->>'covers' IS NOT NULL AND ",
+    _COUNTS,
+    "ORDER BY covers, seq",
+)
 _NOT_TOLD = ("widget", "generated_image", "summary")
 _END = 2**63 - 1
 

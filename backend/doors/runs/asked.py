@@ -62,6 +62,6 @@ def last_event(request: Request) -> int:
     given = request.headers.get(LAST_EVENT, "0")
     if not (given.isascii() and given.isdigit() and len(given) <= 19 and int(given) < _MOST_EVENTS):
         raise InvalidRequest(
-            f"{LAST_EVENT} is a whole number below 2^63: send the `id` of the last event that you have."
+            f"{LAST_EVENT} is a whole number below 2^63: send the `id` of the last event that you read."
         )
     return int(given)

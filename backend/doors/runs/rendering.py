@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 from backend.conversation.items import Message, Thought
 from backend.conversation.runs.abandoned import CUT
+from backend.conversation.runs.leases import Outcome
 from backend.turn import log
 
 Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
-ENDED: dict[str, Status] = {
+_ENDED: dict[Outcome, Status] = {
     "completed": "COMPLETED",
     "failed": "FAILED",
     "cancelled": "CANCELLED",
@@ -24,10 +25,10 @@ class ApiEvent:
     data: dict[str, Any]
 
 
-def status_of(status: str, outcome: str | None) -> Status:
+def status_of(status: str, outcome: Outcome | None) -> Status:
     """The API's word for the `status` and the `outcome` of a run."""
     if status == "ended":
-        return ENDED[outcome or "failed"]
+        return _ENDED[outcome or "failed"]
     return "WAITING_APPROVAL" if status == "waiting" else "RUNNING"
 
 
@@ -56,6 +57,10 @@ class Rendering:
                 yield ApiEvent("thinking", {"content": text})
             case log.Done(item=Message() as message):
                 yield ApiEvent("answer", {"content": message.text})
+            case log.Reset():
+                yield ApiEvent("reset", {"interaction_id": self._interaction_id})
+            case log.Ended(outcome=outcome):
+                yield from self._ended(outcome)
             case log.Failed(message=message, allow_retry=allow_retry):
                 yield ApiEvent("error", {"error": message, "allow_retry": allow_retry})
             case _:
@@ -64,10 +69,9 @@ class Rendering:
     def started(self) -> ApiEvent:
         return ApiEvent("interaction_started", {"interaction_id": self._interaction_id, "chat_id": self._chat_id})
 
-    def ended(self, outcome: str) -> Iterator[ApiEvent]:
-        """The last events of a run with this outcome."""
+    def _ended(self, outcome: Outcome) -> Iterator[ApiEvent]:
         mine = {"interaction_id": self._interaction_id}
         if outcome == "cancelled":
             yield ApiEvent("cancelled", mine)
         why = {"reason": CUT} if outcome == "interrupted" else {}
-        yield ApiEvent("interaction_complete", {**mine, "status": ENDED[outcome], **why})
+        yield ApiEvent("interaction_complete", {**mine, "status": _ENDED[outcome], **why})

@@ -24,7 +24,7 @@ _MOST = 100
 ChatId = Annotated[
     str,
     Path(
-        description="The chat's id, or the name that its person chose; a name that is new is made by the first message.",
+        description="Its id, or the name that its person chose; the first message to a new name makes the chat.",
         json_schema_extra={"pattern": f"^{chats.NAME}$"},
     ),
 ]

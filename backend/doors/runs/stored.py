@@ -18,6 +18,7 @@ from backend.doors.runs import shapes
 from backend.doors.runs.rendering import Rendering, status_of
 from backend.model.chat_model import ChatModel
 from backend.turn.following.stored import events_of
+from backend.turn.log import Ended, Failed
 
 PAGE_BYTES = 1_048_576
 _AT_ONCE = 10  # that are read together
@@ -95,8 +96,9 @@ def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:
 
 def _events(found: interactions.Interaction, rendering: Rendering) -> list[shapes.Event]:
     events = [rendering.started()]
-    for event in events_of(found.rows, found.head.outcome):
-        events += rendering.events(event)
+    for event in events_of(found.rows, found.head.outcome or "interrupted"):
+        if found.head.outcome or not isinstance(event, Ended | Failed):
+            events += rendering.events(event)
     return [shapes.Event(event=event.name, data=event.data) for event in events]
 
 

@@ -7,6 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from backend.doors.runs.rendering import ApiEvent, Rendering
 from backend.turn.following.publisher import Numbered
+from backend.turn.log import Started
 
 MEDIA_TYPE = "text/event-stream"
 _PING = b": ping\n\n"
@@ -23,6 +24,8 @@ async def _frames(events: AsyncIterator[Numbered | None], rendering: Rendering) 
         if numbered is None:
             yield _PING
             continue
+        if isinstance(numbered.event, Started) and numbered.seq > 1:
+            continue  # it has waited, and goes on
         *first, last = [None, *rendering.events(numbered.event)]
         for event in first:
             if event is not None:

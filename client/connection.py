@@ -1,0 +1,53 @@
+"""One person's connection to one backend, whatever is spoken over it, and what can go wrong with it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import httpx2
+
+
+class Refused(Exception):
+    """The server's sentence about why it does not answer, and HTTP's status."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class ConnectionLost(Exception):
+    """No answer, or one that broke off: nobody knows what the server has done."""
+
+    def __init__(self) -> None:
+        super().__init__("The connection to the server is lost.")
+
+
+def open_http(
+    base_url: str, *, token: str | None, headers: Mapping[str, str] | None, timeout: float
+) -> httpx2.AsyncClient:
+    """`timeout` is in seconds, of each silence."""
+    sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+    encrypted = base_url.startswith("https:")  # else neither certificates nor proxies are looked for
+    return httpx2.AsyncClient(
+        base_url=base_url,
+        headers=sent,
+        timeout=httpx2.Timeout(timeout, connect=5),
+        trust_env=encrypted,
+        verify=encrypted,
+    )
+
+
+@contextmanager
+def connected() -> Iterator[None]:
+    """What is no answer at all, or cannot be read, is none."""
+    try:
+        yield
+    except (httpx2.TransportError, ValueError) as error:
+        raise ConnectionLost from error
+
+
+def sentence(response: httpx2.Response) -> str:
+    """Why a request was refused."""
+    try:
+        return str(response.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"The server answered with status {response.status_code}, and not as the assistant does."

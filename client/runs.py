@@ -1,0 +1,127 @@
+"""The run API as a program speaks it: chats, interactions and their events. `docs/runs.md` has the shapes."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Literal, NamedTuple, Self
+
+import httpx2
+
+from client.connection import Refused, connected, open_http, sentence
+from client.sse import NamedFrames
+
+Json = dict[str, Any]
+
+
+class Event(NamedTuple):
+    """`number` is where a reader goes on; None where the server gave none."""
+
+    number: int | None
+    name: str
+    data: Json
+
+
+Events = AbstractAsyncContextManager[AsyncIterator[Event]]
+"""The events of an interaction as they come; leaving the block stops the reading, and nothing else."""
+
+
+class Runs:
+    """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
+
+    `timeout` is in seconds, of each silence. A `key` lets a request be sent again without being done twice.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 120,
+    ) -> None:
+        self.base_url = base_url
+        self.http = open_http(base_url, token=token, headers=headers, timeout=timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.http.aclose()
+
+    def interact(self, chat_id: str, user_message: str, *, key: str | None = None) -> Events:
+        """Say something; a `chat_id` that is a new name makes a chat."""
+        return self._stream("POST", f"/chats/{chat_id}/interactions", {"user_message": user_message}, key=key)
+
+    def events(self, chat_id: str, interaction_id: str, *, after: int = 0) -> Events:
+        """The events after a number."""
+        headers = {"Last-Event-ID": str(after)} if after else {}
+        return self._stream("GET", f"{_place(chat_id, interaction_id)}/events", headers=headers)
+
+    async def get_chats(self, *, limit: int = 20, after: str | None = None) -> Json:
+        return await self._ask("GET", "/chats", params=_page(limit, after))
+
+    async def get_chat(self, chat_id: str, *, limit: int = 20, after: str | None = None) -> Json:
+        return await self._ask("GET", f"/chats/{chat_id}", params=_page(limit, after))
+
+    async def get_interaction(self, chat_id: str, interaction_id: str) -> Json:
+        return await self._ask("GET", _place(chat_id, interaction_id))
+
+    async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
+        return await self._ask("POST", f"{_place(chat_id, interaction_id)}/cancel", key=key)
+
+    async def _ask(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        body: Json | None = None,
+        *,
+        key: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Json:
+        with connected():
+            response = await self.http.request(method, path, json=body, params=params, headers=_keyed(key))
+            if response.is_success:
+                return response.json()
+        raise Refused(response.status_code, sentence(response))
+
+    @asynccontextmanager
+    async def _stream(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        body: Json | None = None,
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        asked = self.http.build_request(method, path, json=body, headers={**_keyed(key), **(headers or {})})
+        with connected():
+            response = await self.http.send(asked, stream=True)
+        try:
+            if not response.is_success:
+                with connected():
+                    await response.aread()
+                raise Refused(response.status_code, sentence(response))
+            yield _events(response)
+        finally:
+            await response.aclose()
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
+    frames = NamedFrames()
+    with connected():
+        async for piece in response.aiter_bytes():
+            for event in frames.feed(piece):
+                yield Event(int(event.id) if event.id else None, event.name, json.loads(event.data))
+
+
+def _place(chat_id: str, interaction_id: str) -> str:
+    return f"/chats/{chat_id}/interactions/{interaction_id}"
+
+
+def _page(limit: int, after: str | None) -> Json:
+    return {"limit": limit, **({"after": after} if after is not None else {})}
+
+
+def _keyed(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"Idempotency-Key": key}

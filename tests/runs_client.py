@@ -1,0 +1,66 @@
+"""A client of the run API that holds what it receives to the names and shapes of the documentation."""
+
+from typing import Any
+
+from client import runs
+from client.runs import Event
+
+SHAPES: dict[str, set[str]] = {
+    "interaction_started": {"interaction_id", "chat_id"},
+    "turn_start": {"interaction_id"},
+    "turn_end": {"interaction_id"},
+    "tool_call": {"id", "tool_name", "tool_input"},
+    "tool_result": {"id", "tool_name", "tool_output"},
+    "thinking": {"content"},
+    "thinking_delta": {"content"},
+    "answer": {"content"},
+    "answer_delta": {"content"},
+    "approval_required": {"approval_id", "tool_name", "tool_input", "text"},
+    "approved": {"approval_id", "reason"},
+    "rejected": {"approval_id", "reason"},
+    "cancelled": {"interaction_id"},
+    "error": {"error", "allow_retry"},
+    "compaction": {"messages"},
+    "reset": {"interaction_id"},
+    "interaction_complete": {"interaction_id", "status"},
+}
+
+
+class Runs(runs.Runs):
+    def __init__(self, base_url: str, *, token: str | None = None) -> None:
+        super().__init__(base_url, token=token, timeout=30)
+
+    async def say(self, chat_id: str, text: str, **more: Any) -> list[Event]:
+        """All events of an interaction, to its end."""
+        async with self.interact(chat_id, text, **more) as events:
+            return [check(event) async for event in events]
+
+    async def read(self, chat_id: str, interaction_id: str, *, after: int = 0) -> list[Event]:
+        async with self.events(chat_id, interaction_id, after=after) as events:
+            return [check(event) async for event in events]
+
+
+def check(event: Event) -> Event:
+    optional = {"reason"} if event.name == "interaction_complete" else set[str]()
+    assert set(event.data) - optional == SHAPES[event.name]
+    return event
+
+
+def names(events: list[Event]) -> list[str]:
+    return [event.name for event in events]
+
+
+def id_of(events: list[Event]) -> str:
+    """Of the interaction."""
+    return events[0].data["interaction_id"]
+
+
+def text_of(events: list[Event]) -> str:
+    """What was said, as it grew."""
+    return "".join(event.data["content"] for event in events if event.name == "answer_delta")
+
+
+def plain(events: list[Event]) -> list[dict[str, Any]]:
+    """As they are stored: without what grew, and without the model's turns."""
+    passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end")
+    return [{"event": event.name, "data": event.data} for event in events if event.name not in passed_over]
