@@ -21,13 +21,10 @@ _ALWAYS = (401, 413, 429)
 
 
 def described(
-    answers: type[BaseModel] | str, *refusals: int, status: int = 200, asks: type[BaseModel] | None = None
+    answers: type[BaseModel], *refusals: int, status: int = 200, asks: type[BaseModel] | None = None
 ) -> dict[str, Any]:
-    """What FastAPI is told of a route: what it answers, a shape or a media type, with what it refuses, what it asks."""
-    if isinstance(answers, str):
-        content: dict[str, Any] = {"content": {answers: {"schema": {"type": "string"}}}, "description": "Events."}
-    else:
-        content = {"model": answers, "description": "Done."}
+    """What FastAPI is told of a route: the shape that it answers, with what it refuses, and what it asks for."""
+    content: dict[str, Any] = {"model": answers, "description": "Done."}
     refused = {code: {"model": shapes.Refused, "description": _WHY[code]} for code in sorted({*refusals, *_ALWAYS})}
     told: dict[str, Any] = {"responses": {status: content, **refused}, "status_code": status, "response_model": None}
     if asks is not None:
@@ -42,11 +39,16 @@ def published(router: APIRouter) -> dict[str, Any]:
     for path in schema["paths"].values():
         for operation in path.values():
             operation["responses"].pop("422", None)  # FastAPI's own: here it is 400
-            for response in operation["responses"].values():
-                if MEDIA_TYPE in response.get("content", {}):
-                    response["content"].pop("application/json", None)
+            _as_events(operation["responses"].get("200", {}).get("content", {}))
     for unused in ("HTTPValidationError", "ValidationError"):
         schema["components"]["schemas"].pop(unused, None)
     schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{}, {"token": []}]
     return schema
+
+
+def _as_events(content: dict[str, Any]) -> None:
+    """A stream's schema is that of each event in it."""
+    schema = content.get("application/json", {}).get("schema", {})
+    if schema.get("$ref", "").endswith(f"/{shapes.Streamed.__name__}"):
+        content[MEDIA_TYPE] = content.pop("application/json")

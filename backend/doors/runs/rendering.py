@@ -9,6 +9,21 @@ from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.leases import Outcome
 from backend.turn import log
 
+Name = Literal[
+    "interaction_started",
+    "turn_start",
+    "turn_end",
+    "thinking_delta",
+    "thinking",
+    "answer_delta",
+    "answer",
+    "tool_call",
+    "tool_result",
+    "error",
+    "cancelled",
+    "reset",
+    "interaction_complete",
+]
 Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
 _ENDED: dict[Outcome, Status] = {
     "completed": "COMPLETED",
@@ -21,7 +36,7 @@ _THOUGHT = "rs_"  # how the ids of thoughts begin: a reader that comes late has 
 
 @dataclass(frozen=True)
 class ApiEvent:
-    name: str
+    name: Name
     data: dict[str, Any]
 
 

@@ -15,7 +15,6 @@ from backend.doors.runs.asked import KEY, LAST_EVENT, asked_by, keyed, last_even
 from backend.doors.runs.door import RunsDoor
 from backend.doors.runs.once import Answer
 from backend.doors.runs.openapi import described, published
-from backend.doors.runs.stream import MEDIA_TYPE
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
@@ -41,7 +40,7 @@ def runs(identity: Identity) -> APIRouter:
     router = APIRouter()
     schema = cache(partial(published, router))
 
-    @router.get("/chats", **described(shapes.Chats, 400))
+    @router.get("/chats", **described(shapes.Chats, 400, 404))
     async def list_chats(request: Request, limit: Limit = 20, after: After = None) -> Response:
         acting = await asked_by(request, identity)
         return _json(await _door(request).chats(acting, limit=limit, after=after))
@@ -55,7 +54,7 @@ def runs(identity: Identity) -> APIRouter:
         acting = await asked_by(request, identity)
         return _json(await _door(request).chat(chat_id, acting, limit=limit, after=after))
 
-    @router.post(f"{_CHAT}/interactions", **described(MEDIA_TYPE, 400, 404, 409, asks=shapes.NewInteraction))
+    @router.post(f"{_CHAT}/interactions", **described(shapes.Streamed, 400, 404, 409, asks=shapes.NewInteraction))
     async def interact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)
         asked = await read(request, shapes.NewInteraction)
@@ -66,7 +65,7 @@ def runs(identity: Identity) -> APIRouter:
         acting = await asked_by(request, identity)
         return _json(await _door(request).interaction(chat_id, interaction_id, acting))
 
-    @router.get(f"{_RUN}/events", **described(MEDIA_TYPE, 400, 404))
+    @router.get(f"{_RUN}/events", **described(shapes.Streamed, 400, 404))
     async def follow(
         request: Request, chat_id: ChatId, interaction_id: InteractionId, last: LastEvent = None
     ) -> Response:

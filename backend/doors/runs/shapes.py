@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
-from backend.doors.runs.rendering import Status
+from backend.doors.runs.rendering import Name, Status
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 
@@ -68,8 +68,16 @@ Answer = Decided | Cancelling | Queued | Branched
 
 
 class Event(BaseModel):
-    event: str = Field(description="A name, as in the stream.")
+    event: Name
     data: dict[str, Any]
+
+
+class Streamed(BaseModel):
+    """A server-sent event; `id` is where a reader goes on, and comments (`: ping`) come between."""
+
+    id: str | None = None
+    event: Name
+    data: str = Field(description="JSON.")
 
 
 class AgentState(BaseModel):

@@ -1,0 +1,94 @@
+"""The schema that the run API publishes: it is true, whatever is made up of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from backend.doors.identity import Identity
+from backend.doors.runs.openapi import published
+from backend.doors.runs.routes import runs
+from backend.settings import Settings
+from client.runs import Runs
+from tests.chatkit_client import ChatKit
+from tests.processes import ServiceProcess
+
+SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+TRUE = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+]
+
+
+def schema() -> dict[str, Any]:
+    values: dict[str, Any] = {"database_url": "postgresql://localhost/todo"}
+    return published(runs(Identity(Settings(**values))))
+
+
+SCHEMA = schemathesis.openapi.from_dict(schema())
+
+
+async def test_the_schema_is_published_to_whoever_asks(chat: ChatKit) -> None:
+    response = await chat.http.get("/chats/openapi.json")
+    assert response.status_code == 200
+    assert response.json() == schema()
+    assert response.json()["openapi"].startswith("3.1.")
+
+
+def test_every_operation_says_how_it_refuses_and_which_are_repeated_safely() -> None:
+    for path, operations in schema()["paths"].items():
+        for method, operation in operations.items():
+            assert {"401", "413", "429"} <= set(operation["responses"]), (method, path)
+            keyed = any(given["name"] == "Idempotency-Key" for given in operation.get("parameters", ()))
+            assert keyed == (method == "post"), (method, path)
+
+
+@pytest.fixture(scope="module")
+def url(session_database_url: str, mcp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory: Path = tmp_path_factory.mktemp("runs")
+    model = ServiceProcess("offline_model", "OFFLINE_PORT", directory / "model.log")
+    backend = ServiceProcess(
+        "backend",
+        "BACKEND_PORT",
+        directory / "backend.log",
+        DATABASE_URL=session_database_url,
+        MCP_URL=mcp_url,
+        LLM_PROVIDER="offline",
+        LLM_BASE_URL=f"{model.url}/v1",
+    )
+    for service in (model, backend):
+        service.start()
+    backend.wait_until_ready()
+    yield backend.url
+    for service in (model, backend):
+        service.end()
+
+
+@pytest.mark.long
+@SCHEMA.parametrize()
+@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+def test_what_is_made_up_is_answered_as_the_schema_says(case: schemathesis.Case, url: str) -> None:
+    response = case.call(base_url=url, timeout=30)
+    case.validate_response(response, checks=TRUE)
+    for secret in ("postgresql", "Traceback", "psycopg"):
+        assert secret not in response.text
+
+
+def test_the_client_has_every_operation() -> None:
+    operations = [(method, path) for path, methods in schema()["paths"].items() for method in methods]
+    assert len(operations) == len([name for name in vars(Runs) if not name.startswith("_")])
