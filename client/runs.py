@@ -66,6 +66,20 @@ class Runs:
     async def get_interaction(self, chat_id: str, interaction_id: str) -> Json:
         return await self._ask("GET", _place(chat_id, interaction_id))
 
+    async def approve(
+        self,
+        chat_id: str,
+        interaction_id: str,
+        approval_id: str,
+        *,
+        approved: bool,
+        reason: str | None = None,
+        key: str | None = None,
+    ) -> Json:
+        """Approve a call that waits, or refuse it."""
+        body = {"approval_id": approval_id, "approved": approved, **({} if reason is None else {"reason": reason})}
+        return await self._ask("POST", f"{_place(chat_id, interaction_id)}/approve", body, key=key)
+
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/cancel", key=key)
 

@@ -12,6 +12,8 @@ from backend.conversation.chats import Chat
 from backend.conversation.errors import NotFound
 from backend.conversation.reading import MOST, Recent
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
+from backend.conversation.runs import approvals
+from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from service.database import Statement, pipelined
 
@@ -79,6 +81,11 @@ _SUMMARIES = _statement(
     _COUNTS,
     "ORDER BY covers, seq",
 )
+_ASKED = _statement(
+    "SELECT id, conversation_id, run_id, step_id, position, call, key, text, item_id, created_at, decision, reason, ",
+    "decided_at FROM approvals WHERE user_id = %(owner)s AND conversation_id = %(conversation)s ",
+    "AND run_id = ANY (%(runs)s) ORDER BY created_at, step_id, position",
+)
 _NOT_TOLD = ("widget", "generated_image", "summary")
 _END = 2**63 - 1
 
@@ -98,11 +105,15 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class Interaction:
-    """A run, the message that it answers, the rows that it has stored, and what the model is sent after it."""
+    """A run, the message that it answers, the rows that it has stored, and what the model is sent after it.
+
+    `asked` is what it asked its person for, in that order.
+    """
 
     head: Head
     message: StoredItem | None
     rows: list[StoredItem]
+    asked: list[Approval]
     knew: Recent
 
 
@@ -135,10 +146,11 @@ async def find(engine: AsyncEngine, chat: Chat, run_id: str, *, user_id: str) ->
 async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: str, user_id: str) -> list[Interaction]:
     """What is stored of these runs, which are in their order on the path to `leaf`."""
     where = {"owner": user_id, "conversation": chat.id}
-    asked = [run.message_id for run in runs if run.message_id]
+    answered = [run.message_id for run in runs if run.message_id]
     ids = [run.id for run in runs]
     async with pipelined(engine, user_id) as pipeline:
-        found = await pipeline.send(_ROWS, **where, runs=ids, messages=asked, left_out=list(_NOT_TOLD))
+        found = await pipeline.send(_ROWS, **where, runs=ids, messages=answered, left_out=list(_NOT_TOLD))
+        asking = await pipeline.send(_ASKED, **where, runs=ids)
     own: dict[str, list[StoredItem]] = {run_id: [] for run_id in ids}
     messages: dict[str, StoredItem] = {}
     for row in await found.fetchall():
@@ -149,8 +161,15 @@ async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: s
     # What was done by hand since is known after the last one only.
     last = [_END if run.id == chat.leaf_run_id else max((row.seq for row in own[run.id]), default=0) for run in runs]
     knew = await _known(engine, {**where, "leaf": leaf}, last, most=MOST + 1 + len(messages))
+    asked = await approvals.read(asking)
     return [
-        Interaction(run, messages.get(run.message_id or ""), own[run.id], recent)
+        Interaction(
+            run,
+            messages.get(run.message_id or ""),
+            own[run.id],
+            [one for one in asked if one.run_id == run.id],
+            recent,
+        )
         for run, recent in zip(runs, knew, strict=True)
     ]
 

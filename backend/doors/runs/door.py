@@ -22,6 +22,7 @@ from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.runs.stream import streamed
+from backend.tools.consent.card import checked_reason
 from backend.turn.answers import Answers
 from backend.turn.turns import Turn, Turns
 
@@ -114,6 +115,27 @@ class RunsDoor:
         message = UserMessageInput(content=[*content], attachments=[], inference_options=InferenceOptions())
         checks.check_message(message, self.message_chars)
         return rows.said(message)
+
+    async def decide(
+        self, chat_id: str, run_id: str, asked: shapes.Decision, acting: Acting, keyed: Keyed | None
+    ) -> Answer:
+        """Approve or refuse a call that waits; with the last decision the interaction goes on."""
+        return await self._once(keyed, acting, partial(self._decide, chat_id, run_id, asked, acting))
+
+    async def _decide(self, chat_id: str, run_id: str, asked: shapes.Decision, acting: Acting) -> Answer:
+        chat, _ = await self._run(chat_id, run_id, acting)
+        await self.turns.decide(
+            self.answers.resume,
+            asked.approval_id,
+            approved=asked.approved,
+            reason=checked_reason(asked.reason),
+            user_id=acting.user_id,
+            conversation_id=chat.id,
+            run_id=run_id,
+            time_zone=acting.time_zone,
+            detached=True,
+        )
+        return _answer(shapes.Decided(approval_id=asked.approval_id, approved=asked.approved))
 
     async def cancel(self, chat_id: str, run_id: str, acting: Acting, keyed: Keyed | None) -> Answer:
         return await self._once(keyed, acting, partial(self._cancel, chat_id, run_id, acting))

@@ -19,6 +19,9 @@ Name = Literal[
     "answer",
     "tool_call",
     "tool_result",
+    "approval_required",
+    "approved",
+    "rejected",
     "error",
     "cancelled",
     "reset",
@@ -54,7 +57,7 @@ class Rendering:
         self._chat_id = chat_id
         self._interaction_id = interaction_id
 
-    def events(self, event: log.Event) -> Iterator[ApiEvent]:
+    def events(self, event: log.Event) -> Iterator[ApiEvent]:  # noqa: C901 - one row per case
         match event:
             case log.Grown(item_id=item_id, text=text):
                 yield ApiEvent("thinking_delta" if item_id.startswith(_THOUGHT) else "answer_delta", {"content": text})
@@ -68,6 +71,12 @@ class Rendering:
                 yield ApiEvent("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
             case log.Answered(call_id=call_id, tool=tool, output=output):
                 yield ApiEvent("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
+            case log.Asked(approval_id=approval_id, tool=tool, arguments=arguments, text=text):
+                asked = {"approval_id": approval_id, "tool_name": tool, "tool_input": arguments, "text": text}
+                yield ApiEvent("approval_required", asked)
+            case log.Decided(approval_id=approval_id, approved=approved, reason=reason):
+                decided = {"approval_id": approval_id, "reason": reason}
+                yield ApiEvent("approved" if approved else "rejected", decided)
             case log.Done(item=Thought(text=text)):
                 yield ApiEvent("thinking", {"content": text})
             case log.Done(item=Message() as message):

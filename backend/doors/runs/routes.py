@@ -72,6 +72,12 @@ def runs(identity: Identity) -> APIRouter:
         acting = await asked_by(request, identity)
         return await _door(request).events(chat_id, interaction_id, acting, after=last_event(request))
 
+    @router.post(f"{_RUN}/approve", **described(shapes.Decided, 400, 404, 409, asks=shapes.Decision))
+    async def approve(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, shapes.Decision)
+        return _answered(await _door(request).decide(chat_id, interaction_id, asked, acting, await keyed(request)))
+
     @router.post(f"{_RUN}/cancel", **described(shapes.Cancelling, 400, 404, 409))
     async def cancel(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)

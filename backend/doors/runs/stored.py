@@ -13,12 +13,12 @@ from backend.conversation.model_input import budget
 from backend.conversation.reading import Recent
 from backend.conversation.runs import interactions
 from backend.conversation.runs.abandoned import CUT
+from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.interactions import Head
 from backend.doors.runs import shapes
 from backend.doors.runs.rendering import Rendering, status_of
 from backend.model.chat_model import ChatModel
 from backend.turn.following.stored import events_of
-from backend.turn.log import Ended, Failed
 
 PAGE_BYTES = 1_048_576
 _AT_ONCE = 10  # that are read together
@@ -76,7 +76,7 @@ class Stored:
             completed_at=head.ended_at,
             usage=head.usage,
             agent_events=_events(found, Rendering(chat_id, head.id)),
-            approvals=[],
+            approvals=[_approval(one) for one in found.asked],
             siblings=head.siblings,
             final_agent_state=shapes.AgentState(messages=await self._messages(found.knew)) if over else None,
         )
@@ -96,10 +96,20 @@ def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:
 
 def _events(found: interactions.Interaction, rendering: Rendering) -> list[shapes.Event]:
     events = [rendering.started()]
-    for event in events_of(found.rows, found.head.outcome or "interrupted"):
-        if found.head.outcome or not isinstance(event, Ended | Failed):
-            events += rendering.events(event)
+    for event in events_of(found.rows, found.head.outcome, asked=found.asked):
+        events += rendering.events(event)
     return [shapes.Event(event=event.name, data=event.data) for event in events]
+
+
+def _approval(asked: Approval) -> shapes.Approval:
+    return shapes.Approval(
+        approval_id=asked.id,
+        tool_name=asked.call["name"],
+        tool_input=asked.call["arguments"],
+        text=asked.text,
+        approved=None if asked.decision is None else asked.decision == "approved",
+        reason=asked.reason,
+    )
 
 
 def _portions(heads: Sequence[Head]) -> Iterator[Sequence[Head]]:

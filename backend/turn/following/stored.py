@@ -4,42 +4,86 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from backend.conversation import rows
-from backend.conversation.items import Ending, Hidden
+from backend.conversation.items import Ending, Hidden, Json
 from backend.conversation.rows import StoredItem
+from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.turn import endings
-from backend.turn.log import Answered, Called, Done, Ended, Event, Failed, Notice
+from backend.turn.log import Answered, Asked, Called, Decided, Done, Ended, Event, Failed, Notice
 
 
-def events_of(stored: Iterable[StoredItem], outcome: Outcome, told: Collection[str] | None = None) -> Iterator[Event]:
-    """Each item as it stays, and each call, or with `told` only the items without these ids; and how the run ended."""
-    tools: dict[str, str] = {}
+def events_of(
+    stored: Iterable[StoredItem],
+    outcome: Outcome | None,
+    told: Collection[str] | None = None,
+    *,
+    asked: Iterable[Approval] = (),
+) -> Iterator[Event]:
+    """Each item as it stays, and each call, or with `told` only the items without these ids; and how the run ended.
+
+    `asked` is what the run asked its person for. One that has not ended has no outcome.
+    """
+    steps = _Steps(asked)
     failure: Failed | None = None
     for row in stored:
         match rows.to_value(row):
             case Hidden(content=content):
                 if told is None:
-                    yield from _step(content, tools)
+                    yield from steps.events(row.id, content)
             case Ending() as ending:
                 failure = Failed(ending.sentence, allow_retry=ending.next == "ask again")
             case None:
                 pass
             case item if told is None or item.id not in told:
                 yield Done(item)
-    yield from _end(failure, outcome)
-    yield Ended(outcome)
+    yield from steps.rest()
+    if outcome is not None:
+        yield from _end(failure, outcome)
+        yield Ended(outcome)
 
 
-def _step(content: dict[str, Any], tools: dict[str, str]) -> Iterator[Event]:
-    match content:
-        case {"kind": "tool_calls", "calls": list(calls)}:
-            for call in calls:
-                tools[call["call_id"]] = call["name"]
-                yield Called(call["call_id"], call["name"], call["arguments"])
-        case {"kind": "tool_output", "output": {"call_id": call_id, "output": output}}:
-            yield Answered(call_id, tools.get(call_id, ""), _text(output))
-        case _:
-            pass
+class _Steps:
+    """The calls of each step, one after the other: those that were asked for come last, after what was decided."""
+
+    def __init__(self, asked: Iterable[Approval]) -> None:
+        self._asked = list(asked)
+        self._calls: dict[str, Json] = {}  # of the last step, without an outcome yet
+        self._waiting: list[Approval] = []  # of the last step, not told yet
+
+    def events(self, step_id: str, content: Json) -> Iterator[Event]:
+        match content:
+            case {"kind": "tool_calls", "calls": list(calls)}:
+                yield from self.rest()
+                self._calls = {call["call_id"]: call for call in calls}
+                self._waiting = [one for one in self._asked if one.step_id == step_id]
+            case {"kind": "tool_output", "output": {"call_id": call_id, "output": output}}:
+                if any(one.call["call_id"] == call_id for one in self._waiting):
+                    yield from self._decisions()
+                if call := self._calls.pop(call_id, None):
+                    yield from self._begun(call)
+                    yield Answered(call_id, call["name"], _text(output))
+            case _:
+                pass
+
+    def rest(self) -> Iterator[Event]:
+        """What is left of the last step: calls that wait, or whose outcome is not known."""
+        yield from self._decisions()
+        for call in self._calls.values():
+            yield from self._begun(call)
+        self._calls = {}
+
+    def _decisions(self) -> Iterator[Event]:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            yield Asked(one.id, one.call["call_id"], one.call["name"], one.call["arguments"], one.text)
+        for one in waiting:
+            if one.decision is not None:
+                yield Decided(one.id, one.decision == "approved", one.reason)
+            if one.decision != "approved":
+                self._calls.pop(one.call["call_id"], None)  # it was not made, and its output is what the model was told
+
+    def _begun(self, call: Json) -> Iterator[Event]:
+        yield Called(call["call_id"], call["name"], call["arguments"])
 
 
 def _text(output: Any) -> str:
