@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import schemathesis
@@ -16,11 +15,8 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from backend.doors.identity import Identity
-from backend.doors.runs.openapi import published
-from backend.doors.runs.routes import runs
-from backend.settings import Settings
 from client.runs import Runs
+from tests.backend.doors.runs.published import schema
 from tests.chatkit_client import ChatKit
 from tests.processes import ServiceProcess
 
@@ -33,11 +29,6 @@ TRUE = [
     negative_data_rejection,
     unsupported_method,
 ]
-
-
-def schema() -> dict[str, Any]:
-    values: dict[str, Any] = {"database_url": "postgresql://localhost/todo"}
-    return published(runs(Identity(Settings(**values))))
 
 
 SCHEMA = schemathesis.openapi.from_dict(schema())

@@ -1,0 +1,12 @@
+from typing import Any
+
+from backend.doors.identity import Identity
+from backend.doors.runs.openapi import published
+from backend.doors.runs.routes import runs
+from backend.settings import Settings
+
+
+def schema() -> dict[str, Any]:
+    """The run API's, as it is published."""
+    values: dict[str, Any] = {"database_url": "postgresql://localhost/todo"}
+    return published(runs(Identity(Settings(**values))))
