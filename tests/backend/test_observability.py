@@ -279,6 +279,21 @@ async def test_one_trace_leads_from_the_request_to_the_sql_of_both_services(
     assert path(lease) == ["backend: POST /chatkit", "backend: transaction"]
 
 
+async def test_a_trace_tells_an_interaction_and_not_the_name_of_its_chat(watched: Watched, chat: ChatKit) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319d"
+    chat.http.headers["traceparent"] = f"00-{trace}-b7ad6b7169203331-01"
+    await chat.http.post("/chats/my-own-name/interactions", json={"user_message": "hello"})
+
+    def whole() -> list[Any]:
+        spans = [span for span in watched.collector.spans if span.trace == trace]
+        return spans if {"turn", "POST /chats"} <= {span.name for span in spans} else []
+
+    spans = {span.name: span for span in await until(whole)}
+    assert spans["turn"].parent == spans["POST /chats"].id
+    assert spans["POST /chats"].parent == "b7ad6b7169203331"
+    assert not any("my-own-name" in str(span.attributes) for span in spans.values())
+
+
 async def test_an_outcome_whose_confirmation_was_lost_is_told_once(
     backend: Backend, database_url: str, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
