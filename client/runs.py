@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import httpx2
 
-from client.connection import Refused, connected, open_http, sentence
+from client.connection import ConnectionLost, Refused, connected, open_http, sentence
 from client.sse import NamedFrames
 
 Json = dict[str, Any]
@@ -127,6 +127,8 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
         async for piece in response.aiter_bytes():
             for event in frames.feed(piece):
                 yield Event(int(event.id) if event.id else None, event.name, json.loads(event.data))
+    if frames.cut_off:
+        raise ConnectionLost
 
 
 def _place(chat_id: str, interaction_id: str) -> str:

@@ -41,17 +41,25 @@ class NamedFrames:
 
     def __init__(self) -> None:
         self._line = b""
-        self._fields: dict[str, str] = {}
+        self._head: dict[bytes, str] = {}
+        self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> Iterator[Event]:
-        """Each event that this piece ends; comments are skipped."""
+        """Each event that this piece ends; comments and fields that are not known are skipped."""
         *lines, self._line = (self._line + piece).split(b"\n")
         for line in lines:
-            if line:
-                name, _, value = line.decode().partition(":")
-                self._fields[name] = value.removeprefix(" ")
-            elif (fields := self._fields) and "data" in fields:
-                self._fields = {}
-                yield Event(fields.get("id", ""), fields.get("event", "message"), fields["data"])
-            else:
-                self._fields = {}
+            name, _, value = line.removesuffix(b"\r").partition(b":")
+            value = value.removeprefix(b" ")
+            if name == b"data":
+                self._data.append(value)
+            elif name in (b"id", b"event"):
+                self._head[name] = value.decode()
+            elif line in (b"", b"\r"):
+                (head, self._head), (data, self._data) = (self._head, {}), (self._data, [])
+                if data:
+                    yield Event(head.get(b"id", ""), head.get(b"event", "message"), b"\n".join(data).decode())
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the bytes so far end within an event."""
+        return bool(self._line or self._head or self._data)

@@ -98,3 +98,24 @@ def test_openais_client_reads_the_environment_into_its_default_headers(monkeypat
     added = {"OpenAI-Organization", "OpenAI-Project"}
     assert added <= AsyncOpenAI(api_key="key").default_headers.keys()
     assert added.isdisjoint(_PlainClient(api_key="key").default_headers)
+
+
+async def test_the_sdk_sends_an_agents_input_as_its_converter_writes_it() -> None:
+    """Hence `ChatModel.messages`, which tells what would be sent."""
+    given: list[Any] = [
+        {"role": "user", "content": "go"},
+        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [
+            {"type": "output_text", "text": "first", "annotations": []}
+        ]},
+        {"type": "function_call", "call_id": "c1", "name": "t", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c2", "name": "t", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c2", "output": "two"},
+        {"type": "function_call_output", "call_id": "c1", "output": "one"},
+    ]  # fmt: skip
+    async with serve_scripted_model() as served:
+        await served.script({"text": "done"})
+        model = ChatModel(Endpoint(PROFILES["custom"], served.openai_base_url, "key", "m"))
+        await Runner.run(Agent("a", model=model), given, run_config=PLAIN)
+        await model.client.close()
+        [request] = await served.finished_requests()
+    assert model.messages(given) == request["body"]["messages"]

@@ -35,11 +35,14 @@ PATHS = [
 @pytest.fixture
 async def people(backend: Backend) -> AsyncIterator[tuple[Runs, Runs, Runs]]:
     """Alice, Bob, and somebody without a token."""
-    async with backend(**JWT) as chat:
-        tokens = [minted(IDP_SECRET, sub=name, iss=ISSUER, aud=AUDIENCE) for name in ("alice", "bob")]
-        async with Runs(chat.base_url, token=tokens[0]) as alice, Runs(chat.base_url, token=tokens[1]) as bob:
-            async with Runs(chat.base_url) as stranger:
-                yield alice, bob, stranger
+    one, other = (minted(IDP_SECRET, sub=name, iss=ISSUER, aud=AUDIENCE) for name in ("alice", "bob"))
+    async with (
+        backend(**JWT) as chat,
+        Runs(chat.base_url, token=one) as alice,
+        Runs(chat.base_url, token=other) as bob,
+        Runs(chat.base_url) as stranger,
+    ):
+        yield alice, bob, stranger
 
 
 def body_of(path: str) -> Any:
