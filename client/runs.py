@@ -83,6 +83,10 @@ class Runs:
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/cancel", key=key)
 
+    async def compact(self, chat_id: str, *, key: str | None = None) -> Json:
+        """Let all but the newest messages be summarised."""
+        return await self._ask("POST", f"/chats/{chat_id}/compact", key=key)
+
     async def _ask(
         self,
         method: Literal["GET", "POST"],

@@ -1,6 +1,7 @@
 """Rows ↔ what a conversation holds. They are stored as ChatKit's items, whose words are known here and at its door."""
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -66,6 +67,7 @@ ONLY_SHOWN = (
 ASKING = ("user_message", "structured_input", "client_tool_call")
 _KEPT = {"content", "quoted_text", "inference_options"}  # of a message
 _ICONS: dict[WhatNext, Any] = {"go on": "play", "ask again": "reload", "nothing": "info"}
+_SUMMARISED = re.compile(r"([\d,]+) earlier messages? (?:was|were) summarised\.")
 _WHAT_NEXT: dict[Any, WhatNext] = {icon: what_next for what_next, icon in _ICONS.items()}
 
 
@@ -221,6 +223,8 @@ def to_value(row: StoredItem) -> Item | None:
             return Thought(text=text, seconds=seconds, **head)
         case WidgetItem():
             return widget(item)
+        case TaskItem(task=CustomTask(title=str(line))) if counted := _SUMMARISED.fullmatch(line):
+            return Summarised(messages=int(counted[1].replace(",", "")), **head)
         case TaskItem(task=CustomTask(title=str(sentence), icon=icon)) if icon in _WHAT_NEXT:
             return Ending(sentence=sentence, next=_WHAT_NEXT[icon], **head)
         case HiddenContextItem(content=dict(content)):

@@ -24,6 +24,7 @@ from backend.doors.runs.stored import Stored, head_of
 from backend.doors.runs.stream import streamed
 from backend.tools.consent.card import checked_reason
 from backend.turn.answers import Answers
+from backend.turn.summaries import Summaries
 from backend.turn.turns import Turn, Turns
 
 
@@ -36,6 +37,7 @@ class RunsDoor:
     engine: AsyncEngine
     turns: Turns
     answers: Answers
+    summaries: Summaries
     stored: Stored
     message_chars: int
 
@@ -148,6 +150,15 @@ class RunsDoor:
             raise Over
         message = "The interaction is being cancelled: what was said and done so far is kept."
         return _answer(shapes.Cancelling(interaction_id=run_id, message=message))
+
+    async def compact(self, chat_id: str, acting: Acting, keyed: Keyed | None) -> Answer:
+        """Summarise all but the newest messages now."""
+        return await self._once(keyed, acting, partial(self._compact, chat_id, acting))
+
+    async def _compact(self, chat_id: str, acting: Acting) -> Answer:
+        chat = await self._chat(chat_id, acting)
+        messages = await self.summaries.compact(chat.id, acting.user_id)
+        return _answer(shapes.Compacted(status="compacted" if messages else "nothing to compact", messages=messages))
 
     async def _once(self, keyed: Keyed | None, acting: Acting, act: Callable[[], Awaitable[Answer]]) -> Answer:
         return await once.answered(self.engine, keyed, act, user_id=acting.user_id)

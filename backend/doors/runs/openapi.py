@@ -16,6 +16,7 @@ _WHY = {
     409: "It cannot be done now.",
     413: "It is too large.",
     429: "A limit is reached.",
+    503: "What it needs cannot be reached.",
 }
 _ALWAYS = (401, 413, 429)
 

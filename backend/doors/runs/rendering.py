@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from backend.conversation.items import Message, Thought
+from backend.conversation.items import Message, Summarised, Thought
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.leases import Outcome
 from backend.turn import log
@@ -24,6 +24,7 @@ Name = Literal[
     "rejected",
     "error",
     "cancelled",
+    "compaction",
     "reset",
     "interaction_complete",
 ]
@@ -79,6 +80,8 @@ class Rendering:
                 yield ApiEvent("approved" if approved else "rejected", decided)
             case log.Done(item=Thought(text=text)):
                 yield ApiEvent("thinking", {"content": text})
+            case log.Compacted(item=Summarised(messages=messages)) | log.Done(item=Summarised(messages=messages)):
+                yield ApiEvent("compaction", {"messages": messages})
             case log.Done(item=Message() as message):
                 yield ApiEvent("answer", {"content": message.text})
             case log.Reset():

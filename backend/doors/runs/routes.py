@@ -83,6 +83,11 @@ def runs(identity: Identity) -> APIRouter:
         acting = await asked_by(request, identity)
         return _answered(await _door(request).cancel(chat_id, interaction_id, acting, await keyed(request)))
 
+    @router.post(f"{_CHAT}/compact", **described(shapes.Compacted, 400, 404, 409, 503))
+    async def compact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        return _answered(await _door(request).compact(chat_id, acting, await keyed(request)))
+
     return router
 
 

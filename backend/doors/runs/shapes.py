@@ -64,7 +64,12 @@ class Branched(BaseModel):
     leaf: str | None
 
 
-Answer = Decided | Cancelling | Queued | Branched
+class Compacted(BaseModel):
+    status: Literal["compacted", "nothing to compact"]
+    messages: int = Field(description="How many messages are summarised that were not before.")
+
+
+Answer = Decided | Cancelling | Queued | Branched | Compacted
 
 
 class Event(BaseModel):

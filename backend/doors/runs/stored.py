@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import hidden, rows
 from backend.conversation.chats import Chat
 from backend.conversation.items import Ending, Said
-from backend.conversation.model_input import budget
+from backend.conversation.model_input import budget, fitting
 from backend.conversation.reading import Recent
 from backend.conversation.runs import interactions
 from backend.conversation.runs.abandoned import CUT
@@ -83,8 +83,10 @@ class Stored:
 
     async def _messages(self, knew: Recent) -> list[dict[str, Any]]:
         """What the model is sent of it."""
-        window = budget.window(knew, tokens=self.model.endpoint.profile.history_tokens)
-        return self.model.messages([hidden.tamed(item) for item in await window.to_model_input()])
+        tokens = self.model.endpoint.profile.history_tokens
+        window = budget.window(knew, tokens=tokens)
+        items = [hidden.tamed(item) for item in await window.to_model_input()]
+        return self.model.messages(fitting.fit(items, tokens=tokens, head=0 if window.stand_in is None else 1))
 
 
 def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:

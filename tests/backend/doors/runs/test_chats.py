@@ -23,6 +23,7 @@ PATHS = [
     ("GET", f"/interactions/{RUN}"),
     ("GET", f"/interactions/{RUN}/events"),
     ("POST", f"/interactions/{RUN}/cancel"),
+    ("POST", "/compact"),
 ]
 BODY = {"user_message": "hello"}
 

@@ -29,6 +29,7 @@ PATHS = [
     ("GET", "/chats/one/interactions/{run}/events"),
     ("POST", "/chats/one/interactions/{run}/approve"),
     ("POST", "/chats/one/interactions/{run}/cancel"),
+    ("POST", "/chats/one/compact"),
 ]
 
 

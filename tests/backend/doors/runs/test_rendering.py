@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.conversation.items import Ending, Message, Said, Thought, Widget
+from backend.conversation.items import Ending, Message, Said, Summarised, Thought, Widget
 from backend.doors.runs.rendering import Rendering, status_of
 from backend.turn import log
 from tests.runs_client import SHAPES
@@ -36,6 +36,8 @@ TOLD: list[tuple[log.Event, list[tuple[str, dict[str, Any]]]]] = [
     ),
     (log.Decided("apr_1", True, None), [("approved", {"approval_id": "apr_1", "reason": None})]),
     (log.Decided("apr_1", False, "no"), [("rejected", {"approval_id": "apr_1", "reason": "no"})]),
+    (log.Compacted(Summarised(messages=7)), [("compaction", {"messages": 7})]),
+    (log.Done(Summarised(messages=7)), [("compaction", {"messages": 7})]),
     (log.Progress("x"), []),
     (log.Notice("x"), []),
     (log.Failed("Broken.", True), [("error", {"error": "Broken.", "allow_retry": True})]),
