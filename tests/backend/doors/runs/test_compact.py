@@ -1,5 +1,7 @@
 """A conversation that is summarised, by hand and by itself."""
 
+from typing import Any
+
 import pytest
 
 from client.connection import Refused
@@ -7,6 +9,12 @@ from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW
 from tests.runs_client import Runs, id_of, names
 from tests.scripted_model import ScriptedModel
+
+
+async def before(model: ScriptedModel, said: str) -> list[dict[str, Any]]:
+    """What the model was sent before a message, and the note of its time, without the instructions."""
+    requests = [request["body"]["messages"] for request in await model.finished_requests()]
+    return next(one for one in requests if one[-1]["content"] == said)[1:-2]
 
 
 async def test_a_chat_is_summarised_when_its_person_asks(runs: Runs, model: ScriptedModel) -> None:
@@ -23,8 +31,7 @@ async def test_a_chat_is_summarised_when_its_person_asks(runs: Runs, model: Scri
     assert "Summary of the conversation so far" in messages[0]["content"]
     events = await runs.say("one", "and now?")
     assert "compaction" in names(events)
-    requests = [request["body"]["messages"][1:] for request in await model.finished_requests()]
-    assert next(one for one in requests if one[-1]["content"] == "and now?")[:-2] == messages
+    assert await before(model, "and now?") == messages
 
 
 async def test_the_state_keeps_to_the_window_as_requests_do(backend: Backend, model: ScriptedModel) -> None:
@@ -34,8 +41,7 @@ async def test_the_state_keeps_to_the_window_as_requests_do(backend: Backend, mo
         await chat.app.state.parts.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
         state = (await runs.get_chat("one"))["interactions"][-1]["final_agent_state"]["messages"]
         await runs.say("one", "and now?")
-    requests = [request["body"]["messages"][1:] for request in await model.finished_requests()]
-    assert next(one for one in requests if one[-1]["content"] == "and now?")[:-2] == state
+    assert await before(model, "and now?") == state
 
 
 async def test_a_chat_that_is_answering_is_not_summarised(runs: Runs, model: ScriptedModel, rows: Rows) -> None:
