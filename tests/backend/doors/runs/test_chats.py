@@ -95,12 +95,15 @@ async def test_two_first_messages_at_once_make_one_chat(backend: Backend, rows: 
 
 async def test_a_chat_that_is_answering_is_busy(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script(SLOW)
-    async with backend(lease_seconds=15) as chat, Runs(chat.base_url) as runs:
-        async with runs.interact("counting", "count") as events:
-            await anext(events)
-            response = await asked(chat, "POST", "counting/interactions")
-            assert response.status_code == 409
-            assert "still answering" in sentence(response)
+    async with (
+        backend(lease_seconds=15) as chat,
+        Runs(chat.base_url) as runs,
+        runs.interact("counting", "count") as events,
+    ):
+        await anext(events)
+        response = await asked(chat, "POST", "counting/interactions")
+        assert response.status_code == 409
+        assert "still answering" in sentence(response)
     assert len(rows("SELECT 1 FROM messages WHERE kind = 'user_message'")) == 1
 
 

@@ -34,14 +34,17 @@ async def test_a_chat_is_summarised_when_its_person_asks(runs: Runs, model: Scri
     assert await before(model, "and now?") == messages
 
 
-async def test_the_state_keeps_to_the_window_as_requests_do(backend: Backend, model: ScriptedModel) -> None:
+async def test_the_state_keeps_to_the_window(backend: Backend) -> None:
     async with backend(history_tokens=400) as chat, Runs(chat.base_url) as runs:
         for number in range(8):
             await runs.say("one", f"{number} hello " + "and so on " * 20)
         await chat.app.state.parts.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
         state = (await runs.get_chat("one"))["interactions"][-1]["final_agent_state"]["messages"]
-        await runs.say("one", "and now?")
-    assert await before(model, "and now?") == state
+    told = "\n".join(message["content"] for message in state)
+    assert len(told) < 400 * 3
+    assert "Summary of the conversation so far" in told
+    assert "0 hello" not in told
+    assert "7 hello" in told
 
 
 async def test_a_chat_that_is_answering_is_not_summarised(runs: Runs, model: ScriptedModel, rows: Rows) -> None:
