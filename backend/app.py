@@ -27,6 +27,7 @@ from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
 from backend.turn import reports
 from backend.turn.answers import Answers
+from backend.turn.inbox import Inbox
 from backend.turn.summaries import Summaries
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
@@ -104,11 +105,13 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         policy=policy,
         tool_wait_seconds=settings.tool_wait_seconds,
     )
+    inbox = Inbox(engine, turns, limits)
     server = TodoChatServer(
         store,
         turns,
         answers,
         tools,
+        inbox,
         message_chars=settings.limit_message_chars,
         clock=clock,
         time_zone=settings.time_zone,
@@ -118,7 +121,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
     calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
-    return Parts(engine, model, tools, turns, chatkit, interactions, summaries, calendars, pace)
+    return Parts(engine, model, tools, turns, inbox, chatkit, interactions, summaries, calendars, pace)
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:

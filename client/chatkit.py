@@ -39,9 +39,9 @@ def user_input(text: str, **more: Any) -> Json:
     return {"content": [{"type": "input_text", "text": text}], "attachments": [], "inference_options": {}, **more}
 
 
-def request(kind: str, /, **params: Any) -> Json:
-    """The body of a POST to `/chatkit`."""
-    return {"type": kind, "params": params}
+def request(kind: str, /, metadata: Json | None = None, **params: Any) -> Json:
+    """The body of a POST to `/chatkit`; `metadata` is what our backend is told beside the protocol."""
+    return {"type": kind, "params": params, **({"metadata": metadata} if metadata else {})}
 
 
 DETACHED: Json = {"metadata": {"detached": True}}

@@ -40,10 +40,11 @@ _NEWEST = Statement(_NEWEST_ROWS)
 # For the turn that holds the lease: one that is refused, because another answers, reads nothing.
 _NEWEST_AS_TURN = Statement(_NEWEST_ROWS.where(leases.HOLDS))
 _OLDEST = Statement(_READ.where(MESSAGES.c.seq <= bindparam("last")).order_by(MESSAGES.c.seq).limit(bindparam("most")))
+_STEP = ("user_message", "assistant_message", "tool_calls", "tool_output")
 _STEPS = Statement(
     select(*(MESSAGES.c[name] for name in StoredItem._fields))
     .where(*_IN_CONVERSATION, MESSAGES.c.run_id == bindparam("run"))
-    .where(MESSAGES.c.kind.in_([literal("tool_calls"), literal("tool_output")]))
+    .where(MESSAGES.c.kind.in_([literal(kind) for kind in _STEP]))
     .order_by(MESSAGES.c.seq)
 )
 
@@ -112,7 +113,7 @@ async def send_left_out(
 
 
 async def send_steps(pipeline: Pipeline, conversation_id: str, run_id: str, *, user_id: str) -> Result:
-    """Ask for the calls of a run and their outputs: rows for `rows_of`."""
+    """Ask for the calls of a run and their outputs, and what was said between them: rows for `rows_of`."""
     return await pipeline.send(_STEPS, conversation=conversation_id, run=run_id, owner=user_id)
 
 

@@ -37,6 +37,7 @@ from backend.conversation import hidden
 from backend.conversation.acting import Acting
 from backend.conversation.items import Ending, Hidden, Item, Message, Said, Summarised, Thought, WhatNext, Widget
 from backend.conversation.models import Message as MessageRow
+from backend.conversation.runs.inbox import Input, Mode
 from service.database import to_utc
 
 logger = logging.getLogger(__name__)
@@ -85,12 +86,23 @@ class AnsweredMetadata(ThreadMetadata):
     answering: str | None = None
 
 
+class UnreadMessage(UserMessageItem):
+    """A message that the model has not read yet: it waits for the answer that runs, or was left unsent."""
+
+    mode: Mode
+    is_queued: bool
+
+
+UnreadMessage.model_rebuild(_types_namespace={**vars(types), "Mode": Mode})
+
+
 class AnsweredThread(Thread):
-    """The same, as it is shown."""
+    """The same, as it is shown, and with what was said to it and not read yet."""
 
     status: ThreadStatus = Field(default_factory=ActiveStatus)
     items: Page[ThreadItem]
     answering: str | None = None
+    unread: list[UnreadMessage] | None = None
 
 
 class Versions(BaseModel):
@@ -231,6 +243,12 @@ def to_value(row: StoredItem) -> Item | None:
             return Hidden(content=content, **head)
         case _:
             return None
+
+
+def unread(thread_id: str, waiting: Input) -> UnreadMessage:
+    """What waits in an inbox, as the page shows it."""
+    item = as_shown(thread_id, waiting.said).model_dump()
+    return UnreadMessage.model_validate({**item, "mode": waiting.mode, "is_queued": waiting.is_queued})
 
 
 async def to_model_input(row: StoredItem) -> list[TResponseInputItem]:

@@ -23,7 +23,8 @@ from backend.conversation.items import Hidden, Summarised, Widget
 from backend.conversation.models import Conversation, Message, Run
 from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
 from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, to_item, to_thread
-from backend.conversation.runs import branches, events, leases
+from backend.conversation.runs import branches, events, inbox, leases
+from backend.conversation.runs.inbox import Input
 from backend.conversation.runs.leases import CONVERSATIONS
 from backend.conversation.statements import LOAD_CONVERSATION, MESSAGES
 from service.database import new_id, pipelined, transaction
@@ -64,6 +65,16 @@ class PostgresStore(Store[Acting]):
         if row is None:
             raise NotFound
         return to_thread(row)
+
+    async def load_thread_and_inbox(self, thread_id: str, context: Acting) -> tuple[ThreadMetadata, list[Input]]:
+        """A thread, and what was said to it that was not read yet, in order; one round trip."""
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            found = await pipeline.send(LOAD_CONVERSATION, conversation=thread_id, owner=context.user_id)
+            waiting = await inbox.send_waiting(pipeline, thread_id, user_id=context.user_id)
+        row = await found.fetchone()
+        if row is None:
+            raise NotFound
+        return to_thread(row), await inbox.waiting(waiting)
 
     async def save_thread(self, thread: ThreadMetadata, context: Acting) -> None:
         """Save the metadata; never the items, which a `Thread` may carry."""

@@ -13,6 +13,7 @@ from backend.conversation import profiles, rows
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.model_input import history
+from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors import checks, own
 from backend.tools import actions
@@ -23,6 +24,7 @@ from backend.tools.task_tools import CallRefused, TaskTools
 from backend.turn import versions
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
+from backend.turn.inbox import Inbox
 from backend.turn.turns import Turn, Turns
 from backend.turn.waiting.decisions import Settled
 from service.clock import Clock, real, wall_time
@@ -40,6 +42,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         turns: Turns,
         answers: Answers,
         tools: TaskTools,
+        inbox: Inbox,
         *,
         message_chars: int,
         clock: Clock = real,
@@ -52,6 +55,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         self._turns = turns
         self._answers = answers
         self._tools = tools
+        self._inbox = inbox
         self._message_chars = message_chars
 
     async def check(self, request: ck.ChatKitReq, context: Acting) -> None:
@@ -96,6 +100,16 @@ class TodoChatServer(ChatKitServer[Acting]):
             detached=_detached(request),
         )
 
+    async def queue(
+        self, request: ck.ThreadsAddUserMessageReq, mode: Mode, context: Acting
+    ) -> list[ck.ThreadStreamEvent]:
+        """Let the answer that is running read a message; raises what `Inbox.add` raises."""
+        said = rows.said(request.params.input)
+        conversation = request.params.thread_id
+        queued = await self._inbox.add(said, mode, user_id=context.user_id, conversation_id=conversation)
+        data = {"input_id": queued.input_id, "mode": mode, "overtaken": list(queued.overtaken)}
+        return [ck.ClientEffectEvent(name="todo.queued", data=data)]
+
     def respond(
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: Acting
     ) -> AsyncIterator[ck.ThreadStreamEvent]:
@@ -107,22 +121,23 @@ class TodoChatServer(ChatKitServer[Acting]):
             case ck.ThreadsDeleteReq(params=params):
                 await self._turns.stop_conversation(params.thread_id, user_id=context.user_id)
             case ck.ThreadsGetByIdReq(params=params):
-                thread = await self.store.load_thread(params.thread_id, context)
+                thread, inbox = await self.store.load_thread_and_inbox(params.thread_id, context)
                 shown = thread.model_dump(exclude={"metadata"})
                 page = await self.store.load_thread_items(params.thread_id, None, DEFAULT_PAGE_SIZE, "asc", context)
-                return _with_ratings(rows.AnsweredThread(**shown, items=await self._opened(page, context)))
+                unread = [rows.unread(thread.id, waiting) for waiting in inbox] or None
+                return _as_json(rows.AnsweredThread(**shown, items=await self._opened(page, context), unread=unread))
             case ck.ItemsListReq(params=params):
                 page = await self.store.load_thread_items(
                     params.thread_id, params.after, params.limit or checks.LONGEST_PAGE, params.order, context
                 )
-                return _with_ratings(await self._opened(page, context))
+                return _as_json(await self._opened(page, context))
             case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == own.TAKE_BACK:
                 return await self._take_feedback_back(params, context)
             case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == own.SHOW_VERSION:
                 run_id = own.version_of(params.action)
                 whose = {"user_id": context.user_id}
                 await versions.show(self.store.engine, params.thread_id, run_id, to_its_end=True, **whose)
-                return _with_ratings(ck.SyncCustomActionResponse())
+                return _as_json(ck.SyncCustomActionResponse())
             case _:
                 pass
         # Not `process`, which reads the request anew and makes the reader for it each time: 14 ms.
@@ -144,7 +159,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         assert params.item_id is not None, "`check` lets no such action through without its item"
         await self.store.save_feedback(params.thread_id, [params.item_id], None, context)
         item = await self.store.load_item(params.thread_id, params.item_id, context)
-        return _with_ratings(ck.SyncCustomActionResponse(updated_item=item))
+        return _as_json(ck.SyncCustomActionResponse(updated_item=item))
 
     async def sync_action(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: Acting
@@ -154,14 +169,25 @@ class TodoChatServer(ChatKitServer[Acting]):
         return ck.SyncCustomActionResponse(updated_item=next(item for item in redrawn if item.id == sender.id))
 
     async def act(self, params: ck.ThreadCustomActionParams, context: Acting) -> list[ck.ThreadStreamEvent]:
-        """The events of a click in a widget; it runs no model, so needs no lease."""
+        """The events of a click, in a widget or on what was not read yet; it runs no model, so needs no lease."""
         try:
+            if params.action.type in own.OF_INPUT:
+                return [await self._act_on_input(params, context)]
             sender = await self.store.load_item(params.thread_id, params.item_id or "", context)
             assert isinstance(sender, ck.WidgetItem)
             redrawn = await self._by_hand(params.action, sender, context)
             return [ck.ThreadItemReplacedEvent(item=item) for item in redrawn]
         except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
             return [ck.ErrorEvent(message=explain(error).message)]
+
+    async def _act_on_input(self, params: ck.ThreadCustomActionParams, context: Acting) -> ck.ClientEffectEvent:
+        given = own.input_of(params.action)
+        where = {"user_id": context.user_id, "conversation_id": params.thread_id}
+        if params.action.type == own.DROP_INPUT:
+            await self._inbox.drop(given, **where)
+            return ck.ClientEffectEvent(name="todo.dropped", data={"input_id": given})
+        await self._inbox.send_now(given, **where)
+        return ck.ClientEffectEvent(name="todo.queued", data={"input_id": given, "mode": "steer", "overtaken": []})
 
     async def _by_hand(self, asked: Action[str, Any], sender: ck.WidgetItem, context: Acting) -> list[ck.ThreadItem]:
         """Do what was asked for in a widget, redraw those that show the tasks, and let the model know."""
@@ -201,7 +227,7 @@ def _detached(request: ck.ChatKitReq) -> bool:
     return request.metadata.get("detached") is True
 
 
-def _with_ratings(answer: BaseModel) -> bytes:
+def _as_json(answer: BaseModel) -> bytes:
     """As the SDK writes its answers, but that what `rows` adds to ChatKit's items is kept."""
     context = {"exclude_metadata": True}
     return answer.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()

@@ -85,8 +85,8 @@ async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Act
             edit = own.edit_of(params.action)
             item = await store.load_item(params.thread_id, edit.item_id, context)
             check_message(own.edited(item, edit), message_chars)
-        case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.FOLLOW and params.item_id is None:
-            pass
+        case ck.ThreadsCustomActionReq(params=params) if params.action.type in own.ON_NONE and params.item_id is None:
+            own.check(params.action)
         case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == own.SHOW_VERSION:
             own.version_of(params.action)
         case ck.ThreadsAddStructuredInputReq(params=params):

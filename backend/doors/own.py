@@ -4,14 +4,20 @@ from typing import Any
 
 from chatkit import types as ck
 from chatkit.actions import Action
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from backend.conversation.errors import InvalidRequest
+from backend.conversation.runs.inbox import Mode
 
 TAKE_BACK = "take_feedback_back"  # on an answer: ChatKit's protocol can give a thumb, and not take it back
 EDIT = "edit_message"  # with no item, as all below
 SHOW_VERSION = "show_version"
 FOLLOW = "follow"  # what the running answer says, from its beginning
+DROP_INPUT = "drop_input"  # of what was not read yet: to take it back
+SEND_NOW = "send_input_now"  # or to have it read before the model's next request
+OF_INPUT = (DROP_INPUT, SEND_NOW)
+ON_NONE = (FOLLOW, *OF_INPUT)
+"""Those that are about no item of the conversation."""
 TURNS = (EDIT,)
 """Those that the assistant answers."""
 
@@ -25,6 +31,35 @@ class Edit(BaseModel):
 
 class _Version(BaseModel):
     interaction_id: str
+
+
+class _OfInput(BaseModel):
+    input_id: StrictStr = Field(max_length=100)
+
+
+def while_running(request: ck.ChatKitReq) -> Mode | None:
+    """How a message is to be read if the assistant is answering, None when it is to be refused then."""
+    match request:
+        case ck.ThreadsAddUserMessageReq(metadata={"while_running": "steer" | "follow_up" as mode}):
+            return mode
+        case ck.ThreadsAddUserMessageReq(metadata={"while_running": _}):
+            raise InvalidRequest('while_running is "steer" or "follow_up".')
+        case _:
+            return None
+
+
+def input_of(action: Action[str, Any]) -> str:
+    """The message that was not read yet."""
+    try:
+        return _OfInput.model_validate(action.payload).input_id
+    except ValidationError:
+        raise InvalidRequest("A message that was queued is named by its input_id.") from None
+
+
+def check(action: Action[str, Any]) -> None:
+    """Raise `InvalidRequest` for one of `ON_NONE` whose payload is none."""
+    if action.type in OF_INPUT:
+        input_of(action)
 
 
 def edit_of(action: Action[str, Any]) -> Edit:

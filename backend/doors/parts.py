@@ -10,6 +10,7 @@ from backend.doors.runs.door import RunsDoor
 from backend.doors.stream import ChatKitDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.task_tools import TaskTools
+from backend.turn.inbox import Inbox
 from backend.turn.summaries import Summaries
 from backend.turn.turns import Turns
 from service.workers import Pace
@@ -21,6 +22,7 @@ class Parts:
     model: ChatModel
     tools: TaskTools
     turns: Turns
+    inbox: Inbox
     chatkit: ChatKitDoor
     runs: RunsDoor
     summaries: Summaries

@@ -15,6 +15,7 @@ from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.doors.runs.door import Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.turn.endings import explain
+from backend.turn.inbox import NoRun, Read
 from backend.turn.summaries import NoSummary
 from backend.turn.turns import Busy
 from backend.turn.waiting.decisions import DecidedAlready
@@ -31,6 +32,8 @@ STATUS = {
     NotKnown: 409,
     OtherRequest: 409,
     Over: 409,
+    NoRun: 409,
+    Read: 409,
     LimitReached: 429,
     CalendarUnavailable: 503,
     NoSummary: 503,

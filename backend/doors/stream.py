@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from chatkit.types import (
     StreamingReq,
     ThreadItem,
     ThreadItemReplacedEvent,
+    ThreadsAddUserMessageReq,
     ThreadsCustomActionReq,
     ThreadStreamEvent,
     is_streaming_req,
@@ -26,12 +27,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached
 from backend.conversation.rows import as_shown
+from backend.conversation.runs.inbox import Mode
 from backend.doors import own
 from backend.doors.chatkit import TodoChatServer
 from backend.doors.checks import MessageTooLong
 from backend.doors.rendering import Rendering
 from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.endings import explain
+from backend.turn.inbox import NoRun
 from backend.turn.log import Event
 from backend.turn.turns import Busy, Turn, Turns
 from backend.turn.waiting import decisions
@@ -41,6 +44,7 @@ from service.workers import Pace
 Events = AsyncGenerator[ThreadStreamEvent | None, None]
 """None where there is nothing to tell: it only shows that the connection is there."""
 INTERACTION = "todo.interaction"
+_TRIES = 3  # an answer may begin or end between two looks
 SLOW = ProgressUpdateEvent(icon="clock", text="This is taking longer than usual…")
 
 
@@ -74,6 +78,8 @@ class ChatKitDoor:
                     return self._follow(request, acting)
                 if request.params.action.type not in own.TURNS:
                     return self._act(request, acting)
+            if isinstance(request, ThreadsAddUserMessageReq) and (mode := own.while_running(request)) is not None:
+                return await self._say_meanwhile(request, mode, acting)
             return self._read(await self.server.start(request, acting))
         except DecidedAlready as refusal:
             return _refusal(refusal, as_shown(refusal.approval.conversation_id, decisions.shown(refusal.approval)))
@@ -86,6 +92,15 @@ class ChatKitDoor:
         if turn is not None:
             return self._read(turn)
         return _replaced(as_shown(settled.approval.conversation_id, decisions.shown(settled.approval)))
+
+    async def _say_meanwhile(self, request: ThreadsAddUserMessageReq, mode: Mode, acting: Acting) -> Events:
+        """Of a message that the answer which is running reads, that it waits; else, its own answer."""
+        for _ in range(_TRIES):
+            with suppress(NoRun):
+                return _given(await self.server.queue(request, mode, acting))
+            with suppress(Busy):
+                return self._read(await self.server.start(request, acting))
+        raise Busy
 
     async def _act(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
         acts = asyncio.create_task(self.server.act(request.params, acting))
@@ -187,6 +202,11 @@ async def _refusal(error: BackendError, now: ThreadItem | None = None) -> Events
     if now is not None:
         yield ThreadItemReplacedEvent(item=now)
     yield ErrorEvent(message=str(error), allow_retry=error.allow_retry)
+
+
+async def _given(events: Iterable[ThreadStreamEvent]) -> Events:
+    for event in events:
+        yield event
 
 
 def reader() -> Callable[[Event], None]:

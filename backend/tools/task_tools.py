@@ -135,7 +135,7 @@ class TaskTools(Connection):
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    made_by = {USER: turn.user_id, KEY: turn.call_keys[call_id], BATCH: turn.acting.run_id, ACTOR: "assistant"}
+    made_by = {USER: turn.user_id, KEY: turn.call_keys[call_id], BATCH: turn.batch, ACTOR: "assistant"}
     return {**made_by, **_here(turn.time_zone)}
 
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from backend.conversation.items import Item
 from backend.conversation.model_input import budget, fitting, history
 from backend.conversation.model_input.budget import Window
 from backend.conversation.reading import Recent
+from backend.conversation.runs import beginnings
 from backend.conversation.runs.approvals import Approval, of_last_step
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
@@ -29,6 +31,8 @@ from backend.tools.consent.card import in_words, titled
 from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
 from backend.tools.task_tools import TaskTools
+from backend.turn import inbox
+from backend.turn.inbox import Steering
 from backend.turn.log import Compacted, Progress
 from backend.turn.recorder import Recorder
 from backend.turn.sdk.runs import AgentRuns
@@ -47,10 +51,13 @@ _STOPPED = {
 }
 
 
-async def _readable(data: CallModelData[Any], *, tokens: int, head: int) -> ModelInputData:
-    """Before each request: nothing that a tool or the model said looks like hidden context or is over the window."""
+async def _readable(data: CallModelData[Any], steering: Steering, *, tokens: int, head: int) -> ModelInputData:
+    """Before each request: what was said meanwhile is in it, and nothing is over the window.
+
+    Nothing that a tool or the model said looks like hidden context.
+    """
     items, paused = list[Any](), time.perf_counter()
-    for item in data.model_data.input:
+    for item in await steering.steered(data.model_data.input):
         items.append(hidden.tamed(item))
         if time.perf_counter() - paused > _LONGEST_HOLD:
             await asyncio.sleep(0)  # other people are served meanwhile
@@ -67,10 +74,11 @@ _RUN_CONFIG = RunConfig(
 )
 
 
-def _run_config(model: Model, window: Window, *, tokens: int) -> RunConfig:
+def _run_config(model: Model, steering: Steering, window: Window, *, tokens: int) -> RunConfig:
     config = copy(_RUN_CONFIG)  # a new one looks at all its types first, for a millisecond
     config.model = model
-    config.call_model_input_filter = partial(_readable, tokens=tokens, head=0 if window.stand_in is None else 1)
+    head = 0 if window.stand_in is None else 1
+    config.call_model_input_filter = partial(_readable, steering=steering, tokens=tokens, head=head)
     return config
 
 
@@ -107,11 +115,31 @@ class Answers:
 
     async def answer(self, turn: Turn) -> None:
         """Whatever ends it, what was shown is kept and what is open is closed; raises what ended it."""
+        turn.go_on = self._answer_next
+        if turn.run.instead_of is not None and turn.run.said is None:
+            await self._begin_at(turn, turn.run.instead_of)
         await self._shown(turn, self._answer)
 
     async def resume(self, turn: Turn) -> None:
         """Go on with a run that waited, once all that it asked is decided; as `answer`."""
+        turn.go_on, turn.has_news = self._answer_next, True
         await self._shown(turn, self._resume)
+
+    async def _answer_next(self, turn: Turn) -> None:
+        """Answer what was said meanwhile, if it was not taken back, with as many steps as any message has.
+
+        What this answer changes is taken back without what the one before it changed.
+        """
+        turn.run = replace(turn.run, recent=None)
+        if said := await inbox.take(self._engine, turn, at_end=True):
+            turn.calls.batch = said[-1].id
+            await self._shown(turn, self._answer)
+
+    async def _begin_at(self, turn: Turn, message_id: str) -> None:
+        """Let the calls' keys be those that they had when the message was read in the middle of a run."""
+        run = turn.run
+        began = await beginnings.of_message(self._engine, run.conversation_id, message_id, user_id=run.user_id)
+        turn.calls.go_on_from(began)
 
     async def _shown(self, turn: Turn, work: Callable[[Turn, Speech], Awaitable[None]]) -> None:
         speech = Speech(turn.say)
@@ -128,8 +156,10 @@ class Answers:
         await self._go_on(turn, speech, recorder, runs)
 
     async def _resume(self, turn: Turn, speech: Speech) -> None:
-        recorder, runs = self._begin(turn, speech)
+        if turn.run.message_id is not None:
+            await self._begin_at(turn, turn.run.message_id)
         steps, asked = await resuming.load(self._engine, turn.run)
+        recorder, runs = self._begin(turn, speech)
         recorder.take_up(steps, asked)
         decided = {one.call["call_id"]: one for one in of_last_step(asked)}
         approved: list[ResponseFunctionToolCall] = []
@@ -153,7 +183,8 @@ class Answers:
         recent = turn.run.recent
         while True:
             window = await self._window(turn, recent, begins=recorder.steps == 0)
-            config = _run_config(Overheard(self._model, speech.hear), window, tokens=self._tokens)
+            steering = Steering(self._engine, turn, recorder.read)
+            config = _run_config(Overheard(self._model, speech.hear), steering, window, tokens=self._tokens)
             await runs.ask(await window.to_model_input(), config, max_turns=MAX_STEPS - recorder.steps)
             if not (stopped := recorder.stopped):
                 break

@@ -26,7 +26,8 @@ class Heartbeat(Generic[Turn]):
     """Beats for the runs whose ids are in `running`, and calls `stop` for one that lost its lease or was asked to.
 
     A run that waited may have gone on in another turn by then: `stop` is called with the one that the beat was for. It
-    calls `follow` for one that is to be published, and each function of `heard` with what is told on its channel.
+    calls `hear` for one that is told something, `follow` for one that is to be published, and each function of `heard`
+    with what is told on its channel.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Heartbeat(Generic[Turn]):
         engine: AsyncEngine,
         running: Mapping[str, Turn],
         stop: Callable[[Turn, Outcome], None],
+        hear: Callable[[Turn], object] = lambda _: None,
         follow: Callable[[Turn], object] = lambda _: None,
         heard: Mapping[str, Callable[[str], object]] | None = None,
         *,
@@ -43,6 +45,7 @@ class Heartbeat(Generic[Turn]):
         self._engine = engine
         self._running = running
         self._stop = stop
+        self._hear = hear
         self._follow = follow
         self._heard = heard or {}
         self._every_seconds = every_seconds
@@ -93,7 +96,8 @@ class Heartbeat(Generic[Turn]):
         """Beat at once when a turn is asked something; without this, it would be seen at the next beat."""
 
         def asked(run_id: str) -> None:
-            if run_id in self._running:
+            if (turn := self._running.get(run_id)) is not None:
+                self._hear(turn)
                 self._woken.set()
 
         channels = {leases.ASKED_CHANNEL: asked, **self._heard}

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from typing import Literal
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -11,23 +12,37 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import statements
 from backend.conversation.acting import Acting
 from backend.conversation.items import Item
-from backend.conversation.runs import leases
+from backend.conversation.runs import inbox, leases
 from backend.conversation.runs.abandoned import Abandoned
 from backend.turn import reports
 from backend.turn.run import Ended, Run
 from service.database import pipelined, system_transaction, transaction
 
+Recorded = Literal["ended", "unread", "lost"]
 
-async def record(engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item]) -> bool:
-    """Write the outcome, and with it the items; returns False when the lease was lost."""
+
+async def record(
+    engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item], *, if_read: bool = False
+) -> Recorded:
+    """Write the outcome, and with it the items; "lost" when the lease is.
+
+    With `if_read`, a run to which something was said that nobody read goes on: only the items are written, "unread".
+    """
+    held = None
+    where = {"user_id": run.user_id, "conversation_id": run.conversation_id}
     async with pipelined(engine, run.user_id) as pipeline:
+        if if_read:
+            held = await inbox.lock(pipeline, run.id, user_id=run.user_id)
         if items:
             await statements.send_items(pipeline, run.conversation_id, items, run.acting)
-        done = await leases.end(pipeline, run.id, user_id=run.user_id, outcome=ended.outcome, usage=ended.usage)
-    recorded = await done.fetchone() is not None
-    if recorded:
+        end = inbox.end_if_empty if if_read else leases.end
+        done = await end(pipeline, run.id, user_id=run.user_id, outcome=ended.outcome, usage=ended.usage)
+        if ended.outcome == "cancelled":
+            await inbox.drop_all(pipeline, run_id=run.id, **where)
+    if await done.fetchone() is not None:
         reports.turn_ended(run, ended)
-    return recorded
+        return "ended"
+    return "unread" if held is not None and await held.fetchone() is not None else "lost"
 
 
 async def record_alone(engine: AsyncEngine, run: Run, ended: Ended, why: Sequence[Item]) -> bool:
@@ -48,7 +63,8 @@ async def record_later(
             while True:
                 await asyncio.sleep(0.1)
                 with suppress(DBAPIError, PoolTimeout, OSError):
-                    if not await record(engine, run, ended, items) and await _was_recorded(engine, run, ended):
+                    recorded = await record(engine, run, ended, items)
+                    if recorded == "lost" and await _was_recorded(engine, run, ended):
                         reports.turn_ended(run, ended)
                     return
 

@@ -18,6 +18,7 @@ from backend.conversation.items import Hidden, Item, Json, Widget
 from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval
+from backend.conversation.runs.beginnings import Beginning
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.consent.policy import Policy, deleted_by
@@ -33,19 +34,35 @@ from service.database import new_id, utc_now
 class Calls:
     """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them.
 
-    `time_zone` is the person's, if it is known. Of the newest step, the calls in `waiting` are not made: their person
-    is asked.
+    `time_zone` is the person's, if it is known. `message_id` is the message that the run began with: the keys are made
+    of it, and of how often each call was `repeated` since. `batch` is what they can be taken back with. Of the newest
+    step, the calls in `waiting` are not made: their person is asked.
     """
 
     acting: Acting
+    message_id: str
+    batch: str
     time_zone: str | None = None
     call_keys: dict[str, str] = field(default_factory=dict[str, str])
+    repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     waiting: frozenset[str] = frozenset()
     made: int = 0
 
     @property
     def user_id(self) -> str:
         return self.acting.user_id
+
+    def go_on_from(self, began: Beginning) -> None:
+        """Count on where an answer begins in the middle of a run: the same calls have the same keys again."""
+        self.message_id = began.message_id
+        self.repeated = Counter((call["name"], _canonical(call["arguments"])) for call in began.calls)
+
+    def key_of(self, call: ResponseFunctionToolCall) -> str:
+        """The same for the same call of the same message in another attempt; another for a second such call in one."""
+        arguments = _canonical(call.arguments)
+        count = self.repeated[call.name, arguments]
+        self.repeated[call.name, arguments] += 1
+        return hashlib.sha256(json.dumps([self.message_id, call.name, arguments, count]).encode()).hexdigest()
 
 
 class CallNotMade(Exception):
@@ -76,13 +93,11 @@ class Recorder(RunHooks[Calls]):
         self._calls = calls
         self._speech = speech
         self._say = say
-        self._message_id = run.message_id or run.id
-        self._made: Counter[tuple[str, str]] = Counter()
         self._open: dict[str, ResponseFunctionToolCall] = {}  # written down, without an output yet
         self._begun: set[str] = set()
         self._ending = False
         self._now = now  # by the person's wall clock, for what is overdue
-        self._views = TaskViews(now, batch=run.id)
+        self._views = TaskViews(now, batch=calls.batch)
         self._grown = False  # what a button takes back of this answer
 
     async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
@@ -100,7 +115,7 @@ class Recorder(RunHooks[Calls]):
 
     def _begin(self, calls: Sequence[ResponseFunctionToolCall]) -> None:
         for call in calls:
-            self._calls.call_keys[call.call_id] = self._key(call)
+            self._calls.call_keys[call.call_id] = self._calls.key_of(call)
         self._open = {call.call_id: call for call in calls}
         self._begun.clear()
         self.steps += 1
@@ -115,8 +130,12 @@ class Recorder(RunHooks[Calls]):
     def take_up(self, rows: Sequence[StoredItem], asked: Sequence[Approval]) -> None:
         """Go on from a run's steps, as they are stored, and the decisions on what they asked."""
         refused = {(one.step_id, one.call["call_id"]) for one in asked if one.decision == "refused"}
-        outputs = outputs_of(rows)
+        outputs, answered = outputs_of(rows), False
         for row in rows:
+            if row.kind == "user_message" and answered:  # said when an answer had come to its end: this is the next
+                self._begin_answer(row.id)
+            else:
+                answered = row.kind == "assistant_message"
             if row.kind != "tool_calls" or (content := content_of(row)) is None:
                 continue
             self._step_id, self._grown = row.id, False
@@ -129,6 +148,10 @@ class Recorder(RunHooks[Calls]):
                     self._views.take_in(call.name, call.arguments, plain(output["output"]))
                     del self._open[call.call_id]
         self._calls.call_keys |= {one.call["call_id"]: one.key for one in asked}
+
+    def _begin_answer(self, message_id: str) -> None:
+        self.steps, self._deleted, self._calls.batch = 0, 0, message_id
+        self._views = TaskViews(self._now, batch=message_id)
 
     @property
     def stopped(self) -> list[ResponseFunctionToolCall]:
@@ -190,7 +213,7 @@ class Recorder(RunHooks[Calls]):
             drawn = widgets.redrawn(shown, tasks, now=self._now)
             return (grown and widgets.with_all_undone(drawn or shown, grown)) or drawn
 
-        grown, self._grown = self._acting.run_id if self._grown else None, False
+        grown, self._grown = self._calls.batch if self._grown else None, False
         for item in await self._store.redraw(self._conversation_id, redrawn, self._acting):
             self._say(Replaced(item))
 
@@ -210,9 +233,15 @@ class Recorder(RunHooks[Calls]):
         system_prompt: str | None,
         input_items: list[TResponseInputItem],
     ) -> None:
-        # Calls that ran no tool (unknown name, refused) have an output too, made by the SDK.
-        await self._record(input_items)
+        await self.read(input_items)
         self._say(StepBegun())
+
+    async def read(self, items: list[Any]) -> None:
+        """Write the outputs in the model's input that no hook told of.
+
+        Calls that ran no tool (unknown name, refused) have an output too, made by the SDK.
+        """
+        await self._record(items)
 
     async def take(self, items: list[RunItem]) -> None:
         """Record the outputs that no hook told of."""
@@ -236,13 +265,6 @@ class Recorder(RunHooks[Calls]):
         await self._store.write(self._conversation_id, [*rows, *shown], self._acting)
         for output in outputs:
             self._open.pop(output["call_id"], None)
-
-    def _key(self, call: ResponseFunctionToolCall) -> str:
-        """The same for the same call of the same message in another attempt; another for a second such call in one."""
-        arguments = _canonical(call.arguments)
-        count = self._made[call.name, arguments]
-        self._made[call.name, arguments] += 1
-        return hashlib.sha256(json.dumps([self._message_id, call.name, arguments, count]).encode()).hexdigest()
 
     def _step(self, calls: list[ResponseFunctionToolCall], response: ModelResponse) -> Hidden:
         reasoning = [

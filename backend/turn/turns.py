@@ -16,7 +16,7 @@ from backend.conversation import profiles, reading, statements
 from backend.conversation.errors import BackendError, Busy, LeaseLost, NotFound
 from backend.conversation.items import Ending, Hidden, Item, Said, Thought
 from backend.conversation.model_input import history
-from backend.conversation.runs import events, leases, limits
+from backend.conversation.runs import events, inbox, leases, limits
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import Keyed, keep_with_run
@@ -55,7 +55,8 @@ class Turn:
     stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
     What is `asked` before calls are made lets the run wait instead of ending. One that is `detached` goes on when its
     reader leaves. Of its `usage`, `counted` was used before the run waited. `outcome` is how it ended, None where its
-    run waits.
+    run waits. `go_on` answers what was said meanwhile, once the answer has come to its end; `has_news` tells that the
+    model may have something to read before that.
     """
 
     run: Run
@@ -66,15 +67,19 @@ class Turn:
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
     detached: bool = False
+    go_on: "Work | None" = None
+    has_news: bool = False
+    note_of_now: Callable[[], Hidden] = lambda: history.note("")
     usage: dict[str, Any] | None = None
     counted: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stopping: Outcome | None = None
+    stop_next: Outcome | None = None
     outcome: Outcome | None = None
     finishing: bool = False
     task: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
-        self.calls = Calls(self.run.acting)
+        self.calls = Calls(self.run.acting, self.run.message_id or self.run.id, batch=self.run.id)
 
     def say(self, event: Event) -> None:
         self.ending = endings.told(event) or self.ending
@@ -126,6 +131,7 @@ class Turns:
             beats or engine,
             self._running,
             self.stop,
+            _hear,
             self._publish,
             {events.EVENTS_CHANNEL: lambda run_ids: self.following.heard(run_ids.split())},
             every_seconds=heartbeat_seconds,
@@ -233,25 +239,55 @@ class Turns:
             lease=Lease(self._lease_seconds, self._worker),
             most_running=self._limits.running,
         )
-        row = settled.resumed
-        if row is None:
+        if settled.resumed is None:
             return settled, None
-        usage, message_id, followed = row.pop("usage"), row.pop("message_id"), row.pop("followed")
-        run = Run(
-            settled.approval.run_id,
-            user_id,
-            conversation_id,
-            resumed=True,
-            message_id=message_id,
-            time_zone=time_zone,
+        turn = await self._resume(
+            work, settled.approvals, settled.resumed, user_id=user_id, time_zone=time_zone, detached=detached
         )
+        return settled, turn
+
+    async def overtake(
+        self, work: Work, said: Said, *, user_id: str, conversation_id: str, run_id: str | None = None
+    ) -> Turn | None:
+        """Refuse what the conversation's run (or this one) waits for, and let `work` go on with it in a detached turn.
+
+        What was said instead is in its inbox. None where no run waits; raises `LimitReached`, with nothing stored.
+        """
+        overtaken = await decisions.overtake(
+            self._engine,
+            said,
+            user_id=user_id,
+            conversation_id=conversation_id,
+            run_id=run_id,
+            lease=Lease(self._lease_seconds, self._worker),
+            most_running=self._limits.running,
+        )
+        if overtaken is None:
+            return None
+        asked, row = overtaken
+        return await self._resume(work, asked, row, user_id=user_id, time_zone=None, detached=True)
+
+    async def _resume(
+        self,
+        work: Work,
+        asked: Sequence[Approval],
+        row: dict[str, Any],
+        *,
+        user_id: str,
+        time_zone: str | None,
+        detached: bool,
+    ) -> Turn:
+        """The turn of a run that waited, of whose last step all that was `asked` is decided."""
+        [(run_id, conversation_id)] = {(one.run_id, one.conversation_id) for one in asked}
+        usage, message_id, followed = row.pop("usage"), row.pop("message_id"), row.pop("followed")
+        run = Run(run_id, user_id, conversation_id, resumed=True, message_id=message_id, time_zone=time_zone)
         turn = Turn(run, detached=detached, usage=usage, counted=usage or {})
         self._begin(turn, row, self._clock())
-        for approval in settled.approvals:
+        for approval in asked:
             for event in decisions.decided_events(approval):
                 turn.say(event)
         await self._launch(turn, work, followed=followed)
-        return settled, turn
+        return turn
 
     async def _launch(self, turn: Turn, work: Work, *, followed: bool) -> None:
         self._running[turn.run.id] = turn
@@ -320,20 +356,31 @@ class Turns:
 
     def _begin(self, turn: Turn, row: dict[str, Any], now: datetime) -> None:
         """The turn holds its lease: `row` is that of its conversation, with what is kept of the person."""
-        run, kept, _ = turn.run, row.pop("time_zone"), row.pop("calendar")
+        run, kept, calendar = turn.run, row.pop("time_zone"), row.pop("calendar")
         zone = run.time_zone or kept
-        turn.run = replace(run, time_zone=zone, wall_time=wall_time(now, zone or self._time_zone))
+        here = zone or self._time_zone
+        turn.run = replace(run, time_zone=zone, wall_time=wall_time(now, here))
+        turn.note_of_now = lambda: history.now_note(self._clock(), here, calendar=calendar)
         turn.calls.time_zone = zone
         turn.say(Started(row, run.is_new, run.said))
 
     def stop(self, turn: Turn, outcome: Outcome = "cancelled") -> None:
         """End the turn soon: shown text is saved, a tool in flight is recorded.
 
-        A second stop changes nothing, nor does one that finds the turn writing down its end.
+        A second stop changes nothing. One that finds the turn writing down its end is for what may follow that.
         """
-        if turn.stopping is None and turn.task is not None and not turn.finishing:
-            turn.stopping = outcome
-            turn.task.cancel()
+        if turn.stopping is not None or turn.task is None:
+            return
+        if turn.finishing:
+            turn.stop_next = turn.stop_next or outcome
+            return
+        turn.stopping = outcome
+        turn.task.cancel()
+
+    def hear(self, run_id: str) -> None:
+        """Something may have been said to a run, if it is one of this process."""
+        if (turn := self._running.get(run_id)) is not None:
+            _hear(turn)
 
     def _follow(self, run_id: str) -> None:
         """Publish the run, if it is in this process."""
@@ -379,6 +426,8 @@ class Turns:
                 return stopped
             async with pipelined(self._engine, user_id) as pipeline:
                 refused = await decisions.refuse(pipeline, reason=decisions.STOPPED, **whose)
+                if refused:
+                    await inbox.drop_all(pipeline, **{**whose, "run_id": refused[0].run_id})
             if refused:
                 reports.waiting_ended(refused[0].run_id, conversation_id, user_id)
                 return refused[0].run_id
@@ -405,13 +454,18 @@ class Turns:
     async def _run(self, turn: Turn, work: Work) -> None:
         run = turn.run
         with traces.span("turn", {"todo.run": run.id, "todo.conversation": run.conversation_id}):
-            outcome: Outcome | None = await self._work(turn, work)
+            outcome: Outcome | None = None
             try:
-                if outcome == "completed" and turn.asked:
-                    outcome = await self._wait(turn)
-                turn.outcome = outcome
-                if outcome is not None:
-                    await self._end(turn, outcome)
+                while True:
+                    outcome = await self._work(turn, work)
+                    if outcome == "completed" and turn.asked:
+                        outcome = await self._wait(turn)
+                    turn.outcome = outcome
+                    if outcome is None or await self._end(turn, outcome):
+                        break
+                    assert turn.go_on is not None
+                    work = turn.go_on
+                    self._begin_again(turn)
             finally:
                 if self._running.get(run.id) is turn:  # a run that waited may have gone on already
                     del self._running[run.id]
@@ -438,6 +492,12 @@ class Turns:
             outcome = "cancelled"
         turn.closing = [decisions.output(approval, history.NOT_MADE) for approval in turn.asked]
         return outcome
+
+    def _begin_again(self, turn: Turn) -> None:
+        """What was said before is stored, and told."""
+        turn.closing, turn.ending, turn.outcome, turn.finishing = [], None, None, False
+        if turn.stop_next is not None:
+            self.stop(turn, turn.stop_next)
 
     async def _work(self, turn: Turn, work: Work) -> Outcome:
         try:
@@ -469,12 +529,20 @@ class Turns:
                 raise TookTooLong from None
             raise
 
-    async def _end(self, turn: Turn, outcome: Outcome) -> None:
+    async def _end(self, turn: Turn, outcome: Outcome) -> bool:
+        """Write down the end; returns False when there is more to answer: then only what was left to store is written.
+
+        An answer that did not come to its end is followed by none: what waits stays, or is dropped with a stop.
+        """
         run, ended = turn.run, turn.ended(outcome)
         left = [*turn.closing, *([turn.ending] if turn.ending else [])]
         failure: Failed | None = None
+        has_ended = True
         try:
-            if not await outcomes.record(self._engine, run, ended, left):
+            goes_on = outcome == "completed" and turn.go_on is not None
+            recorded = await outcomes.record(self._engine, run, ended, left, if_read=goes_on)
+            has_ended = recorded != "unread"
+            if recorded == "lost":
                 turn.outcome = "interrupted"
                 failure = _failure(LeaseLost())
         except Exception as error:  # noqa: BLE001 - whatever it is, the conversation must be free again
@@ -491,6 +559,7 @@ class Turns:
                 turn.say(Done(item))
         if failure is not None and turn.closing:
             turn.say(failure)
+        return has_ended
 
     def _record_later(self, turn: Turn, outcome: Outcome) -> None:
         left = [*turn.closing, *([turn.ending] if turn.ending else [])]
@@ -503,6 +572,10 @@ class Turns:
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _hear(turn: Turn) -> None:
+    turn.has_news = True
 
 
 def _failure(error: Exception) -> Failed:

@@ -18,7 +18,7 @@ from backend.conversation.errors import BackendError
 from backend.conversation.items import Said
 from backend.conversation.model_input import budget
 from backend.conversation.model_input.history import note
-from backend.conversation.runs import leases
+from backend.conversation.runs import inbox, leases
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
@@ -73,7 +73,8 @@ async def _ask_database(store: PostgresStore) -> None:
         await budget.window(await store.history(nowhere, nobody), tokens=1000).to_model_input()
         async with pipelined(store.engine, _NOBODY) as pipeline:
             await leases.claim(pipeline, new_id("run"), user_id=_NOBODY, conversation_id=nowhere, lease_seconds=1)
-            await leases.end(pipeline, new_id("run"), user_id=_NOBODY, outcome="completed", usage=None)
+            await inbox.lock(pipeline, new_id("run"), user_id=_NOBODY)
+            await inbox.end_if_empty(pipeline, new_id("run"), user_id=_NOBODY, outcome="completed", usage=None)
         with suppress(BackendError):
             await store.write(nowhere, [note("")], Acting(_NOBODY, new_id("run")))
 

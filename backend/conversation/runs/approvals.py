@@ -148,11 +148,16 @@ async def decide(
     return decided, await pipeline.send(_OF_SAME_RUN, **which)
 
 
+async def refuse_open(pipeline: Pipeline, run_id: str, *, reason: str, user_id: str) -> Result:
+    """Refuse what is not decided of a locked run that waits; the result is all of its approvals."""
+    await pipeline.send(_REFUSE_ALL, run=run_id, owner=user_id, decision="refused", reason=reason)
+    return await of_run(pipeline, run_id, user_id=user_id)
+
+
 async def refuse_all(pipeline: Pipeline, run_id: str, *, reason: str, user_id: str) -> tuple[Result, Result]:
     """Refuse what is not decided of a waiting run, and end it as cancelled; its usage, and all of its approvals."""
-    await pipeline.send(_REFUSE_ALL, run=run_id, owner=user_id, decision="refused", reason=reason)
-    ended = await pipeline.send(_END, run=run_id, owner=user_id)
-    return ended, await of_run(pipeline, run_id, user_id=user_id)
+    of_run = await refuse_open(pipeline, run_id, reason=reason, user_id=user_id)
+    return await pipeline.send(_END, run=run_id, owner=user_id), of_run
 
 
 async def resume(

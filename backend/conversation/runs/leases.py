@@ -50,6 +50,8 @@ HOLDS = _HOLDING.exists()
 """Whether the run holds its lease; parameters `run` and `owner`."""
 HELD = _HOLDING.with_for_update(read=True)
 """The run, if it holds its lease; parameters `run` and `owner`. The lease is then kept to the transaction's end."""
+LOCKED = _HOLDING.with_for_update()
+"""The same, and nobody else holds it until then."""
 
 
 def known_of_person() -> list[ColumnElement[Any]]:
@@ -120,7 +122,7 @@ ANSWERING = _OF_CONVERSATION.where(LEASED, RUNS.c.status == RUNNING).scalar_subq
 """The run that answers in the conversation now; parameters `conversation` and `owner`."""
 _CLAIM = _claim()
 _CURRENT = Statement(_OF_CONVERSATION.where(LEASED))
-_END = Statement(
+ENDING = (
     update(RUNS)
     .where(*_MINE)
     .values(
@@ -128,6 +130,8 @@ _END = Statement(
     )
     .returning(RUNS.c.id)
 )
+"""The end of a run that holds its lease; parameters `run`, `owner`, `how` and `used`."""
+_END = Statement(ENDING)
 _TAKE_OVER, _END_STALE = Statement(abandoned.TAKE_OVER), Statement(abandoned.END_STALE)
 # Across people: functions of the tables' owner, made by migrations 0005 and 0007. They tell ids only.
 _BEAT = text("SELECT id, stop_requested, followed FROM renew_leases(:runs)")

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, literal, select
+from sqlalchemy import bindparam, func, literal, select, union_all
 
 from backend.conversation.errors import LimitReached
+from backend.conversation.models import RunInput
 from backend.conversation.runs.leases import CONVERSATIONS, RUNNING, RUNS
 from service.database import Pipeline, Statement
 
@@ -35,7 +36,20 @@ def _kept() -> Statement:
     )
 
 
-_COUNT, _KEPT = _count(), _kept()
+def _written() -> Statement:
+    """How often a person wrote within a minute and within a day: what began a run, and what running ones were told."""
+    inputs = RunInput.metadata.tables["run_inputs"]
+    began = select(RUNS.c.started_at.label("at")).where(RUNS.c.user_id == _OWNER)
+    told = select(inputs.c.created_at.label("at")).where(inputs.c.user_id == _OWNER)
+    written = union_all(began, told).subquery()
+    minute, day = func.make_interval(0, 0, 0, 0, 0, 1), func.make_interval(0, 0, 0, 1)
+    in_minute = func.count().filter(written.c.at > func.now() - minute)
+    return Statement(
+        select(in_minute.label("minute"), func.count().label("day")).where(written.c.at > func.now() - day)
+    )
+
+
+_COUNT, _KEPT, _WRITTEN = _count(), _kept(), _written()
 
 
 @dataclass(frozen=True)
@@ -78,3 +92,16 @@ async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: boo
         raise LimitReached(
             f"You have {limits.conversations:,} conversations, which is the most: go on in one of them, or delete some."
         )
+
+
+async def check_input(pipeline: Pipeline, limits: Limits, *, user_id: str) -> None:
+    """Raise `LimitReached` when one more message to a running answer would be over the limits of what may be asked."""
+    if limits.per_minute is None and limits.per_day is None:
+        return
+    await pipeline.send(_ONE_BY_ONE, owner=user_id)
+    written = await (await pipeline.send(_WRITTEN, owner=user_id)).fetchone()
+    assert written is not None
+    if limits.per_minute is not None and written["minute"] >= limits.per_minute:
+        raise LimitReached(f"You have written {written['minute']} times in a minute, which is the most: wait a moment.")
+    if limits.per_day is not None and written["day"] >= limits.per_day:
+        raise LimitReached(f"You have written {limits.per_day:,} times in a day, which is the most: go on later.")

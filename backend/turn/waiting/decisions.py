@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import statements
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, NotFound
-from backend.conversation.items import Hidden, Widget
-from backend.conversation.runs import approvals, limits
+from backend.conversation.items import Hidden, Said, Widget
+from backend.conversation.runs import approvals, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
 from backend.tools.consent.card import card
@@ -106,6 +106,38 @@ async def decide(
             )
     resumed = await taken.fetchone() if taken is not None else None
     return Settled(approval, approvals.of_last_step(found), resumed)
+
+
+async def overtake(
+    engine: AsyncEngine,
+    said: Said,
+    *,
+    user_id: str,
+    conversation_id: str,
+    run_id: str | None,
+    lease: Lease,
+    most_running: int | None,
+) -> tuple[Sequence[Approval], dict[str, Any]] | None:
+    """Refuse what the conversation's run asks if it waits, let it read what was said instead, and take its lease.
+
+    Returns what was decided of its step, with what was approved before, and the row of `approvals.resume`; None where
+    no run waits, or another. Raises `LimitReached`, as `decide`.
+    """
+    whose = {"user_id": user_id}
+    async with pipelined(engine, user_id) as pipeline:
+        await limits.check(pipeline, Limits(running=most_running), is_new=False, **whose)
+        run = await (await approvals.lock(pipeline, conversation_id, **whose)).fetchone()
+        if run is None or run["status"] != "waiting" or run_id not in (None, run["id"]):
+            return None
+        of_run = await approvals.refuse_open(pipeline, run["id"], reason=INSTEAD, **whose)
+        asked = approvals.of_last_step(await approvals.read(of_run))
+        cards = [shown(one) for one in asked]
+        await statements.send_items(pipeline, conversation_id, cards, Acting(user_id, run["id"]), fenced=False)
+        taken = await approvals.resume(pipeline, run["id"], lease_seconds=lease.seconds, worker=lease.worker, **whose)
+        await inbox.send_said(pipeline, said, "steer", conversation_id=conversation_id, **whose)
+    row = await taken.fetchone()
+    assert row is not None, "it was locked, and waited"
+    return asked, row
 
 
 async def refuse(
