@@ -8,7 +8,7 @@ import { spokenAction, spokenAnswer } from "./spoken.js";
 import { drafts } from "./storage.js";
 import { Tabs } from "./tabs.js";
 /** @import {TodoChat} from "./element.js" */
-/** @import {Action, Feedback, Item, Thread} from "./types" */
+/** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
 const GONE = "That conversation is not there any more. This is a new one.";
 
@@ -73,10 +73,30 @@ export class Chat {
     return this.#guard(this.conversation.loadOlder());
   }
 
-  /** @param {string} text */
-  async send(text) {
+  /** @param {string} text @param {string} [unsent] the message of the queue that it is */
+  async send(text, unsent) {
     this.notice = null;
-    await this.#guard(this.conversation.send(text));
+    await this.#guard(this.conversation.send(text, unsent));
+  }
+
+  /** Have it answered after the answer that is running. @param {string} text */
+  async queue(text) {
+    const { conversation } = this;
+    if (conversation.id === null) return;
+    this.#owner.announce("This message waits until the answer is done.");
+    await this.#guard(conversation.queue.add(text, conversation.id), conversation);
+  }
+
+  /** @param {Unread} message */
+  sendNow(message) {
+    const { conversation } = this;
+    return conversation.id && this.#guard(conversation.queue.sendNow(message, conversation.id), conversation);
+  }
+
+  /** @param {Unread} message */
+  unqueue({ id }) {
+    const { conversation } = this;
+    return conversation.id && this.#guard(conversation.queue.remove(id, conversation.id), conversation);
   }
 
   retry() {

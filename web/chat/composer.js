@@ -40,9 +40,16 @@ export function composerView(ui) {
           ? html`${draft.length.toLocaleString("en")} of ${longest.toLocaleString("en")} characters`
           : nothing}
       </span>
-      ${streaming && allowCancel
-        ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop" @click=${() => conversation.stop()}>${icon("stop")}</button>`
-        : html`<button type="submit" class="round" aria-label="Send" title="Send" ?disabled=${!ui.sendable}>${icon("send")}</button>`}
+      <div class="rounds">
+        ${streaming && allowCancel
+          ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop" @click=${() => conversation.stop()}>${icon("stop")}</button>`
+          : nothing}
+        ${ui.queueable
+          ? html`<button type="submit" class="round" aria-label="Queue" title="Send after this answer">${icon("send")}</button>`
+          : streaming && allowCancel
+            ? nothing
+            : html`<button type="submit" class="round" aria-label="Send" title="Send" ?disabled=${!ui.sendable}>${icon("send")}</button>`}
+      </div>
     </form>
   `;
 }

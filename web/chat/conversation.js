@@ -3,6 +3,7 @@ import { Actions } from "./actions.js";
 import { Outgoing } from "./outgoing.js";
 import { Pages } from "./pages.js";
 import { ConnectionLost, HttpError } from "./protocol.js";
+import { Queue } from "./queue.js";
 import { reduce } from "./reduce.js";
 /** @import {Api} from "./protocol.js" */
 /** @import {Action, ConversationOwner, Feedback, Item, Retry, Status, Thread, ThreadEvent} from "./types" */
@@ -47,6 +48,8 @@ export class Conversation {
   #version = 0;
   #closed = false;
   #abort = new AbortController();
+  /** The end of the answer that streams. @type {Promise<unknown>} */
+  #ended = Promise.resolve();
   #api;
   #owner;
 
@@ -57,6 +60,16 @@ export class Conversation {
     this.id = id;
     this.pages = new Pages(api);
     this.actions = new Actions(api, { changed: owner.changed, receive: (event) => this.#receiveFromAction(event) });
+    this.queue = new Queue(api, {
+      changed: () => {
+        this.#version += 1;
+        owner.changed();
+      },
+      fail: (message) => this.#fail(message, null),
+      returned: owner.returned,
+      has: (itemId) => this.items.some((item) => item.id === itemId),
+      answered: (text, events, abort) => this.#answered(text, events, abort),
+    });
   }
 
   /** Whether a message is neither stored nor given back. */
@@ -66,7 +79,7 @@ export class Conversation {
 
   /** Whether it has to be kept though another one is shown. */
   get busy() {
-    return this.streaming || this.waiting || this.actions.running.size > 0;
+    return this.streaming || this.waiting || this.actions.running.size > 0 || this.queue.busy;
   }
 
   /** Whether the person stopped the last answer, in this tab. */
@@ -107,6 +120,7 @@ export class Conversation {
       if (version !== this.#version) return;
       running = Boolean(thread.answering);
       this.items = this.pages.join(this.items, page);
+      this.queue.load(thread.unread ?? [], this.items);
       this.notices = this.notices.filter(({ message }) => !this.items.some(({ task }) => task?.title === message));
       const { error } = this;
       if (error?.retry === "send" && error.after !== this.items.at(-1)?.id && !this.unanswered) this.error = null;
@@ -128,12 +142,29 @@ export class Conversation {
     });
   }
 
-  /** @param {string} text */
-  async send(text) {
-    const outgoing = (this.#outgoing = new Outgoing(text, this.items, this.#api.now()));
-    this.items = [...this.items, outgoing.item];
+  /** @param {string} text @param {string} [unsent] the message of the queue that it is */
+  async send(text, unsent) {
+    const outgoing = this.#show(text);
+    outgoing.unsent = unsent;
     if (this.id === null) await this.#turn("threads.create", { input: outgoing.input });
     else await this.#turn("threads.add_user_message", { thread_id: this.id, input: outgoing.input });
+  }
+
+  /** @param {string} text */
+  #show(text) {
+    const outgoing = (this.#outgoing = new Outgoing(text, this.items, this.#api.now()));
+    this.items = [...this.items, outgoing.item];
+    return outgoing;
+  }
+
+  /**
+   * A message that came when the answer it was to wait for had ended.
+   * @param {string} text @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort
+   */
+  async #answered(text, events, abort) {
+    await this.#ended.catch(() => {}); // whoever asked hears of it
+    this.#show(text);
+    await this.#stream(events, abort);
   }
 
   /** Answer the last message again. */
@@ -235,7 +266,18 @@ export class Conversation {
 
   /** @param {string} type @param {Record<string, unknown>} params */
   async #turn(type, params) {
-    const { signal } = (this.#abort = new AbortController());
+    const abort = new AbortController();
+    await this.#stream(this.#api.stream(type, params, abort.signal), abort);
+  }
+
+  /** @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort */
+  #stream(events, abort) {
+    return (this.#ended = this.#read(events, abort));
+  }
+
+  /** @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort */
+  async #read(events, abort) {
+    const { signal } = (this.#abort = abort);
     let refused = false;
     this.#run = null;
     this.#version += 1;
@@ -244,7 +286,7 @@ export class Conversation {
     Object.assign(this, { streaming: true, allowCancel: true, progress: null, error: null });
     this.#owner.answering(true);
     try {
-      for await (const event of this.#api.stream(type, params, signal)) {
+      for await (const event of events) {
         refused ||= event.type === "error";
         this.#receive(event);
       }
@@ -256,8 +298,9 @@ export class Conversation {
       this.progress = null;
       this.#owner.answering(false);
     }
+    const unread = this.queue.ended({ stopped: signal.aborted, failed: refused });
     if (signal.aborted && this.#outgoing) await this.#settle(this.#outgoing, STORED_BY);
-    else if (signal.aborted || refused) this.#loadLater();
+    else if (signal.aborted || refused || unread) this.#loadLater();
   }
 
   /** @param {unknown} error */
@@ -302,6 +345,7 @@ export class Conversation {
       if (event.type === "thread.item.added") this.#open.add(event.item.id);
       else this.#open.delete(event.item.id);
       if (this.#outgoing && event.item.type === "user_message") this.#confirm(this.#outgoing);
+      this.queue.read(event.item.id);
     } else if (event.type === "thread.item.removed") {
       this.#open.delete(event.item_id);
     }
@@ -319,8 +363,9 @@ export class Conversation {
   }
 
   /** The server holds the message now. @param {Outgoing} outgoing */
-  #confirm({ item }) {
+  #confirm({ item, unsent }) {
     this.#outgoing = null;
+    if (unsent && this.id) void this.queue.remove(unsent, this.id).catch(() => {}); // else it stays there, as unsent
     this.items = this.items.filter((other) => other !== item);
     this.#owner.stored();
   }

@@ -19,6 +19,8 @@ export class Outgoing {
   constructor(text, items, sentAt) {
     this.text = text;
     this.sentAt = sentAt;
+    /** The unsent message that it is. @type {string | undefined} */
+    this.unsent = undefined;
     this.known = new Set(items.map(({ id }) => id));
     /** @type {Item} */
     this.item = { id: `outgoing-${items.length}-${sentAt}`, type: "user_message", content: [{ type: "input_text", text }] };

@@ -56,10 +56,11 @@ export class Api {
    * @param {string} type
    * @param {Record<string, unknown>} params
    * @param {AbortSignal} [signal]
+   * @param {Record<string, unknown>} [metadata] what the protocol has no place for
    * @returns {AsyncGenerator<ThreadEvent, void>}
    */
-  async *stream(type, params, signal) {
-    const { body } = await this.#post(type, params, signal, { detached: true });
+  async *stream(type, params, signal, metadata) {
+    const { body } = await this.#post(type, params, signal, { detached: true, ...metadata });
     if (!body) throw new ConnectionLost();
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     const came = this.patience.begin();

@@ -51,6 +51,9 @@ export type Item = {
 };
 
 export type Status = { type: "active" | "locked" | "closed"; reason?: string };
+/** A message that the assistant has not read yet: queued while an answer runs, else unsent. */
+export type UnreadItem = Item & { mode: "steer" | "follow_up"; is_queued: boolean };
+export type Unread = { id: string; text: string; state: "sending" | "queued" | "next" | "unsent" };
 export type Thread = {
   id: string;
   title?: string | null;
@@ -58,6 +61,7 @@ export type Thread = {
   status?: Status;
   /** The run that answers in it now. */
   answering?: string;
+  unread?: UnreadItem[];
 };
 export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };
 
@@ -110,4 +114,17 @@ export type ConversationOwner = {
   returned: (text: string) => void;
   /** An event of the element. */
   emit: (name: string, detail: Record<string, unknown>) => void;
+};
+
+/** What a queue tells the conversation that it is of. */
+export type QueueOwner = {
+  changed: () => void;
+  /** Something went wrong. */
+  fail: (message?: string) => void;
+  /** A message was not sent: its text back to the person. */
+  returned: (text: string) => void;
+  /** Whether the conversation has this item. */
+  has: (id: string) => boolean;
+  /** The message was not queued but is answered: by these events, which `abort` stops. */
+  answered: (text: string, events: AsyncGenerator<ThreadEvent, void>, abort: AbortController) => Promise<void>;
 };

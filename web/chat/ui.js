@@ -4,7 +4,7 @@ import { drafts, storage } from "./storage.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
 /** @import {Scroll} from "./scroll.js" */
-/** @import {Action, Item, Retry, Thread} from "./types" */
+/** @import {Action, Item, Retry, Thread, Unread} from "./types" */
 
 const COVERS = matchMedia("(max-width: 719px)"); // where the list of conversations covers the rest, as in style.css
 const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
@@ -66,7 +66,17 @@ export class Ui {
 
   /** Whether what is written could be sent now. */
   get sendable() {
-    return this.ready && this.draft.trim() !== "" && this.draft.length <= this.messageChars;
+    return this.ready && this.#written;
+  }
+
+  /** Whether what is written could wait for the answer that is running. */
+  get queueable() {
+    const { id, streaming, waiting } = this.conversation;
+    return streaming && !waiting && id !== null && this.chat.connection.state !== "lost" && this.#written;
+  }
+
+  get #written() {
+    return this.draft.trim() !== "" && this.draft.length <= this.messageChars;
   }
 
   /** @param {string} text */
@@ -77,17 +87,25 @@ export class Ui {
 
   async send() {
     const text = this.draft.trim();
-    if (!this.sendable) return;
+    const { queueable } = this;
+    if (!this.sendable && !queueable) return;
     drafts.set(this.conversation.id, "");
     this.focusComposer();
-    await this.deliver(text);
+    if (!queueable) return this.deliver(text);
+    this.#followEnd();
+    await this.chat.queue(text);
   }
 
-  /** @param {string} text */
-  async deliver(text) {
+  /** @param {string} text @param {string} [unsent] the message of the queue that it is */
+  async deliver(text, unsent) {
     if (!this.ready) return;
     this.#followEnd();
-    await this.chat.send(text);
+    await this.chat.send(text, unsent);
+  }
+
+  /** @param {Unread} message */
+  sendAgain({ id, text }) {
+    return this.deliver(text, id);
   }
 
   /** @param {Retry} retry */

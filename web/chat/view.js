@@ -8,6 +8,7 @@ import { icon, iconButton } from "./icons.js";
 import { itemView } from "./items.js";
 import { markdown } from "./markdown.js";
 import { SLOW } from "./patience.js";
+import { queueView } from "./queue-view.js";
 /** @import {Conversation} from "./conversation.js" */
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
@@ -90,7 +91,7 @@ function log(ui) {
         noticesAfter(item, conversation),
       ],
     )}
-    ${activity(ui)} ${errorView(ui)}
+    ${activity(ui)} ${queueView(ui)} ${errorView(ui)}
   `;
 }
 
