@@ -32,7 +32,7 @@ from backend.turn.run import Ended, Run
 from backend.turn.waiting import decisions
 from backend.turn.waiting.decisions import Lease, Settled
 from service.clock import Clock, real, wall_time
-from service.database import new_id, pipelined, transaction
+from service.database import Pipeline, new_id, pipelined, transaction
 from service.telemetry import traces
 
 logger = logging.getLogger(__name__)
@@ -333,10 +333,7 @@ class Turns:
             if run.time_zone is not None:
                 await profiles.send_time_zone(pipeline, run.time_zone, run.acting)
             if run.said is not None or run.instead_of is not None:
-                begun = [history.now_note(now, run.time_zone or self._time_zone), *([run.said] if run.said else [])]
-                if run.instead_of is not None:
-                    begun += await versions.begin_instead(pipeline, run, run.instead_of)
-                await statements.send_beginning(pipeline, run.conversation_id, begun, run.acting)
+                await self._send_beginning(pipeline, run, now)
                 sent = await reading.send_recent(pipeline, run.conversation_id, user_id=run.user_id, run=run.id)
         if ended is not None and (taken_from := await ended.fetchone()) is not None:
             reports.turn_abandoned(Abandoned(taken_from["id"], run.conversation_id, run.user_id))
@@ -353,6 +350,13 @@ class Turns:
         if refused:
             reports.waiting_ended(refused[0].run_id, run.conversation_id, run.user_id)
         return True
+
+    async def _send_beginning(self, pipeline: Pipeline, run: Run, now: datetime) -> None:
+        """Store what was said below a note of the day and time; for another version, in place of what it replaces."""
+        begun = [history.now_note(now, run.time_zone or self._time_zone), *([run.said] if run.said else [])]
+        if run.instead_of is not None:
+            begun += await versions.begin_instead(pipeline, run, run.instead_of)
+        await statements.send_beginning(pipeline, run.conversation_id, begun, run.acting)
 
     def _begin(self, turn: Turn, row: dict[str, Any], now: datetime) -> None:
         """The turn holds its lease: `row` is that of its conversation, with what is kept of the person."""

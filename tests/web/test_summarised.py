@@ -32,6 +32,7 @@ async def test_a_line_says_that_earlier_messages_were_summarised(
 ) -> None:
     page = await open_page(base=forgetful.url)
     line = screen.log(page).locator("p").filter(has_text=LINE)
+    number = 0
     for number in range(12):
         await screen.say(page, f"hello {number}")
         if await line.count():
