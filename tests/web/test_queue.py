@@ -48,6 +48,18 @@ async def test_what_is_written_meanwhile_is_answered_when_the_answer_is_done(
     assert await screen.log(page).inner_text() == seen
 
 
+async def test_after_a_reload_it_still_waits(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script({**SLOW, "text": "word " * 120}, {"text": "Second."})
+    await count_and_queue(page, "the second")
+    await page.reload()
+    await expect(queue(page).get_by_text("Waits until this answer is done.")).to_have_count(1)
+    await expect(screen.answers(page).last).to_contain_text("Second.")
+    await screen.answered(page)
+    await expect(screen.questions(page)).to_have_text(["count", "the second"], use_inner_text=True)
+    await expect(queue(page)).to_have_count(0)
+
+
 async def test_one_is_sent_now_and_one_is_taken_back(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
     await model.script({**SLOW, "tool_calls": [{"name": "list_tasks"}]}, {"text": "Quick."}, {"text": "Later."})
