@@ -25,7 +25,8 @@ from backend.turn import versions
 from backend.turn.answers import Answers
 from backend.turn.endings import explain
 from backend.turn.inbox import Inbox
-from backend.turn.turns import Turn, Turns
+from backend.turn.turn import Turn
+from backend.turn.turns import Turns
 from backend.turn.waiting.decisions import Settled
 from service.clock import Clock, real, wall_time
 from service.database import new_id

@@ -8,7 +8,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.requests import ClientDisconnect
 
 from backend.calendar.feed import CalendarUnavailable
-from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.conversation.errors import BackendError, Busy, InvalidRequest, LimitReached, NotFound
 from backend.doors.calendar.door import NoCalendar
 from backend.doors.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
@@ -17,7 +17,6 @@ from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.turn.endings import explain
 from backend.turn.inbox import NoRun, Read
 from backend.turn.summaries import NoSummary
-from backend.turn.turns import Busy
 from backend.turn.waiting.decisions import DecidedAlready
 
 STATUS = {

@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, LimitReached
+from backend.conversation.errors import BackendError, Busy, LimitReached
 from backend.conversation.rows import as_shown
 from backend.conversation.runs.inbox import Mode
 from backend.doors import own
@@ -36,7 +36,8 @@ from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.endings import explain
 from backend.turn.inbox import NoRun
 from backend.turn.log import Event
-from backend.turn.turns import Busy, Turn, Turns
+from backend.turn.turn import Turn
+from backend.turn.turns import Turns
 from backend.turn.waiting import decisions
 from backend.turn.waiting.decisions import DecidedAlready
 from service.workers import Pace
@@ -137,7 +138,7 @@ class ChatKitDoor:
                         yield rendered
         finally:
             if not (turn.detached and known):
-                self.turns.stop(turn)  # a reader who leaves is ChatKit's way to say stop
+                turn.stop()  # a reader who leaves is ChatKit's way to say stop
 
     async def _follow(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
         """What the run of the conversation says, from its beginning to where it ends or waits; nothing without one."""

@@ -38,7 +38,7 @@ from backend.turn.recorder import Recorder
 from backend.turn.sdk.runs import AgentRuns
 from backend.turn.speech import Overheard, Speech
 from backend.turn.summaries import Summaries
-from backend.turn.turns import Turn
+from backend.turn.turn import Turn
 from backend.turn.waiting import decisions, resuming
 
 logger = logging.getLogger(__name__)

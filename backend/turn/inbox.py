@@ -16,7 +16,8 @@ from backend.conversation.runs import inbox, limits
 from backend.conversation.runs.inbox import Input, Mode
 from backend.conversation.runs.limits import Limits
 from backend.turn.log import Done
-from backend.turn.turns import Turn, Turns, Work
+from backend.turn.turn import Turn, Work
+from backend.turn.turns import Turns
 from service.database import pipelined
 
 _TRIES = 3  # a run may begin to wait, or go on, between two looks

@@ -12,7 +12,7 @@ import openai
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError
+from backend.conversation.errors import BackendError, Busy
 from backend.conversation.items import Summarised
 from backend.conversation.model_input import budget
 from backend.conversation.runs import compaction, limits
@@ -21,7 +21,6 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.errors import NotAnEndpoint
 from backend.turn import outcomes
-from backend.turn.turns import Busy
 from service.database import pipelined
 
 logger = logging.getLogger(__name__)

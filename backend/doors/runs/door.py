@@ -25,7 +25,8 @@ from backend.doors.runs.stream import streamed
 from backend.tools.consent.card import checked_reason
 from backend.turn.answers import Answers
 from backend.turn.summaries import Summaries
-from backend.turn.turns import Turn, Turns
+from backend.turn.turn import Turn
+from backend.turn.turns import Turns
 
 
 class Over(BackendError):

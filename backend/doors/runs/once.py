@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation.errors import BackendError
 from backend.conversation.runs import kept
 from backend.conversation.runs.kept import Kept, Keyed
-from backend.turn.turns import Turn
+from backend.turn.turn import Turn
 
 _AGAIN_SECONDS = 0.1
 _LONGEST_SECONDS = 30.0

@@ -11,7 +11,7 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
 from backend.turn.recorder import Calls, Recorder
-from backend.turn.turns import Turn
+from backend.turn.turn import Turn
 
 
 class AgentRuns:

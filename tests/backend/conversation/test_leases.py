@@ -3,10 +3,9 @@ from collections.abc import AsyncIterator
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.errors import LeaseLost, NotFound
+from backend.conversation.errors import Busy, LeaseLost, NotFound
 from backend.conversation.models import Conversation
 from backend.conversation.runs import leases
-from backend.turn.turns import Busy
 from service.database import create_engine, new_id, pipelined, transaction
 
 

@@ -16,7 +16,8 @@ from backend.conversation.rows import VISIBLE, VersionedMessage
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.turn import versions
-from backend.turn.turns import Turn, Turns
+from backend.turn.turn import Turn
+from backend.turn.turns import Turns
 from service.database import create_engine, new_id, utc_now
 from tests.backend.conftest import Rows
 

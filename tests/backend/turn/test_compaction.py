@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from backend.conversation.acting import Acting
-from backend.conversation.errors import LimitReached, NotFound
+from backend.conversation.errors import Busy, LimitReached, NotFound
 from backend.conversation.model_input.budget import tokens_in
 from backend.conversation.model_input.fitting import NOT_SHOWN
 from backend.conversation.model_input.history import change_by_hand
 from backend.turn.log import Compacted
 from backend.turn.summaries import NoSummary, Summaries
-from backend.turn.turns import Busy
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW, read_text

@@ -240,7 +240,7 @@ async def test_a_stop_between_an_answer_and_the_next_stops_the_next(
     end = inbox.end_if_empty
 
     async def stopping(pipeline: Pipeline, run_id: str, **more: Any) -> Any:
-        turns.stop(turns._running[run_id])
+        turns._running[run_id].stop()
         return await end(pipeline, run_id, **more)
 
     await model.script(SLOW)

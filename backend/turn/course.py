@@ -1,0 +1,156 @@
+"""From a turn's first step to its end: it is answered, waits for its person, or ends with exactly one outcome."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation.errors import BackendError, LeaseLost
+from backend.conversation.items import Hidden, Thought
+from backend.conversation.model_input import history
+from backend.conversation.runs.leases import Outcome
+from backend.turn import endings, outcomes, reports
+from backend.turn.endings import explain
+from backend.turn.log import Done, Failed
+from backend.turn.turn import Turn, Work
+from backend.turn.waiting import decisions
+
+logger = logging.getLogger(__name__)
+
+_STEPS_OF_A_READER = 5
+"""Of the event loop, until who waits for the beginning has been sent it; then work may take the processor."""
+
+
+class TookTooLong(BackendError):
+    """This answer took too long and was ended. What was done so far is kept: say what is still to be done."""
+
+    allow_retry = True
+
+
+@dataclass(frozen=True)
+class Course:
+    """`longest_seconds` is how long an answer may take; what is left when its turn is over goes `in_background`."""
+
+    engine: AsyncEngine
+    lease_seconds: float
+    longest_seconds: float
+    in_background: Callable[[Awaitable[None]], None]
+
+    async def run(self, turn: Turn, work: Work) -> None:
+        """Answer, and answer what was said meanwhile, until the outcome is written or the run waits."""
+        while True:
+            outcome: Outcome | None = await self._work(turn, work)
+            if outcome == "completed" and turn.asked:
+                outcome = await self._wait(turn)
+            turn.outcome = outcome
+            if outcome is None or await self._end(turn, outcome):
+                return
+            assert turn.go_on is not None
+            work = turn.go_on
+            _begin_again(turn)
+
+    async def _work(self, turn: Turn, work: Work) -> Outcome:
+        try:
+            async with turn.on_end:
+                try:
+                    for _ in range(_STEPS_OF_A_READER):
+                        await asyncio.sleep(0)
+                    await self._in_time(work(turn))
+                finally:
+                    turn.finishing = True
+        except asyncio.CancelledError:
+            outcome = turn.stopping or "interrupted"
+            if outcome == "interrupted":
+                turn.say(Failed(endings.INTERRUPTED, allow_retry=True))
+            turn.ending = endings.cut(outcome)
+            return outcome
+        except Exception as error:  # noqa: BLE001 - the edge of the turn: it must end with an outcome
+            turn.say(failure_of(error))
+            return "failed"
+        return "completed"
+
+    async def _in_time(self, work: Awaitable[None]) -> None:
+        limit = asyncio.timeout(self.longest_seconds)
+        try:
+            async with limit:
+                await work
+        except TimeoutError:
+            if limit.expired():
+                raise TookTooLong from None
+            raise
+
+    async def _wait(self, turn: Turn) -> Outcome | None:
+        """Let the run wait for what is asked. Where it cannot, its calls are not made; then returns how it ends."""
+        run = turn.run
+        try:
+            if await decisions.wait(self.engine, run.acting, turn.asked, usage=turn.usage):
+                reports.turn_waits(run, turn.usage or {}, turn.counted, calls=len(turn.asked))
+                for approval in turn.asked:
+                    for event in decisions.asked_events(approval):
+                        turn.say(event)
+                return None
+        except Exception as error:  # noqa: BLE001 - as in `_end`: the conversation must be free again
+            turn.say(failure_of(error))
+            outcome: Outcome = "failed"
+        else:
+            turn.ending = endings.cut("cancelled")
+            outcome = "cancelled"
+        turn.closing = [decisions.output(approval, history.NOT_MADE) for approval in turn.asked]
+        return outcome
+
+    async def _end(self, turn: Turn, outcome: Outcome) -> bool:
+        """Write down the end; returns False when there is more to answer: then only what was left to store is written.
+
+        An answer that did not come to its end is followed by none: what waits stays, or is dropped with a stop.
+        """
+        run, ended = turn.run, turn.ended(outcome)
+        left = [*turn.closing, *([turn.ending] if turn.ending else [])]
+        failure: Failed | None = None
+        has_ended = True
+        try:
+            goes_on = outcome == "completed" and turn.go_on is not None
+            recorded = await outcomes.record(self.engine, run, ended, left, if_read=goes_on)
+            has_ended = recorded != "unread"
+            if recorded == "lost":
+                turn.outcome = "interrupted"
+                failure = failure_of(LeaseLost())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the conversation must be free again
+            logger.error("turn %s: its outcome %s could not be recorded yet", run.id, outcome)
+            failure = failure_of(error)  # whose line has the error, without the texts that a database quotes
+            away = isinstance(error, OperationalError | InterfaceError | PoolTimeout | OSError)
+            # What can be written later is kept for then; what is refused must not hold the conversation.
+            alone = replace(ended, outcome="failed") if turn.closing else ended
+            why = [turn.ending or endings.failed(failure)] if turn.closing or turn.ending else []
+            if away or not await outcomes.record_alone(self.engine, run, alone, why):
+                self.record_later(turn, outcome)
+        for item in turn.closing:
+            if not isinstance(item, Thought | Hidden):  # of a thought the log told when it ended
+                turn.say(Done(item))
+        if failure is not None and turn.closing:
+            turn.say(failure)
+        return has_ended
+
+    def record_later(self, turn: Turn, outcome: Outcome) -> None:
+        """Free the conversation as soon as the database is back."""
+        left = [*turn.closing, *([turn.ending] if turn.ending else [])]
+        within = self.lease_seconds
+        self.in_background(
+            outcomes.record_later(self.engine, turn.run, turn.ended(outcome), left, within_seconds=within)
+        )
+
+
+def _begin_again(turn: Turn) -> None:
+    """What was said before is stored, and told."""
+    turn.closing, turn.ending, turn.outcome, turn.finishing = [], None, None, False
+    if turn.stop_next is not None:
+        turn.stop(turn.stop_next)
+
+
+def failure_of(error: Exception) -> Failed:
+    """What is told of an error."""
+    explanation = explain(error)
+    return Failed(explanation.message, explanation.allow_retry)

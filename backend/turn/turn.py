@@ -1,0 +1,84 @@
+"""One turn: what it is, what it says, and what it has left to do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.conversation.items import Ending, Hidden, Item
+from backend.conversation.model_input import history
+from backend.conversation.runs.approvals import Approval
+from backend.conversation.runs.leases import Outcome
+from backend.turn import endings
+from backend.turn.log import Event, Log
+from backend.turn.recorder import Calls
+from backend.turn.run import Ended, Run
+
+
+@dataclass(eq=False)
+class Turn:
+    """A running turn: what it is, what it says, and its private life.
+
+    `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
+    stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
+    What is `asked` before calls are made lets the run wait instead of ending. One that is `detached` goes on when its
+    reader leaves. Of its `usage`, `counted` was used before the run waited. `outcome` is how it ended, None where its
+    run waits. `go_on` answers what was said meanwhile, once the answer has come to its end; `has_news` tells that the
+    model may have something to read before that.
+    """
+
+    run: Run
+    log: Log = field(default_factory=Log)
+    closing: list[Item] = field(default_factory=list[Item])
+    ending: Ending | None = None
+    asked: Sequence[Approval] = ()
+    on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
+    afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
+    detached: bool = False
+    go_on: "Work | None" = None
+    has_news: bool = False
+    note_of_now: Callable[[], Hidden] = lambda: history.note("")
+    usage: dict[str, Any] | None = None
+    counted: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    stopping: Outcome | None = None
+    stop_next: Outcome | None = None
+    outcome: Outcome | None = None
+    finishing: bool = False
+    task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.calls = Calls(self.run.acting, self.run.message_id or self.run.id, batch=self.run.id)
+
+    def say(self, event: Event) -> None:
+        self.ending = endings.told(event) or self.ending
+        self.log.append(event)
+
+    def use(self, model: str, **counted: int) -> None:
+        """Add what was used: `requests`, `input_tokens` and `output_tokens`."""
+        used = self.usage or {}
+        self.usage = {**used, "model": model, **{name: used.get(name, 0) + more for name, more in counted.items()}}
+
+    def stop(self, outcome: Outcome = "cancelled") -> None:
+        """End it soon: shown text is saved, a tool in flight is recorded.
+
+        A second stop changes nothing. One that finds the turn writing down its end is for what may follow that.
+        """
+        if self.stopping is not None or self.task is None:
+            return
+        if self.finishing:
+            self.stop_next = self.stop_next or outcome
+            return
+        self.stopping = outcome
+        self.task.cancel()
+
+    def hear(self) -> None:
+        """Something may have been said to it."""
+        self.has_news = True
+
+    def ended(self, outcome: Outcome) -> Ended:
+        log = self.log
+        return Ended(outcome, self.usage, self.counted, self.calls.made, log.began, log.first_event_after)
+
+
+Work = Callable[[Turn], Awaitable[None]]
