@@ -52,6 +52,11 @@ class Runs:
         """Say something; a `chat_id` that is a new name makes a chat."""
         return self._stream("POST", f"/chats/{chat_id}/interactions", {"user_message": user_message}, key=key)
 
+    def edit(self, chat_id: str, interaction_id: str, new_user_message: str, *, key: str | None = None) -> Events:
+        """Say something else in place of an interaction's message."""
+        body = {"new_user_message": new_user_message}
+        return self._stream("POST", f"{_place(chat_id, interaction_id)}/edit", body, key=key)
+
     def events(self, chat_id: str, interaction_id: str, *, after: int = 0) -> Events:
         """The events after a number."""
         headers = {"Last-Event-ID": str(after)} if after else {}
@@ -82,6 +87,10 @@ class Runs:
 
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/cancel", key=key)
+
+    async def branch(self, chat_id: str, interaction_id: str | None, *, key: str | None = None) -> Json:
+        """Show the chat as it was after an interaction; None: before the first."""
+        return await self._ask("POST", f"/chats/{chat_id}/branch", {"interaction_id": interaction_id}, key=key)
 
     async def compact(self, chat_id: str, *, key: str | None = None) -> Json:
         """Let all but the newest messages be summarised."""

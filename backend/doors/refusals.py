@@ -12,7 +12,7 @@ from backend.conversation.errors import BackendError, Busy, InvalidRequest, Limi
 from backend.doors.calendar.door import NoCalendar
 from backend.doors.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
-from backend.doors.runs.door import Over
+from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.turn.endings import explain
 from backend.turn.inbox import NoRun, Read
@@ -29,6 +29,7 @@ STATUS = {
     DecidedAlready: 400,
     Busy: 409,
     NotKnown: 409,
+    NotShown: 409,
     OtherRequest: 409,
     Over: 409,
     NoRun: 409,

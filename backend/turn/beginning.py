@@ -68,8 +68,7 @@ class Beginnings:
                 **conversation,
                 **owner,
             )
-            if run.keyed is not None:
-                await keep_with_run(pipeline, run.keyed, run_id=run.id, **owner)
+            await keep_with_run(pipeline, run.keyed, run_id=run.id, **owner)
             if run.time_zone is not None:
                 await profiles.send_time_zone(pipeline, run.time_zone, run.acting)
             if run.said is not None or run.instead_of is not None:

@@ -17,7 +17,8 @@ from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from service.database import Statement, pipelined
 
-# The path to a run: it, and those before it, each of which goes on from the end of the one before.
+# The path to a run: it, and those before it, each of which goes on from the end of the one before. `kept` has with them
+# the runs that they stand beside, up to the last row that they have in common.
 _PATH = """
     WITH RECURSIVE path AS (
         SELECT id, parent_run_id, message_id, 0 AS up FROM runs
@@ -25,6 +26,11 @@ _PATH = """
         UNION ALL
         SELECT runs.id, runs.parent_run_id, runs.message_id, path.up + 1 FROM path JOIN runs
         ON runs.user_id = %(owner)s AND runs.conversation_id = %(conversation)s AND runs.id = path.parent_run_id
+    ), kept AS (
+        SELECT id, 9223372036854775807 AS last FROM path
+        UNION ALL
+        SELECT runs.edits_run_id, least(last, runs.kept_seq) FROM kept JOIN runs
+        ON runs.user_id = %(owner)s AND runs.id = kept.id WHERE runs.kept_seq IS NOT NULL
     )
 """
 _RUNS = """
@@ -36,9 +42,10 @@ _RUNS = """
 """
 # What was not replaced on the path itself; of what no run wrote, as clicks, what still counts.
 _COUNTS = """
-    ((run_id IN (SELECT id FROM path)
-        AND coalesce(superseded_by, '') NOT IN (SELECT 'removed' UNION SELECT id FROM path))
-    OR (run_id IS NULL AND superseded_by IS NULL) OR id IN (SELECT message_id FROM path))
+    ((run_id IS NULL AND superseded_by IS NULL) OR (
+        EXISTS (SELECT FROM kept WHERE kept.id = run_id AND seq <= kept.last)
+        AND coalesce(superseded_by, '') NOT IN (SELECT 'removed' UNION SELECT id FROM path)
+    ))
 """
 _IN_CHAT = " FROM messages WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND "
 

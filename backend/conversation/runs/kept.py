@@ -81,11 +81,13 @@ async def find(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> Kept | Non
     return Kept(**{**row, "request": bytes(row["request"]), "seconds": float(row["seconds"])}) if row else None
 
 
-async def keep_with_run(pipeline: Pipeline, keyed: Keyed, *, run_id: str, user_id: str) -> None:
-    """Keep the request with the run that it begins, if that holds its lease.
+async def keep_with_run(pipeline: Pipeline, keyed: Keyed | None, *, run_id: str, user_id: str) -> None:
+    """Keep a request that has a key with the run that it begins, if that holds its lease.
 
     For a key that is there already the transaction fails, and nothing is begun: see `is_repeated`.
     """
+    if keyed is None:
+        return
     await pipeline.send(_KEEP_WITH_RUN, owner=user_id, run=run_id, key=keyed.key, request=keyed.request)
 
 

@@ -23,6 +23,7 @@ from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.runs.stream import streamed
 from backend.tools.consent.card import checked_reason
+from backend.turn import versions
 from backend.turn.answers import Answers
 from backend.turn.summaries import Summaries
 from backend.turn.turn import Turn
@@ -31,6 +32,10 @@ from backend.turn.turns import Turns
 
 class Over(BackendError):
     """This interaction has ended already: there is nothing left to cancel."""
+
+
+class NotShown(BackendError):
+    """This interaction is not on the path that is shown: show it by POST …/branch, and edit it then."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,25 @@ class RunsDoor:
         )
         return self._stream(chat_id, run_id, acting)
 
-    async def _begin(self, chat_id: str, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
-        start = partial(
+    async def edit(
+        self, chat_id: str, run_id: str, asked: shapes.Edit, acting: Acting, keyed: Keyed | None
+    ) -> StreamingResponse:
+        """Say something else in place of an interaction's message: another version, which is shown from then on."""
+        chat, run = await self._run(chat_id, run_id, acting)
+        said = self._said(asked.new_user_message)
+        edited = await once.begun(
+            self.engine, keyed, partial(self._edit, chat, run, said, acting, keyed), user_id=acting.user_id
+        )
+        return self._stream(chat_id, edited, acting)
+
+    async def _edit(self, chat: Chat, run: interactions.Head, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
+        try:
+            return await self._start(acting, said, keyed)(conversation_id=chat.id, instead_of=run.message_id)
+        except NotFound:
+            raise NotShown from None
+
+    def _start(self, acting: Acting, said: Said, keyed: Keyed | None) -> Callable[..., Awaitable[Turn]]:
+        return partial(
             self.turns.start,
             self.answers.answer,
             user_id=acting.user_id,
@@ -100,6 +122,18 @@ class RunsDoor:
             followed=True,
             keyed=keyed,
         )
+
+    async def branch(self, chat_id: str, asked: shapes.Branch, acting: Acting, keyed: Keyed | None) -> Answer:
+        """Show the chat as it was after an interaction, or before its first."""
+        return await self._once(keyed, acting, partial(self._branch, chat_id, asked.interaction_id, acting))
+
+    async def _branch(self, chat_id: str, run_id: str | None, acting: Acting) -> Answer:
+        chat = await self._chat(chat_id, acting)
+        leaf = await versions.show(self.engine, chat.id, run_id, user_id=acting.user_id)
+        return _answer(shapes.Branched(chat_id=chat_id, leaf=leaf))
+
+    async def _begin(self, chat_id: str, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
+        start = self._start(acting, said, keyed)
         found = await chats.find(self.engine, chat_id, user_id=acting.user_id)
         if found is None:
             if chats.is_ours(chat_id):

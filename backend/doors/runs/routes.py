@@ -78,6 +78,18 @@ def runs(identity: Identity) -> APIRouter:
         asked = await read(request, shapes.Decision)
         return _answered(await _door(request).decide(chat_id, interaction_id, asked, acting, await keyed(request)))
 
+    @router.post(f"{_RUN}/edit", **described(shapes.Streamed, 400, 404, 409, asks=shapes.Edit))
+    async def edit(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, shapes.Edit)
+        return await _door(request).edit(chat_id, interaction_id, asked, acting, await keyed(request))
+
+    @router.post(f"{_CHAT}/branch", **described(shapes.Branched, 400, 404, 409, asks=shapes.Branch))
+    async def branch(request: Request, chat_id: ChatId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, shapes.Branch)
+        return _answered(await _door(request).branch(chat_id, asked, acting, await keyed(request)))
+
     @router.post(f"{_RUN}/cancel", **described(shapes.Cancelling, 400, 404, 409))
     async def cancel(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)

@@ -21,7 +21,7 @@ from tests.waiting import until
 TEXT = (ROOT / "docs/runs.md").read_text()
 COMMANDS = [line.strip() for line in TEXT.splitlines() if line.startswith("    curl ")]
 ADDRESS = "localhost:8000"
-STREAMED = ("/interactions", "/events")
+STREAMED = ("/interactions", "/events", "/edit")
 
 
 def operation(command: str) -> tuple[str, str]:

@@ -29,6 +29,8 @@ PATHS = [
     ("GET", "/chats/one/interactions/{run}/events"),
     ("POST", "/chats/one/interactions/{run}/approve"),
     ("POST", "/chats/one/interactions/{run}/cancel"),
+    ("POST", "/chats/one/interactions/{run}/edit"),
+    ("POST", "/chats/one/branch"),
     ("POST", "/chats/one/compact"),
 ]
 
@@ -49,6 +51,10 @@ async def people(backend: Backend) -> AsyncIterator[tuple[Runs, Runs, Runs]]:
 def body_of(path: str) -> Any:
     if path.endswith("/approve"):
         return {"approval_id": "apr_0", "approved": True}
+    if path.endswith("/edit"):
+        return {"new_user_message": "hello"}
+    if path.endswith("/branch"):
+        return {"interaction_id": None}
     return {"user_message": "hello"} if path.endswith("/interactions") else None
 
 
