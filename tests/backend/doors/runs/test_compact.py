@@ -41,7 +41,6 @@ async def test_the_state_keeps_to_the_window(backend: Backend) -> None:
         await chat.app.state.parts.turns.finish_background_work()  # pyright: ignore[reportAttributeAccessIssue]
         state = (await runs.get_chat("one"))["interactions"][-1]["final_agent_state"]["messages"]
     told = "\n".join(message["content"] for message in state)
-    assert len(told) < 400 * 3
     assert "Summary of the conversation so far" in told
     assert "0 hello" not in told
     assert "7 hello" in told
