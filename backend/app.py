@@ -117,7 +117,8 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         time_zone=settings.time_zone,
     )
     pace = Pace(settings.limit_requests_per_minute)
-    interactions = RunsDoor(engine, turns, answers, summaries, Stored(engine, model), settings.limit_message_chars)
+    stored = Stored(engine, model)
+    interactions = RunsDoor(engine, turns, answers, inbox, summaries, stored, settings.limit_message_chars)
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
     calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))

@@ -85,6 +85,19 @@ class Runs:
         body = {"approval_id": approval_id, "approved": approved, **({} if reason is None else {"reason": reason})}
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/approve", body, key=key)
 
+    async def send(
+        self,
+        chat_id: str,
+        interaction_id: str,
+        text: str,
+        *,
+        mode: Literal["steer", "follow_up"],
+        key: str | None = None,
+    ) -> Json:
+        """Say something to an interaction that goes on."""
+        body = {"text": text, "mode": mode}
+        return await self._ask("POST", f"{_place(chat_id, interaction_id)}/messages", body, key=key)
+
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/cancel", key=key)
 

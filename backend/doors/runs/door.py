@@ -15,6 +15,7 @@ from backend.conversation.chats import Chat
 from backend.conversation.errors import BackendError, NotFound
 from backend.conversation.items import Said
 from backend.conversation.runs import interactions
+from backend.conversation.runs.inbox import Mode
 from backend.conversation.runs.kept import Keyed
 from backend.doors import checks
 from backend.doors.runs import once, shapes
@@ -25,6 +26,7 @@ from backend.doors.runs.stream import streamed
 from backend.tools.consent.card import checked_reason
 from backend.turn import versions
 from backend.turn.answers import Answers
+from backend.turn.inbox import Inbox
 from backend.turn.summaries import Summaries
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
@@ -43,6 +45,7 @@ class RunsDoor:
     engine: AsyncEngine
     turns: Turns
     answers: Answers
+    inbox: Inbox
     summaries: Summaries
     stored: Stored
     message_chars: int
@@ -173,6 +176,25 @@ class RunsDoor:
             detached=True,
         )
         return _answer(shapes.Decided(approval_id=asked.approval_id, approved=asked.approved))
+
+    async def say(
+        self, chat_id: str, run_id: str, asked: shapes.NewMessage, acting: Acting, keyed: Keyed | None
+    ) -> Answer:
+        """Let an interaction that goes on read a message; of one that waits, what it asks is refused."""
+        said = self._said(asked.text)
+        return await self._once(keyed, acting, partial(self._say, chat_id, run_id, said, asked.mode, acting))
+
+    async def _say(self, chat_id: str, run_id: str, said: Said, mode: Mode, acting: Acting) -> Answer:
+        chat, _ = await self._run(chat_id, run_id, acting)
+        queued = await self.inbox.add(
+            said,
+            mode,
+            user_id=acting.user_id,
+            conversation_id=chat.id,
+            run_id=run_id,
+            resume=self.answers.resume,
+        )
+        return _answer(shapes.Queued(input_id=queued.input_id), 202)
 
     async def cancel(self, chat_id: str, run_id: str, acting: Acting, keyed: Keyed | None) -> Answer:
         return await self._once(keyed, acting, partial(self._cancel, chat_id, run_id, acting))

@@ -38,6 +38,12 @@ LastEvent = Annotated[str | None, Header(alias=LAST_EVENT, description="The `id`
 def runs(identity: Identity) -> APIRouter:
     """`/chats` and all below it."""
     router = APIRouter()
+    _let_read(router, identity)
+    _let_act(router, identity)
+    return router
+
+
+def _let_read(router: APIRouter, identity: Identity) -> None:
     schema = cache(partial(published, router))
 
     @router.get("/chats", **described(shapes.Chats, 400, 404))
@@ -54,12 +60,6 @@ def runs(identity: Identity) -> APIRouter:
         acting = await asked_by(request, identity)
         return _json(await _door(request).chat(chat_id, acting, limit=limit, after=after))
 
-    @router.post(f"{_CHAT}/interactions", **described(shapes.Streamed, 400, 404, 409, asks=shapes.NewInteraction))
-    async def interact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
-        acting = await asked_by(request, identity)
-        asked = await read(request, shapes.NewInteraction)
-        return await _door(request).interact(chat_id, asked, acting, await keyed(request))
-
     @router.get(_RUN, **described(shapes.Interaction, 400, 404))
     async def get_interaction(request: Request, chat_id: ChatId, interaction_id: InteractionId) -> Response:
         acting = await asked_by(request, identity)
@@ -71,6 +71,14 @@ def runs(identity: Identity) -> APIRouter:
     ) -> Response:
         acting = await asked_by(request, identity)
         return await _door(request).events(chat_id, interaction_id, acting, after=last_event(request))
+
+
+def _let_act(router: APIRouter, identity: Identity) -> None:
+    @router.post(f"{_CHAT}/interactions", **described(shapes.Streamed, 400, 404, 409, asks=shapes.NewInteraction))
+    async def interact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, shapes.NewInteraction)
+        return await _door(request).interact(chat_id, asked, acting, await keyed(request))
 
     @router.post(f"{_RUN}/approve", **described(shapes.Decided, 400, 404, 409, asks=shapes.Decision))
     async def approve(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
@@ -90,6 +98,12 @@ def runs(identity: Identity) -> APIRouter:
         asked = await read(request, shapes.Branch)
         return _answered(await _door(request).branch(chat_id, asked, acting, await keyed(request)))
 
+    @router.post(f"{_RUN}/messages", **described(shapes.Queued, 400, 404, 409, status=202, asks=shapes.NewMessage))
+    async def say(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, shapes.NewMessage)
+        return _answered(await _door(request).say(chat_id, interaction_id, asked, acting, await keyed(request)))
+
     @router.post(f"{_RUN}/cancel", **described(shapes.Cancelling, 400, 404, 409))
     async def cancel(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)
@@ -99,8 +113,6 @@ def runs(identity: Identity) -> APIRouter:
     async def compact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)
         return _answered(await _door(request).compact(chat_id, acting, await keyed(request)))
-
-    return router
 
 
 def _door(request: Request) -> RunsDoor:

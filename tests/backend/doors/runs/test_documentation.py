@@ -58,7 +58,7 @@ async def test_a_documented_command_works(command: str, asking: ChatKit, model: 
             await model.script(calls(deleting(1)), {"text": "Done."})
             known = await begun(runs, "approval_required")
             await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
-        elif "/cancel" in command:
+        elif "/cancel" in command or "/messages" in command:
             await model.script(SLOW)
             known = await begun(runs, "turn_start")
         said = await run(command.replace(ADDRESS, asking.base_url), known)

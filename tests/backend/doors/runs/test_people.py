@@ -30,6 +30,7 @@ PATHS = [
     ("POST", "/chats/one/interactions/{run}/approve"),
     ("POST", "/chats/one/interactions/{run}/cancel"),
     ("POST", "/chats/one/interactions/{run}/edit"),
+    ("POST", "/chats/one/interactions/{run}/messages"),
     ("POST", "/chats/one/branch"),
     ("POST", "/chats/one/compact"),
 ]
@@ -53,6 +54,8 @@ def body_of(path: str) -> Any:
         return {"approval_id": "apr_0", "approved": True}
     if path.endswith("/edit"):
         return {"new_user_message": "hello"}
+    if path.endswith("/messages"):
+        return {"text": "hello", "mode": "steer"}
     if path.endswith("/branch"):
         return {"interaction_id": None}
     return {"user_message": "hello"} if path.endswith("/interactions") else None
