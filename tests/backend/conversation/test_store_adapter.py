@@ -183,7 +183,7 @@ async def test_metadata_comes_back_and_only_metadata_is_saved(store: PostgresSto
         }
     )
     await store.save_thread(changed, ALICE)
-    assert await store.load_thread(thread, ALICE) == changed
+    assert (await store.load_thread(thread, ALICE)).model_dump(exclude={"answering"}) == changed.model_dump()
 
 
 async def test_feedback_is_kept_on_all_items_or_on_none(store: PostgresStore, thread: str, rows: Rows) -> None:
