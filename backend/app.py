@@ -12,14 +12,14 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.doors import page, refusals, routes
 from backend.doors.calendar import routes as calendar
 from backend.doors.calendar.door import CalendarDoor
-from backend.doors.chatkit import TodoChatServer
+from backend.doors.chatkit.server import TodoChatServer
+from backend.doors.chatkit.stream import ChatKitDoor, reader
 from backend.doors.edge import Edge
 from backend.doors.identity import Identity
 from backend.doors.parts import Parts
 from backend.doors.runs.door import RunsDoor
 from backend.doors.runs.routes import runs
 from backend.doors.runs.stored import Stored
-from backend.doors.stream import ChatKitDoor, reader
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.settings import Settings

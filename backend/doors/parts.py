@@ -6,8 +6,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
 from backend.doors.calendar.door import CalendarDoor
+from backend.doors.chatkit.stream import ChatKitDoor
 from backend.doors.runs.door import RunsDoor
-from backend.doors.stream import ChatKitDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.task_tools import TaskTools
 from backend.turn.inbox import Inbox

@@ -10,12 +10,12 @@ from starlette.requests import ClientDisconnect
 from backend.calendar.feed import CalendarUnavailable
 from backend.conversation.errors import BackendError, Busy, InvalidRequest, LimitReached, NotFound
 from backend.doors.calendar.door import NoCalendar
-from backend.doors.checks import MessageTooLong
+from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
-from backend.turn.endings import explain
 from backend.turn.inbox import NoRun, Read
+from backend.turn.lifecycle.endings import explain
 from backend.turn.summaries import NoSummary
 from backend.turn.waiting.decisions import DecidedAlready
 

@@ -9,10 +9,10 @@ from fastapi.responses import JSONResponse
 from backend.conversation import sessions
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
-from backend.doors import body
+from backend.doors.chatkit import body
+from backend.doors.chatkit.stream import check_pace
 from backend.doors.identity import Identity, cookie_name
 from backend.doors.parts import Parts, parts_of
-from backend.doors.stream import check_pace
 from backend.doors.time_zone import time_zone_of
 from service.database import schema
 from service.telemetry import metrics

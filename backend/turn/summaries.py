@@ -20,7 +20,7 @@ from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.errors import NotAnEndpoint
-from backend.turn import outcomes
+from backend.turn.lifecycle import outcomes
 from service.database import pipelined
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from backend.conversation.items import Ending, Hidden, Item
 from backend.conversation.model_input import history
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
-from backend.turn import endings
+from backend.turn.lifecycle import endings
 from backend.turn.log import Event, Log
 from backend.turn.recorder import Calls
 from backend.turn.run import Ended, Run

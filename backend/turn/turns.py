@@ -14,11 +14,12 @@ from backend.conversation.runs import events, inbox, leases
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.limits import Limits
-from backend.turn import endings, reports
-from backend.turn.beginning import Beginnings
-from backend.turn.course import Course, failure_of
+from backend.turn import reports
 from backend.turn.following.reader import Following
-from backend.turn.heartbeat import Heartbeat
+from backend.turn.lifecycle import endings
+from backend.turn.lifecycle.beginning import Beginnings
+from backend.turn.lifecycle.course import Course, failure_of
+from backend.turn.lifecycle.heartbeat import Heartbeat
 from backend.turn.run import Run
 from backend.turn.turn import Turn, Work
 from backend.turn.waiting import decisions

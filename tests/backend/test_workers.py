@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backend.turn import endings
+from backend.turn.lifecycle import endings
 from client.chatkit import ConnectionLost
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Rows

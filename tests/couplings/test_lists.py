@@ -37,7 +37,7 @@ OVERRIDDEN = {
         "load_attachment",
         "delete_attachment",
     },
-    "backend.doors.chatkit.TodoChatServer": {"respond", "add_feedback", "sync_action"},
+    "backend.doors.chatkit.server.TodoChatServer": {"respond", "add_feedback", "sync_action"},
     "backend.doors.page._Files": {"file_response"},
     "backend.model.chat_model.ChatModel": {"get_response", "stream_response"},
     "backend.model.chat_model._PlainClient": {"default_headers"},
@@ -78,7 +78,7 @@ OVERRIDDEN = {
     "service.workers.server.Server": {"startup", "main_loop", "shutdown"},
 }
 PRIVATE = {
-    "backend.doors.chatkit": {"_process_non_streaming"},
+    "backend.doors.chatkit.server": {"_process_non_streaming"},
     "mcp_server.server": {"_mcp_server"},
     "service.workers.connection": {"_unset_keepalive_if_required"},
 }

@@ -22,7 +22,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from backend.agents.assistant import create_assistant
 from backend.tools.connection import PROTOCOL, Connection, ToolsUnavailable
-from backend.turn.endings import explain
+from backend.turn.lifecycle.endings import explain
 from tests.conftest import find_free_port
 from tests.couplings.kettle import attached, kettle
 from tests.serving import serve

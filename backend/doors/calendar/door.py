@@ -13,7 +13,7 @@ from backend.calendar import address
 from backend.calendar.feed import Feeds
 from backend.conversation import profiles
 from backend.conversation.errors import BackendError
-from backend.doors.stream import check_pace
+from backend.doors.chatkit.stream import check_pace
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields
 from service.workers import Pace

@@ -7,10 +7,10 @@ from fastapi.responses import JSONResponse
 
 from backend.calendar import address
 from backend.conversation import profiles
+from backend.doors.chatkit.stream import check_pace
 from backend.doors.edge import own_origin
 from backend.doors.identity import Identity
 from backend.doors.parts import Parts, parts_of
-from backend.doors.stream import check_pace
 from service.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)

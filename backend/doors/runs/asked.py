@@ -10,10 +10,10 @@ from pydantic import BaseModel, ValidationError
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.runs.kept import Keyed
-from backend.doors import body
+from backend.doors.chatkit import body
+from backend.doors.chatkit.stream import check_pace
 from backend.doors.identity import Identity
 from backend.doors.parts import parts_of
-from backend.doors.stream import check_pace
 from backend.doors.time_zone import time_zone_of
 
 KEY, LAST_EVENT = "Idempotency-Key", "Last-Event-ID"

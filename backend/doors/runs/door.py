@@ -17,7 +17,7 @@ from backend.conversation.items import Said
 from backend.conversation.runs import interactions
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.runs.kept import Keyed
-from backend.doors import checks
+from backend.doors.chatkit import checks
 from backend.doors.runs import once, shapes
 from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering

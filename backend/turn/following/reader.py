@@ -16,10 +16,10 @@ from backend.conversation.runs import events as statements
 from backend.conversation.runs import leases
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.events import State
-from backend.turn import outcomes
 from backend.turn.following import stored
 from backend.turn.following.payloads import from_payload
 from backend.turn.following.publisher import Numbered, Publisher
+from backend.turn.lifecycle import outcomes
 from backend.turn.log import Ended, Event, Paused, Reset
 from service.database import pipelined, transaction
 

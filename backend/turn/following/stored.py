@@ -8,7 +8,7 @@ from backend.conversation.items import Ending, Hidden, Json
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
-from backend.turn import endings
+from backend.turn.lifecycle import endings
 from backend.turn.log import Answered, Asked, Called, Decided, Done, Ended, Event, Failed, Notice
 
 

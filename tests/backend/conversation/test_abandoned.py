@@ -11,7 +11,7 @@ import pytest
 
 from backend.conversation import rows as rows_of
 from backend.conversation.runs import abandoned
-from backend.turn import endings
+from backend.turn.lifecycle import endings
 from tests.conftest import ROOT, find_free_port
 from tests.processes import ServiceProcess
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from backend.conversation.errors import InvalidRequest
-from backend.doors import body
+from backend.doors.chatkit import body
 from service.workers import ClientLimits
 from tests import abuse
 from tests.chatkit_client import JSON, ChatKit

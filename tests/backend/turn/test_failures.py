@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from backend.turn.endings import explain
+from backend.turn.lifecycle.endings import explain
 from tests.backend.completions import check_pairs, chunk
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit, text_of

@@ -1,7 +1,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-from backend.turn.heartbeat import Heartbeat
+from backend.turn.lifecycle.heartbeat import Heartbeat
 from service.database import create_engine
 from tests.backend.conftest import Rows
 from tests.chatkit_client import ChatKit, user_input

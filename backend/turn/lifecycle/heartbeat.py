@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.runs import events, leases
 from backend.conversation.runs.leases import Outcome
-from backend.turn import outcomes
+from backend.turn.lifecycle import outcomes
 from service.database import listen, system_transaction
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from backend.conversation.errors import InvalidRequest
 from backend.conversation.model_input import history
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
-from backend.doors import checks, own
+from backend.doors.chatkit import checks, own
 from backend.tools import actions
 from backend.tools.consent import card
 from backend.tools.opened import with_tasks_now
@@ -23,8 +23,8 @@ from backend.tools.task import Changed, Task
 from backend.tools.task_tools import CallRefused, TaskTools
 from backend.turn import versions
 from backend.turn.answers import Answers
-from backend.turn.endings import explain
 from backend.turn.inbox import Inbox
+from backend.turn.lifecycle.endings import explain
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
 from backend.turn.waiting.decisions import Settled

@@ -13,8 +13,9 @@ from backend.conversation.errors import BackendError, LeaseLost
 from backend.conversation.items import Hidden, Thought
 from backend.conversation.model_input import history
 from backend.conversation.runs.leases import Outcome
-from backend.turn import endings, outcomes, reports
-from backend.turn.endings import explain
+from backend.turn import reports
+from backend.turn.lifecycle import endings, outcomes
+from backend.turn.lifecycle.endings import explain
 from backend.turn.log import Done, Failed
 from backend.turn.turn import Turn, Work
 from backend.turn.waiting import decisions

@@ -6,7 +6,7 @@ from pydantic_core import PydanticSerializationError
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, NotFound
 from backend.conversation.store_adapter import PostgresStore
-from backend.doors import own
+from backend.doors.chatkit import own
 from service.database.text import can_be_seen, is_line, without_unseen
 
 _NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need in words."

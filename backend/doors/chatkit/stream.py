@@ -28,13 +28,13 @@ from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, Busy, LimitReached
 from backend.conversation.rows import as_shown
 from backend.conversation.runs.inbox import Mode
-from backend.doors import own
-from backend.doors.chatkit import TodoChatServer
-from backend.doors.checks import MessageTooLong
-from backend.doors.rendering import Rendering
+from backend.doors.chatkit import own
+from backend.doors.chatkit.checks import MessageTooLong
+from backend.doors.chatkit.rendering import Rendering
+from backend.doors.chatkit.server import TodoChatServer
 from backend.tools.consent.card import APPROVE, REFUSE
-from backend.turn.endings import explain
 from backend.turn.inbox import NoRun
+from backend.turn.lifecycle.endings import explain
 from backend.turn.log import Event
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
