@@ -30,14 +30,15 @@ class Shown:
     """Without `words` nothing is shown.
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
-    task that widgets may show as it was before, and one that `deletes` takes tasks away. An argument with a certain
-    value may ask for something else: `instead` has the words for that.
+    task that widgets may show as it was before, and one that `deletes` takes tasks away, or may do so with the argument
+    `deletes_with`. An argument with a certain value may ask for something else: `instead` has the words for that.
     """
 
     words: Words | None = None
     reads: bool = False
     redraws: bool = False
     deletes: bool = False
+    deletes_with: str | None = None
     instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
 
     def words_for(self, arguments: Mapping[str, Any]) -> Words | None:
@@ -81,7 +82,10 @@ TOOLS: Mapping[str, Shown] = {
     "add_task": Shown(_change("Add", "Adding", "Added", which="“{title}”")),
     "list_tasks": Shown(Words("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
     "complete_task": Shown(_COMPLETED, redraws=True),
-    "update_task": Shown(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
+    # To undo that a task was added takes it away.
+    "update_task": Shown(
+        _change("Change", "Changing", "Changed"), redraws=True, deletes_with="undo", instead=_BY_ARGUMENT
+    ),
     "delete_task": Shown(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
 }
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)

@@ -82,7 +82,7 @@ class Inbox:
         if added.run_id is None:
             raise NoRun
         if added.input_id is None:
-            raise LimitReached(f"{inbox.MOST} messages wait for this answer, which is the most: send this one later.")
+            raise LimitReached(inbox.TOO_MANY)
         if mode == "steer":
             self._turns.hear(added.run_id)
         return Queued(added.input_id, added.run_id, added.overtaken)

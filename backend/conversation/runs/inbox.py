@@ -33,6 +33,7 @@ Mode = Literal["steer", "follow_up"]
 """A steer is read before the model's next request, a follow-up when the answer has come to its end."""
 
 MOST = 20  # that may wait in one run
+TOO_MANY = f"{MOST} messages wait for this answer, which is the most: send this one later."
 INPUTS = RunInput.metadata.tables["run_inputs"]
 _STEER, _FOLLOW_UP = literal_column("'steer'"), literal_column("'follow_up'")
 _OWNER, _CONVERSATION, _RUN, _ID = (bindparam(name, type_=Text) for name in ("owner", "conversation", "run", "id"))
@@ -76,7 +77,9 @@ def _add() -> Statement:
     )
     run = open_runs.with_for_update(read=True).cte("run")
     mode = bindparam("mode", type_=Text)
-    waiting = select(func.count()).where(_HERE, INPUTS.c.run_id == run.c.id)
+    # A steer takes the place of follow-ups, however many there are.
+    counts = or_(mode == _FOLLOW_UP, INPUTS.c.mode == _STEER)
+    waiting = select(func.count()).where(_HERE, INPUTS.c.run_id == run.c.id, counts)
     given = {
         "user_id": _OWNER,
         "id": _ID,

@@ -81,7 +81,7 @@ async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Act
             item = await store.load_item(params.thread_id, params.item_id, context)
             if not isinstance(item, ck.UserMessageItem):
                 raise InvalidRequest("Only a message of the person can be answered again.")
-        case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.EDIT and params.item_id is None:
+        case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.EDIT:
             edit = own.edit_of(params.action)
             item = await store.load_item(params.thread_id, edit.item_id, context)
             check_message(own.edited(item, edit), message_chars)

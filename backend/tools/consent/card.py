@@ -44,7 +44,7 @@ def in_words(tool: str, arguments: str, titles: Mapping[int, str]) -> str:
         head = f"Use the tool {tool}"
     else:
         template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
-        head = template.format_map({first: "…", **given, "count": len(named)})
+        head = template.format_map({"task_id": "…", "title": "…", **given, "count": len(named)})
     lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
     values = [
         f"{name}: {_shown(value)}"

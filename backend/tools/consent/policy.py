@@ -10,6 +10,7 @@ from service.environment import SettingsInvalid
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
 WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
+_NO = (None, False, "false", "", "null")  # as models send it
 MOST_DELETED = 10  # tasks in a turn without its person being asked
 
 
@@ -29,7 +30,8 @@ class Policy:
 
     def may_ask(self, tool: str) -> bool:
         """Whether a call of this tool may have to wait."""
-        return self._is_asked(tool) or (BULK in self._wanted and shown(tool).deletes)
+        row = shown(tool)
+        return self._is_asked(tool) or (BULK in self._wanted and (row.deletes or row.deletes_with is not None))
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call waits, after which the turn will have deleted so many tasks.
@@ -38,15 +40,17 @@ class Policy:
         """
         if not self.may_ask(tool) or arguments_of(arguments) is None:
             return False
-        return self._is_asked(tool) or deleted > MOST_DELETED
+        return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
         return ALWAYS in self._wanted or tool in self._wanted
 
 
 def deleted_by(tool: str, arguments: str) -> int:
-    """How many tasks a call is to delete."""
-    return len(named_in(arguments_of(arguments) or {}, "task_id")) if shown(tool).deletes else 0
+    """How many tasks a call may delete."""
+    row, given = shown(tool), arguments_of(arguments) or {}
+    deletes = row.deletes or (row.deletes_with is not None and given.get(row.deletes_with) not in _NO)
+    return len(named_in(given, "task_id")) if deletes else 0
 
 
 def named_in(given: Mapping[str, Any], first: str) -> list[str]:

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import statements
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, NotFound
+from backend.conversation.errors import BackendError, LimitReached, NotFound
 from backend.conversation.items import Hidden, Said, Widget
 from backend.conversation.runs import approvals, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
@@ -134,7 +134,11 @@ async def overtake(
         cards = [shown(one) for one in asked]
         await statements.send_items(pipeline, conversation_id, cards, Acting(user_id, run["id"]), fenced=False)
         taken = await approvals.resume(pipeline, run["id"], lease_seconds=lease.seconds, worker=lease.worker, **whose)
-        await inbox.send_said(pipeline, said, "steer", conversation_id=conversation_id, **whose)
+        added = await inbox.added(
+            await inbox.send_said(pipeline, said, "steer", conversation_id=conversation_id, **whose)
+        )
+        if added.input_id is None:
+            raise LimitReached(inbox.TOO_MANY)
     row = await taken.fetchone()
     assert row is not None, "it was locked, and waited"
     return asked, row

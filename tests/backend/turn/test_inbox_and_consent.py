@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from backend.conversation.errors import LimitReached
 from backend.conversation.items import Said
 from backend.turn.inbox import NoRun, Queued
 from tests.backend.completions import check_pairs
@@ -147,3 +148,37 @@ async def test_ten_messages_at_once_to_a_run_that_waits_are_all_read(
     assert told <= {item["id"] for item in shown}
     assert [badge(item) for item in shown if item["id"] == card["id"]] == ["Refused"]
     check_pairs((await model.finished_requests())[-1]["body"]["messages"])
+
+
+async def test_a_message_to_a_run_that_waits_is_read_however_many_follow_ups_wait_too(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script({**DELETE_ALL, "text": "word " * 20, "token_delay": 0.05}, {"text": "I keep them."})
+    saying = asyncio.create_task(chat.say("delete all", thread))
+    await until(lambda: chat.app.state.parts.turns._running)  # pyright: ignore[reportAttributeAccessIssue]
+    for number in range(20):
+        await tell(chat, thread, f"follow up {number}", "follow_up")
+    [_] = cards(await saying)
+    told = await tell(chat, thread, "keep them")
+    await until(lambda: last_run(rows)["status"] == "ended")
+    assert [text_of(item) for item in await chat.items(thread) if item["id"] == told.input_id] == ["keep them"]
+    assert open_tasks(rows) == 12
+
+
+async def test_where_too_much_is_to_be_read_already_nothing_is_refused(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(DELETE_ALL, {"text": "I keep them."})
+    [card] = cards(await chat.say("delete all", thread))
+    waits = last_run(rows)["id"]
+    rows(
+        "INSERT INTO run_inputs (user_id, id, conversation_id, run_id, mode, said) SELECT 'local', 'inp_' || n, "
+        f"'{thread}', '{waits}', 'steer', '{{}}' FROM generate_series(1, 20) AS n RETURNING 1"
+    )
+    with pytest.raises(LimitReached):
+        await tell(chat, thread, "keep them")
+    assert last_run(rows)["status"] == "waiting"
+    assert [row["decision"] for row in rows("SELECT decision FROM approvals")] == [None]
+    assert next(item for item in await chat.items(thread) if item["id"] == card["id"])["widget"] == card["widget"]

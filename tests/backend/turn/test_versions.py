@@ -244,6 +244,17 @@ async def test_the_text_of_an_edit_is_held_to_what_a_message_is(
     assert len(rows("SELECT 1 FROM runs")) == 1
 
 
+async def test_an_edit_that_names_a_widget_is_held_to_the_same(chat: ChatKit, rows: Rows) -> None:
+    """Of an action on no item the id of a widget is passed over."""
+    first = await chat.say("add milk")
+    [card] = widgets_of(first)
+    before = rows("SELECT * FROM messages ORDER BY seq")
+    where = {"thread_id": first.thread_id, "item_id": card["id"]}
+    response = await chat.post("threads.custom_action", **where, **editing(first.user_item_id, " "))
+    assert response.status_code == 400
+    assert rows("SELECT * FROM messages ORDER BY seq") == before
+
+
 async def test_only_ones_own_shown_messages_are_edited(chat: ChatKit, rows: Rows) -> None:
     first = await chat.say("one")
     other = await chat.say("elsewhere")
