@@ -23,6 +23,16 @@ ROOT = Path(__file__).resolve().parent.parent
 MEMORY_NEEDED = 256 * 1024 * 1024
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--many", action="store_true", help="let random tests of races and cuts try 1,000 times, not 200")
+
+
+@pytest.fixture
+def often(request: pytest.FixtureRequest) -> int:
+    """How many times a random test of what can come between tries; all 1,000 take minutes."""
+    return 1_000 if request.config.getoption("--many") else 200
+
+
 def pytest_configure() -> None:
     # An end by SIGTERM clears away as one by Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
