@@ -32,7 +32,9 @@ async def _forget(engine: AsyncEngine, *, user: str) -> None:
     async with transaction(engine, user) as session:
         connection = await session.connection()
         await connection.execute(text("SET LOCAL statement_timeout = 0"))
-        # The runs first, as every write of a turn takes its locks; a turn that began just now ends here.
+        # First the conversations, as who begins a turn locks them, then the runs; one that began just now ends here.
+        theirs = select(CONVERSATIONS.c.id).where(CONVERSATIONS.c.user_id == user).order_by(CONVERSATIONS.c.id)
+        await connection.execute(theirs.with_for_update(key_share=True))
         runs = (await connection.execute(delete(RUNS).where(RUNS.c.user_id == user))).rowcount
         items = await connection.scalar(select(func.count()).where(MESSAGES.c.user_id == user)) or 0
         threads = (await connection.execute(delete(CONVERSATIONS).where(CONVERSATIONS.c.user_id == user))).rowcount

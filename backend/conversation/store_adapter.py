@@ -25,7 +25,7 @@ from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
 from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, to_item, to_thread
 from backend.conversation.runs import branches, events, inbox, leases
 from backend.conversation.runs.inbox import Input
-from backend.conversation.runs.leases import CONVERSATIONS
+from backend.conversation.runs.leases import CONVERSATION_LOCKED, CONVERSATIONS
 from backend.conversation.statements import LOAD_CONVERSATION, MESSAGES
 from service.database import new_id, pipelined, transaction
 
@@ -86,8 +86,9 @@ class PostgresStore(Store[Acting]):
         }
         statement = update(Conversation).where(_own_thread(thread.id, context)).values(values)
         async with transaction(self.engine, context.user_id) as session:
-            await _fence(session, context)
-            if (await session.exec(statement.returning(col(Conversation.id)))).first() is None:
+            found = (await session.exec(statement.returning(col(Conversation.id)))).first()
+            await _fence(session, context)  # after it: the conversation is locked before its runs
+            if found is None:
                 raise NotFound
 
     async def load_threads(self, limit: int, after: str | None, order: str, context: Acting) -> Page[ThreadMetadata]:
@@ -108,7 +109,8 @@ class PostgresStore(Store[Acting]):
 
     async def delete_thread(self, thread_id: str, context: Acting) -> None:
         async with transaction(self.engine, context.user_id) as session:
-            # First the lease, as every write of a turn takes its locks, or the two could wait for each other.
+            where = {"conversation": thread_id, "owner": context.user_id}
+            await (await session.connection()).execute(CONVERSATION_LOCKED, where)
             await leases.cancel(session, user_id=context.user_id, conversation_id=thread_id)
             runs = (await session.exec(_followed_runs(thread_id, context))).all()
             statement = delete(Conversation).where(_own_thread(thread_id, context)).returning(col(Conversation.id))

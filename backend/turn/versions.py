@@ -4,7 +4,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.items import Hidden
 from backend.conversation.model_input import history
-from backend.conversation.runs import branches
+from backend.conversation.runs import branches, leases
 from backend.conversation.runs.branches import Moved
 from backend.tools.table import READING
 from backend.turn import reports
@@ -39,7 +39,7 @@ async def show(
         leaf, end = await branches.find(pipeline, run_id, to_its_end=to_its_end, **where)
         if end == leaf:
             return end
-        # Before the conversation is locked, as a message does that refuses what waits.
+        await leases.lock_conversation(pipeline, **where)
         refused = await decisions.refuse(pipeline, conversation_id, reason=decisions.AWAY, user_id=user_id)
         await branches.show(pipeline, end, note=_of_what_was_done_elsewhere, **where)
     if refused:

@@ -15,6 +15,7 @@ from backend.conversation.acting import Acting
 from backend.conversation.errors import Busy, NotFound
 from backend.conversation.items import Hidden
 from backend.conversation.rows import StoredItem, Versions
+from backend.conversation.runs import leases
 from backend.conversation.statements import MESSAGES
 from service.database import Pipeline, Statement
 from service.database.pipeline import Result
@@ -78,7 +79,6 @@ def _done(where: ColumnElement[bool]) -> Statement:
 _REPLACED = _done(MESSAGES.c.superseded_by == bindparam("run"))
 _ASIDE, _SHOWN = _done(MESSAGES.c.superseded_by.is_not(None)), _done(MESSAGES.c.superseded_by.is_(None))
 _LEAF = Statement("SELECT leaf_run_id FROM conversations WHERE user_id = %(owner)s AND id = %(conversation)s")
-_LOCK = Statement(f"{_LEAF.text} FOR NO KEY UPDATE")
 _LEASED = _statement("SELECT status FROM runs WHERE IN_IT AND status IN ('running', 'waiting')")
 # The run, or where its path went on when it was shown last.
 _END_OF = _statement("""
@@ -232,7 +232,8 @@ async def show(
     Raises `Busy` while a run is running or waits, and `NotFound` when the conversation is gone.
     """
     where = {"owner": user_id, "conversation": conversation_id}
-    locked = await (await pipeline.send(_LOCK, **where)).fetchone()
+    held = await leases.lock_conversation(pipeline, user_id=user_id, conversation_id=conversation_id)
+    locked = await held.fetchone()
     if locked is None:
         raise NotFound
     if await (await pipeline.send(_LEASED, **where)).fetchone() is not None:

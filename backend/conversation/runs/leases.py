@@ -1,4 +1,7 @@
-"""The statements of `runs`: one row per conversation is running or waiting, and each run ends once."""
+"""The statements of `runs`: one row per conversation is running or waiting, and each run ends once.
+
+Who locks the conversation's row, too, locks it before its runs, and these before its messages.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -52,6 +55,16 @@ HELD = _HOLDING.with_for_update(read=True)
 """The run, if it holds its lease; parameters `run` and `owner`. The lease is then kept to the transaction's end."""
 LOCKED = _HOLDING.with_for_update()
 """The same, and nobody else holds it until then."""
+
+CONVERSATION_LOCKED = (
+    select(CONVERSATIONS.c.leaf_run_id)
+    .where(CONVERSATIONS.c.id == _CONVERSATION, CONVERSATIONS.c.user_id == _OWNER)
+    .with_for_update(key_share=True)
+)
+"""The run that the conversation's shown path ends with; parameters `conversation` and `owner`.
+
+Until the transaction's end no run begins in it, and no other path is shown.
+"""
 
 
 def known_of_person() -> list[ColumnElement[Any]]:
@@ -121,6 +134,7 @@ _OF_CONVERSATION = select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.conv
 ANSWERING = _OF_CONVERSATION.where(LEASED, RUNS.c.status == RUNNING).scalar_subquery()
 """The run that answers in the conversation now; parameters `conversation` and `owner`."""
 _CLAIM = _claim()
+_LOCK_CONVERSATION = Statement(CONVERSATION_LOCKED)
 _CURRENT = Statement(_OF_CONVERSATION.where(LEASED))
 ENDING = (
     update(RUNS)
@@ -159,6 +173,11 @@ async def claim(
     whose = {"conversation": conversation_id, "owner": user_id}
     what = {"message": message_id, "followed": followed}
     return await pipeline.send(_CLAIM, run=run_id, worker=worker, lease_seconds=lease_seconds, **what, **whose)
+
+
+async def lock_conversation(pipeline: Pipeline, *, user_id: str, conversation_id: str) -> Result:
+    """Before its run is locked, where the conversation is to be locked at all; the result is `leaf_run_id`."""
+    return await pipeline.send(_LOCK_CONVERSATION, conversation=conversation_id, owner=user_id)
 
 
 async def current(pipeline: Pipeline, *, user_id: str, conversation_id: str) -> Result:

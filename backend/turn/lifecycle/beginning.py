@@ -56,6 +56,7 @@ class Beginnings:
                 title = history.title_from(run.said.text) if run.said else None
                 await statements.send_conversation(pipeline, run.conversation_id, title=title, name=run.name, **owner)
             if take_over:
+                await leases.lock_conversation(pipeline, **conversation, **owner)
                 refused = await decisions.refuse(pipeline, run.conversation_id, reason=decisions.INSTEAD, **owner)
                 ended = await leases.take_over(pipeline, **conversation, **owner)
             claimed = await leases.claim(
