@@ -29,8 +29,9 @@ FOLLOWED_LEASES = {
         """,
     ),
 }
-# What many people's runs say is written together. A run without a conversation has no text, and one that is being ended
-# or deleted just now is left for the next time. It tells the ids of the runs whose events are there.
+# What many people's runs say is written together. A run without a conversation has no text, what one says that is not
+# marked as followed would never be swept, and one that is being ended or deleted just now is left for the next time. It
+# tells the ids of the runs whose events are there.
 PUBLISHING = {
     "publish_events(people text[], run_ids text[], numbers bigint[], payloads text[])": (
         "SETOF text",
@@ -39,7 +40,7 @@ PUBLISHING = {
             SELECT * FROM unnest(people, run_ids, numbers, payloads) AS g (user_id, run_id, seq, payload)
         ), known AS (
             SELECT user_id, id FROM runs
-            WHERE (user_id, id) IN (SELECT user_id, run_id FROM given) AND conversation_id IS NOT NULL
+            WHERE (user_id, id) IN (SELECT user_id, run_id FROM given) AND conversation_id IS NOT NULL AND followed
             FOR SHARE SKIP LOCKED
         ), written AS (
             INSERT INTO run_events (user_id, run_id, seq, payload)
@@ -59,6 +60,7 @@ SWEEPS = {
             UPDATE runs SET followed = false WHERE (user_id, id) IN (
                 SELECT user_id, id FROM runs
                 WHERE followed AND ended_at < now() - make_interval(mins => minutes) LIMIT most
+                FOR UPDATE SKIP LOCKED
             ) RETURNING user_id, id
         ), gone AS (
             DELETE FROM run_events WHERE (user_id, run_id) IN (SELECT user_id, id FROM over)

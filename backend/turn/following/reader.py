@@ -116,13 +116,14 @@ class Following:
                 del self._readers[run_id]
 
     async def _ask(self, run_id: str, user_id: str) -> State:
-        """Ask for the run to be published."""
+        """Ask for the run to be published; raises `NotFound` for one that is not the person's."""
         async with transaction(self._engine, user_id) as session:
             await leases.request_following(session, run_id, user_id=user_id)
-        self._follow(run_id)
         state, _ = await self._read(run_id, user_id, 0, most=0)
         if state is None:
             raise NotFound
+        if state.status != "ended":
+            self._follow(run_id)
         return state
 
     async def _look(self, run_id: str, user_id: str, after: int) -> tuple[State | None, Sequence[Numbered]]:

@@ -198,6 +198,8 @@ def test_what_works_across_people_tells_ids_and_touches_only_what_is_over(
     assert service.execute("SELECT * FROM person_of_calendar(sha256('alice'))").fetchall() == [("alice",)]
     assert service.execute("SELECT * FROM person_of_calendar(NULL)").fetchall() == []
     told = "SELECT * FROM publish_events('{alice,bob,alice}', '{run_a,run_a,run_z}', '{2,2,1}', '{1,2,3}')"
+    assert service.execute(told.encode()).fetchall() == [], "nobody has marked it as followed"
+    admin.execute("UPDATE runs SET followed = true")
     assert service.execute(told.encode()).fetchall() == service.execute(told.encode()).fetchall() == [("run_a",)]
     events = admin.execute("SELECT user_id, run_id, seq, payload FROM run_events ORDER BY seq").fetchall()
     assert events == [("alice", "run_a", 1, {}), ("alice", "run_a", 2, 1)]

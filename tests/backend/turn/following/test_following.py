@@ -97,6 +97,34 @@ async def test_the_run_of_another_is_not_there(backend: Backend, model: Scripted
             await read(following(chat), "run_none")
 
 
+async def test_who_asks_for_the_run_of_another_lets_nothing_be_published(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=6)
+        [run] = rows("SELECT id FROM runs WHERE status = 'running'")
+        with pytest.raises(NotFound):
+            await read(following(chat), run["id"], user="mallory")
+        assert following(chat).publisher._followed == {}
+        await read_text(events, at_least=len(TEXT) - 6)
+    assert rows("SELECT 1 FROM run_events") == []
+    assert rows("SELECT followed FROM runs") == [{"followed": False}]
+
+
+async def test_what_no_row_marks_as_followed_is_never_written(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    await model.script(SLOW)
+    async with chat.open("threads.create", input=user_input("count")) as events:
+        await read_text(events, at_least=6)
+        [run] = rows("SELECT id FROM runs WHERE status = 'running'")
+        turns = chat.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
+        turns._follow(run["id"])
+        assert following(chat).publisher._followed
+        await until(lambda: not following(chat).publisher._followed, seconds=10)
+        await read_text(events, at_least=1)
+    assert rows("SELECT 1 FROM run_events") == []
+
+
 async def test_what_is_not_held_any_more_is_told_as_it_is_stored(
     chat: ChatKit, rows: Rows, model: ScriptedModel
 ) -> None:

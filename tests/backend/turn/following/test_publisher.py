@@ -13,6 +13,9 @@ from tests.backend.conftest import Rows
 from tests.waiting import until
 
 NEWEST = "SELECT payload->>'event' AS event, seq FROM run_events ORDER BY seq DESC LIMIT 1"
+RUNNING = """
+INSERT INTO runs (id, user_id, conversation_id, status, followed) VALUES (%s, %s, %s, 'running', true)
+"""
 RUN = Run("run_1", "alice", "thr_1")
 RESUMED = replace(RUN, resumed=True)
 
@@ -32,7 +35,7 @@ async def publishing(database_url: str) -> AsyncIterator[Publisher]:
 
 def begun(rows: Rows) -> None:
     rows("INSERT INTO conversations (id, user_id, status) VALUES ('thr_1', 'alice', '{}')")
-    rows("INSERT INTO runs (id, user_id, conversation_id, status) VALUES ('run_1', 'alice', 'thr_1', 'running')")
+    rows(RUNNING, "run_1", "alice", "thr_1")
 
 
 async def test_a_run_that_waited_goes_on_behind_what_was_said_before(database_url: str, rows: Rows) -> None:
@@ -78,7 +81,7 @@ async def test_a_run_goes_on_in_the_process_that_it_has_waited_in(database_url: 
 async def test_a_run_whose_row_is_being_changed_keeps_no_other_back(database_url: str, rows: Rows) -> None:
     begun(rows)
     rows("INSERT INTO conversations (id, user_id, status) VALUES ('thr_2', 'bob', '{}')")
-    rows("INSERT INTO runs (id, user_id, conversation_id, status) VALUES ('run_2', 'bob', 'thr_2', 'running')")
+    rows(RUNNING, "run_2", "bob", "thr_2")
     async with publishing(database_url) as publisher:
         logs = {run: Log() for run in (RUN, Run("run_2", "bob", "thr_2"))}
         rows("BEGIN")
