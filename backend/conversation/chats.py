@@ -36,9 +36,14 @@ def is_ours(chat_id: str) -> bool:
     return _OURS.fullmatch(chat_id) is not None
 
 
+def can_be(name_or_id: str) -> bool:
+    """Whether it has the form of a name, which every id of ours has too: nothing else can be looked up."""
+    return _NAME.fullmatch(name_or_id) is not None
+
+
 def check(chat_id: str) -> None:
     """Raise `InvalidRequest` for what can name no chat."""
-    if not _NAME.fullmatch(chat_id) or chat_id == SCHEMA or not chat_id.strip("."):
+    if not can_be(chat_id) or chat_id == SCHEMA or not chat_id.strip("."):
         raise InvalidRequest(
             "A chat is named by its id, or by 1 to 100 letters, digits, dots, dashes and underscores; "
             f"dots alone and {SCHEMA} name none."

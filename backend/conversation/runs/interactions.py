@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation import chats
 from backend.conversation.chats import Chat
 from backend.conversation.errors import NotFound
 from backend.conversation.reading import MOST, Recent
@@ -143,6 +144,8 @@ async def page(
 
 async def find(engine: AsyncEngine, chat: Chat, run_id: str, *, user_id: str) -> Head:
     """The run of this id, on whichever path of the chat; raises `NotFound`."""
+    if not chats.can_be(run_id):
+        raise NotFound
     async with pipelined(engine, user_id) as pipeline:
         found = await pipeline.send(_ONE, owner=user_id, conversation=chat.id, run=run_id)
     if (run := await found.fetchone()) is None:

@@ -27,9 +27,11 @@ ChatId = Annotated[
         json_schema_extra={"pattern": f"^{chats.NAME}$"},
     ),
 ]
-InteractionId = Annotated[str, Path(description="As `interaction_started` tells it.")]
+InteractionId = Annotated[
+    str, Path(description="As `interaction_started` tells it.", json_schema_extra={"pattern": f"^{chats.NAME}$"})
+]
 Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on a page at most.")]
-After = Annotated[str | None, Query(description="`after` of the page before.")]
+After = Annotated[str | None, Query(description="`after` of the page before.", pattern=f"^{chats.NAME}$")]
 # Read by `asked`, and named here for the schema.
 Key = Annotated[str | None, Header(alias=KEY, description="The same request under the same key is done once in 24 h.")]
 LastEvent = Annotated[str | None, Header(alias=LAST_EVENT, description="The `id` of the last event that was read.")]

@@ -220,3 +220,26 @@ async def test_pages_of_other_origins_may_send_what_the_api_reads(backend: Backe
         assert answer.headers["access-control-expose-headers"] == "x-request-id"
         foreign = await chat.http.get("/chats", headers={"Origin": "https://evil.example"})
         assert foreign.status_code == 403
+
+
+NO_IDS = ("%00", "run_%00", "a%0A", "a b", "%ED%A0%80", "a" * 101)
+
+
+@pytest.mark.parametrize("no_id", NO_IDS)
+async def test_what_can_be_no_id_is_refused_and_not_looked_up(chat: ChatKit, runs: Runs, no_id: str) -> None:
+    await runs.say("one", "hello")
+    for method, what, body in (
+        ("GET", "", None),
+        ("GET", "/events", None),
+        ("POST", "/cancel", None),
+        ("POST", "/approve", {"approval_id": "apr_0", "approved": True}),
+        ("POST", "/edit", {"new_user_message": "hello"}),
+        ("POST", "/messages", {"text": "hello", "mode": "steer"}),
+    ):
+        response = await chat.http.request(method, f"/chats/one/interactions/{no_id}{what}", json=body)
+        assert response.status_code == 404, (method, what)
+        assert "nothing with this id" in sentence(response)
+    for path in ("", "/one"):
+        response = await chat.http.get(f"/chats{path}?after={no_id}")
+        assert response.status_code == 400
+        assert "after" in sentence(response)
