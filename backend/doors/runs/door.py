@@ -109,6 +109,8 @@ class RunsDoor:
         return self._stream(chat_id, edited, acting)
 
     async def _edit(self, chat: Chat, run: interactions.Head, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
+        if run.message_id is None:
+            raise NotShown
         try:
             return await self._start(acting, said, keyed)(conversation_id=chat.id, instead_of=run.message_id)
         except NotFound:

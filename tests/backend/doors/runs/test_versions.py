@@ -81,6 +81,15 @@ async def test_what_is_not_shown_is_not_edited(runs: Runs) -> None:
     assert refused.value.status == 409
 
 
+async def test_an_interaction_whose_message_is_not_known_is_not_edited(runs: Runs, rows: Rows) -> None:
+    run = id_of(await runs.say("one", "add milk"))
+    rows("UPDATE runs SET message_id = NULL")
+    with pytest.raises(Refused, match="branch") as refused:
+        await edit(runs, run, "add bread")
+    assert refused.value.status == 409
+    assert len(rows("SELECT 1 FROM runs")) == 1
+
+
 async def test_nothing_moves_while_the_chat_is_answering(backend: Backend, model: ScriptedModel) -> None:
     async with backend(lease_seconds=15) as chat, Runs(chat.base_url) as runs:
         first = id_of(await runs.say("one", "hello"))
