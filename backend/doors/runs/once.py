@@ -12,7 +12,7 @@ from backend.conversation.runs import kept
 from backend.conversation.runs.kept import Kept, Keyed
 from backend.turn.turn import Turn
 
-_AGAIN_SECONDS = 0.1
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds
 _LONGEST_SECONDS = 30.0
 
 
@@ -63,6 +63,7 @@ async def answered(
 
 async def _earlier(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> Answer | None:
     """The answer of one that came before; None when this is the first, which is kept from now on."""
+    pause = _FIRST_PAUSE
     while not await kept.begin(engine, keyed, user_id=user_id):
         found = await kept.find(engine, keyed, user_id=user_id)
         if found is None:
@@ -72,7 +73,8 @@ async def _earlier(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> Answer
             return Answer(found.status, found.answer or {})
         if found.seconds > _LONGEST_SECONDS:
             raise NotKnown
-        await asyncio.sleep(_AGAIN_SECONDS)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
     return None
 
 

@@ -1,12 +1,17 @@
 """A request that is sent again under its key."""
 
 import asyncio
+import hashlib
+import itertools
 import secrets
+import time
+from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
 
+from backend.conversation.runs import kept
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW
 from tests.chatkit_client import ChatKit
@@ -111,6 +116,33 @@ async def test_a_request_whose_process_died_is_not_done_again(
     response = await post(chat, path, "k")
     assert response.status_code == 409
     assert "is not known" in response.json()["error"]
+
+
+async def test_the_first_answer_is_waited_for_with_growing_pauses(
+    chat: ChatKit, runs: Runs, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"one/interactions/{id_of(await runs.say('one', 'hello'))}/messages"
+    body = {"text": "and?", "mode": "steer"}
+    request = httpx2.Request("POST", f"http://one/chats/{path}", json=body)
+    what = f"POST /chats/{path}\n".encode() + request.read()
+    rows(
+        "INSERT INTO kept_requests (user_id, key, request, created_at) VALUES ('local', 'k', %s, now() - %s)",
+        hashlib.sha256(what).digest(),
+        timedelta(seconds=26),
+    )
+    looked: list[float] = []
+
+    async def find(*args: Any, **more: Any) -> Any:
+        looked.append(time.monotonic())
+        return await kept_before(*args, **more)
+
+    kept_before = kept.find
+    monkeypatch.setattr(kept, "find", find)
+    response = await post(chat, path, "k", body)
+    assert (response.status_code, "is not known" in response.json()["error"]) == (409, True)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(looked)]
+    assert 4 <= len(pauses) <= 8
+    assert pauses[0] < 0.5 < pauses[-1] < 3
 
 
 async def test_a_key_is_free_again_after_a_day(runs: Runs, rows: Rows) -> None:
