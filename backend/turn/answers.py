@@ -161,6 +161,7 @@ class Answers:
         steps, asked = await resuming.load(self._engine, turn.run)
         recorder, runs = self._begin(turn, speech)
         recorder.take_up(steps, asked)
+        turn.closing = []
         decided = {one.call["call_id"]: one for one in of_last_step(asked)}
         approved: list[ResponseFunctionToolCall] = []
         for call in recorder.stopped:

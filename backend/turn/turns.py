@@ -211,6 +211,7 @@ class Turns:
         usage, message_id, followed = row.pop("usage"), row.pop("message_id"), row.pop("followed")
         run = Run(run_id, user_id, conversation_id, resumed=True, message_id=message_id, time_zone=time_zone)
         turn = Turn(run, detached=detached, usage=usage, counted=usage or {})
+        turn.closing = decisions.outputs_of_none(asked)  # until the calls are taken up
         self._beginnings.begin(turn, row, self._beginnings.clock())
         for approval in asked:
             for event in decisions.decided_events(approval):

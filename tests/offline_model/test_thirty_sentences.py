@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from tests.backend.consent import cards, decide
 from tests.chatkit_client import Answer, ChatKit
 from tests.logins import as_admin
 from tests.processes import ServiceProcess
@@ -186,6 +187,8 @@ class Site(NamedTuple):
             answer = await chat.say(sentences[0])
             for sentence in sentences[1:]:
                 answer = await chat.say(sentence, answer.thread_id)
+            for card in cards(answer):  # more than ten are deleted once their person has approved of it
+                answer = await decide(chat, card, approve=True)
         assert answer.error is None
         return answer
 

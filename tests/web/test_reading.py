@@ -134,7 +134,8 @@ async def test_the_buttons_of_an_answer_stand_below_all_of_it(open_page: OpenPag
         {"text": "Your **list**:", "tool_calls": [{"name": "list_tasks", "arguments": {}}]}, {"text": "That is all."}
     )
     await screen.say(page, "show my list")
-    both = ["You", "Card", "Assistant", "Buttons", "You", "Assistant", "Assistant", "Task list", "Buttons"]
+    first = ["You", "Buttons", "Card", "Assistant", "Buttons"]
+    both = [*first, "You", "Buttons", "Assistant", "Assistant", "Task list", "Buttons"]
     assert await _order(page) == both
     await screen.button(page, "Copy").last.click()
     assert await page.evaluate("navigator.clipboard.readText()") == "Your **list**:\n\nThat is all.\n\n- [ ] milk"

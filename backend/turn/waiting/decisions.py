@@ -9,7 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import statements
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached, NotFound
-from backend.conversation.items import Hidden, Said, Widget
+from backend.conversation.items import Hidden, Item, Said, Widget
+from backend.conversation.model_input.history import NOT_MADE
 from backend.conversation.runs import approvals, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
@@ -180,6 +181,11 @@ def output(approval: Approval, text: str) -> Hidden:
     """The row of a call's output that no tool has given."""
     given = {"type": "function_call_output", "call_id": approval.call["call_id"], "output": text}
     return Hidden(content={"kind": "tool_output", "output": given})
+
+
+def outputs_of_none(asked: Sequence[Approval]) -> list[Item]:
+    """The outputs of a step's calls of which none was made: its turn ended before it came to them."""
+    return [output(one, refusal(one) if one.decision == "refused" else NOT_MADE) for one in asked]
 
 
 def shown(approval: Approval, *, not_made: bool = False) -> Widget:

@@ -389,6 +389,23 @@ async def test_a_stranger_decides_nothing(chat: ChatKit, model: ScriptedModel, r
     assert open_tasks(rows) == 12
 
 
+async def test_a_stop_right_after_the_decision_leaves_no_call_without_an_output(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    thread = await with_tasks(chat, model, 12)
+    await model.script(calls(deleting(*TWELVE)))
+    await chat.say("delete all", thread)
+    [asked] = rows("SELECT id FROM approvals")
+    parts = chat.app.state.parts  # pyright: ignore[reportAttributeAccessIssue]
+    resume = parts.chatkit.server._answers.resume
+    _, turn = await parts.turns.decide(resume, asked["id"], approved=True, user_id="local", conversation_id=thread)
+    turn.stop()
+    await until(lambda: rows("SELECT 1 FROM runs WHERE outcome = 'cancelled'"))
+    outputs = rows("SELECT item->'content'->'output'->>'output' AS text FROM messages WHERE kind = 'tool_output'")
+    assert [row["text"] for row in outputs][1:] == [history.NOT_MADE]
+    assert open_tasks(rows) == 12
+
+
 async def test_a_stop_while_an_approved_call_runs_lets_it_finish_and_makes_no_other(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
