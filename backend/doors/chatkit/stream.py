@@ -33,6 +33,7 @@ from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.chatkit.rendering import Rendering
 from backend.doors.chatkit.server import TodoChatServer
 from backend.tools.consent.card import APPROVE, REFUSE
+from backend.turn.following.places import Place
 from backend.turn.inbox import NoRun
 from backend.turn.lifecycle.endings import explain
 from backend.turn.log import Event
@@ -76,7 +77,7 @@ class ChatKitDoor:
                 if request.params.action.type in (APPROVE, REFUSE):
                     return await self._decide(request, acting)
                 if request.params.action.type == own.FOLLOW:
-                    return self._follow(request, acting)
+                    return self._follow(request, self.turns.following.place(acting.user_id))
                 if request.params.action.type not in own.TURNS:
                     return self._act(request, acting)
             if isinstance(request, ThreadsAddUserMessageReq) and (mode := own.while_running(request)) is not None:
@@ -140,15 +141,15 @@ class ChatKitDoor:
             if not (turn.detached and known):
                 turn.stop()  # a reader who leaves is ChatKit's way to say stop
 
-    async def _follow(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
+    async def _follow(self, request: ThreadsCustomActionReq, place: Place) -> Events:
         """What the run of the conversation says, from its beginning to where it ends or waits; nothing without one."""
         thread_id = request.params.thread_id
-        run_id = await self.turns.current(thread_id, user_id=acting.user_id)
+        run_id = await self.turns.current(thread_id, user_id=place.user_id)
         if run_id is None:
             return
         yield _interaction(run_id)
         rendering = Rendering(thread_id)
-        told = self.turns.following.events(run_id, acting.user_id, while_waiting=False)
+        told = self.turns.following.events(run_id, place.user_id, while_waiting=False, place=place)
         async with aclosing(told):
             async for numbered in told:
                 if numbered is None:

@@ -26,6 +26,7 @@ from backend.doors.runs.stream import streamed
 from backend.tools.consent.card import checked_reason
 from backend.turn import versions
 from backend.turn.answers import Answers
+from backend.turn.following.places import Place
 from backend.turn.inbox import Inbox
 from backend.turn.summaries import Summaries
 from backend.turn.turn import Turn
@@ -67,10 +68,14 @@ class RunsDoor:
 
     async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> StreamingResponse:
         await self._run(chat_id, run_id, acting)
-        return self._stream(chat_id, run_id, acting, after=after)
+        return self._stream(chat_id, run_id, self._place(acting), after=after)
 
-    def _stream(self, chat_id: str, run_id: str, acting: Acting, *, after: int = 0) -> StreamingResponse:
-        events = self.turns.following.events(run_id, acting.user_id, after)
+    def _place(self, acting: Acting) -> Place:
+        """A reader's; raises `LimitReached`. It is taken before anything is begun for them to read."""
+        return self.turns.following.place(acting.user_id)
+
+    def _stream(self, chat_id: str, run_id: str, place: Place, *, after: int = 0) -> StreamingResponse:
+        events = self.turns.following.events(run_id, place.user_id, after, place=place)
         return streamed(events, Rendering(chat_id, run_id))
 
     async def _chat(self, chat_id: str, acting: Acting) -> Chat:
@@ -91,22 +96,22 @@ class RunsDoor:
     ) -> StreamingResponse:
         """Say something in a chat; a name that is new makes one."""
         chats.check(chat_id)
-        said = self._said(asked.user_message)
+        said, place = self._said(asked.user_message), self._place(acting)
         run_id = await once.begun(
             self.engine, keyed, partial(self._begin, chat_id, said, acting, keyed), user_id=acting.user_id
         )
-        return self._stream(chat_id, run_id, acting)
+        return self._stream(chat_id, run_id, place)
 
     async def edit(
         self, chat_id: str, run_id: str, asked: shapes.Edit, acting: Acting, keyed: Keyed | None
     ) -> StreamingResponse:
         """Say something else in place of an interaction's message: another version, which is shown from then on."""
         chat, run = await self._run(chat_id, run_id, acting)
-        said = self._said(asked.new_user_message)
+        said, place = self._said(asked.new_user_message), self._place(acting)
         edited = await once.begun(
             self.engine, keyed, partial(self._edit, chat, run, said, acting, keyed), user_id=acting.user_id
         )
-        return self._stream(chat_id, edited, acting)
+        return self._stream(chat_id, edited, place)
 
     async def _edit(self, chat: Chat, run: interactions.Head, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
         if run.message_id is None:

@@ -18,6 +18,7 @@ from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.events import State
 from backend.turn.following import stored
 from backend.turn.following.payloads import from_payload
+from backend.turn.following.places import Place, Places
 from backend.turn.following.publisher import Numbered, Publisher
 from backend.turn.lifecycle import outcomes
 from backend.turn.log import Ended, Event, Paused, Reset
@@ -38,20 +39,25 @@ class Following:
         *,
         every_seconds: float = 0.1,
         look_seconds: float = 1,
+        waiting_look_seconds: float = 5,
         grace_seconds: float = 1.5,
         pulse_seconds: float = 10,
+        most_readers: int = 20,
     ) -> None:
         """`follow` lets a run be published, if it is in this process; that is done every `every_seconds`.
 
-        `look_seconds` is how often a run is looked at of which nothing is heard, `grace_seconds` how long after its end
-        the rest of it may still come, and `pulse_seconds` how long a reader hears nothing at all.
+        `look_seconds` is how often a run is looked at of which nothing is heard, and `waiting_look_seconds` while it
+        waits; `grace_seconds` is how long after its end the rest of it may still come, and `pulse_seconds` how long a
+        reader hears nothing at all. One person has at most `most_readers` at once.
         """
         self.publisher = Publisher(engine, every_seconds=every_seconds, published=self.heard)
         self._engine = engine
         self._follow = follow
         self._look_seconds = look_seconds
+        self._waiting_look_seconds = waiting_look_seconds
         self._grace_seconds = grace_seconds
         self._pulse_seconds = pulse_seconds
+        self._places = Places(most_readers)
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
     def heard(self, run_ids: Iterable[str]) -> None:
@@ -60,16 +66,28 @@ class Following:
             for news in self._readers.get(run_id, ()):
                 news.set()
 
-    async def events(
-        self, run_id: str, user_id: str, after: int = 0, *, while_waiting: bool = True
+    def place(self, user_id: str) -> Place:
+        """The place of one more reader, for `events`; raises `LimitReached` where the person has too many."""
+        return self._places.take(user_id)
+
+    def events(
+        self, run_id: str, user_id: str, after: int = 0, *, while_waiting: bool = True, place: Place | None = None
     ) -> AsyncGenerator[Numbered | None, None]:
         """The events after the number `after`, up to `Ended`; None where nothing was said for a while.
 
         The run's process is asked to publish it from its beginning, if it does not yet. Where what was published before
         is not held any more, `Reset` is the first, of number 0, and all that is held follows from number 1 on. Raises
         `NotFound` for a run that is not the person's. Without `while_waiting` the events end where the run waits.
+
+        Without a `place` one is taken at once, as `place` does. It is left with the last event.
         """
-        with self._listening(run_id) as news:
+        return self._events(run_id, place or self.place(user_id), after, while_waiting)
+
+    async def _events(
+        self, run_id: str, place: Place, after: int, while_waiting: bool
+    ) -> AsyncGenerator[Numbered | None, None]:
+        user_id = place.user_id
+        with place, self._listening(run_id) as news:
             here = self.publisher.published_after(run_id, user_id, after) is not None
             state = None if here else await self._ask(run_id, user_id)
             is_reset = state is not None and after > state.last
@@ -101,8 +119,13 @@ class Following:
                     yield None
                     since = _now()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._look_seconds):
+                    async with asyncio.timeout(self._pause(state, while_waiting)):
                         await news.wait()
+
+    def _pause(self, state: State | None, while_waiting: bool) -> float:
+        """How long news is waited for: what goes on after it waited is heard of."""
+        waits = state is not None and state.status == "waiting"
+        return self._waiting_look_seconds if waits and while_waiting else self._look_seconds
 
     @contextmanager
     def _listening(self, run_id: str) -> Iterator[asyncio.Event]:

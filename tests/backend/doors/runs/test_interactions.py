@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -175,6 +176,40 @@ async def test_a_run_is_cancelled_from_any_process(
         again = await there.http.post(f"/chats/counting/interactions/{run}/cancel")
         assert again.status_code == 409
         assert "ended already" in again.json()["error"]
+
+
+async def test_who_follows_too_much_is_refused_before_anything_begins(
+    chat: ChatKit, runs: Runs, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({**SLOW, "token_delay": 3})
+    async with AsyncExitStack() as readers:
+        held = [await readers.enter_async_context(runs.interact("counting", "count"))]
+        run = id_of([await anext(held[0])])
+        for _ in range(19):
+            held.append(await readers.enter_async_context(runs.events("counting", run)))
+            await anext(held[-1])
+        asked = [
+            await chat.http.get(f"/chats/counting/interactions/{run}/events"),
+            await chat.http.post("/chats/other/interactions", json={"user_message": "hello"}),
+            await chat.http.post(f"/chats/counting/interactions/{run}/edit", json={"new_user_message": "hello"}),
+        ]
+        for response in asked:
+            assert response.status_code == 429
+            assert "stop reading" in response.json()["error"]
+        assert len(rows("SELECT 1 FROM runs")) == len(rows("SELECT 1 FROM conversations")) == 1
+        thread = (await runs.get_chats())["chats"][0]["chat_id"]
+        follow: Any = {"type": "follow", "payload": {}}
+        async with chat.open("threads.custom_action", thread_id=thread, action=follow) as events:
+            assert "stop reading" in str([event async for event in events])
+
+    async def other_is_read() -> bool:
+        async with chat.http.stream("GET", f"/chats/counting/interactions/{run}/events") as response:
+            return response.status_code == 200
+
+    async with asyncio.timeout(5):
+        while not await other_is_read():
+            await asyncio.sleep(0.1)
+    await runs.cancel("counting", run)
 
 
 async def test_pages_hold_every_interaction_once(runs: Runs) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from backend.conversation.errors import NotFound
+from backend.conversation.errors import LimitReached, NotFound
 from backend.conversation.items import Message, Said
+from backend.conversation.runs.events import EVENTS_CHANNEL
 from backend.turn.log import Done, Ended, Failed, Grown, Reset, Started
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW, read_text
@@ -227,3 +228,51 @@ async def test_old_logs_are_swept(backend: Backend, rows: Rows) -> None:
         rows("UPDATE runs SET ended_at = now() - interval '11 minutes'")
         await until(lambda: not rows("SELECT 1 FROM run_events"))
         assert rows("SELECT followed FROM runs") == [{"followed": False}]
+
+
+async def test_a_run_that_waits_is_looked_at_less_often_and_heard_at_once(
+    backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await model.script(SLOW)
+    async with backend(**PATIENT) as chat, backend(**PATIENT) as other:
+        run = await started(chat)
+        await read(following(chat), run)
+        rows("DELETE FROM run_events WHERE payload->>'event' = 'Ended'")
+        rows("UPDATE runs SET status = 'waiting', ended_at = NULL, outcome = NULL")
+        reader, looked = following(other), list[int]()
+        looks = reader._look
+
+        async def look(run_id: str, user_id: str, after: int) -> Any:
+            looked.append(after)
+            return await looks(run_id, user_id, after)
+
+        monkeypatch.setattr(reader, "_look", look)
+        reading = asyncio.create_task(read(reader, run))
+        await asyncio.sleep(3.5)
+        assert len(looked) <= 2
+        rows("UPDATE runs SET status = 'ended', ended_at = now() - interval '1 hour', outcome = 'completed'")
+        rows("SELECT pg_notify(%s, %s)", EVENTS_CHANNEL, run)
+        assert (await asyncio.wait_for(reading, 1))[-1].event == Ended("completed")
+
+
+async def test_a_person_has_so_many_readers_and_a_place_is_free_once_one_left(
+    backend: Backend, model: ScriptedModel
+) -> None:
+    await model.script(SLOW)
+    async with backend(**PATIENT) as chat:
+        run = await started(chat)
+        reader = following(chat)
+        told = [reader.events(run, "local") for _ in range(20)]  # not one of them is read yet
+        with pytest.raises(LimitReached, match="stop reading"):
+            reader.events(run, "local")
+        with pytest.raises(NotFound):
+            await read(reader, run, user="mallory")
+        told.pop()
+        await anext(told[0])
+        await told[0].aclose()
+        told += [reader.events(run, "local") for _ in range(2)]
+        with pytest.raises(LimitReached):
+            reader.place("local")
+        read_to_its_end = [one async for one in told[-1]]
+        assert read_to_its_end
+        assert reader.place("local")
