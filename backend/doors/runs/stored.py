@@ -1,5 +1,7 @@
 """Interactions as they are stored, in the shapes of the API."""
 
+import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,7 @@ from backend.turn.following.stored import events_of
 
 PAGE_BYTES = 1_048_576
 _AT_ONCE = 10  # that are read together
+_LONGEST_HOLD = 0.01  # seconds
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,13 @@ class Stored:
         """The interactions after one: `limit` of them, or as many as fit into a page's bytes, the first in any case."""
         heads, has_more = await interactions.page(self.engine, chat, user_id=user_id, limit=limit, after=after)
         shown: list[shapes.Interaction] = []
-        room = PAGE_BYTES
+        room, pauses = PAGE_BYTES, _Pauses()
         for portion in _portions(heads):
             assert chat.leaf_run_id is not None, "or no run would be on its path"
-            for one in await self._read(chat, chat_id, portion, leaf=chat.leaf_run_id, user_id=user_id):
-                room -= len(one.model_dump_json())
+            for found in await interactions.load(self.engine, chat, portion, leaf=chat.leaf_run_id, user_id=user_id):
+                one = await self._shown(found, chat_id, pauses)
+                room -= len(one.model_dump_json().encode())
+                await pauses.pause()
                 if shown and room < 0:
                     has_more = True
                     break
@@ -53,15 +58,10 @@ class Stored:
 
     async def one(self, chat: Chat, chat_id: str, run_id: str, *, user_id: str) -> shapes.Interaction:
         head = await interactions.find(self.engine, chat, run_id, user_id=user_id)
-        return (await self._read(chat, chat_id, [head], leaf=run_id, user_id=user_id))[0]
+        [found] = await interactions.load(self.engine, chat, [head], leaf=run_id, user_id=user_id)
+        return await self._shown(found, chat_id, _Pauses())
 
-    async def _read(
-        self, chat: Chat, chat_id: str, heads: Sequence[Head], *, leaf: str, user_id: str
-    ) -> list[shapes.Interaction]:
-        found = await interactions.load(self.engine, chat, heads, leaf=leaf, user_id=user_id)
-        return [await self._shown(one, chat_id) for one in found]
-
-    async def _shown(self, found: interactions.Interaction, chat_id: str) -> shapes.Interaction:
+    async def _shown(self, found: interactions.Interaction, chat_id: str, pauses: "_Pauses") -> shapes.Interaction:
         head = found.head
         said = rows.to_value(found.message) if found.message else None
         endings = [item.sentence for row in found.rows if isinstance(item := rows.to_value(row), Ending)]
@@ -78,15 +78,33 @@ class Stored:
             agent_events=_events(found, Rendering(chat_id, head.id)),
             approvals=[_approval(one) for one in found.asked],
             siblings=head.siblings,
-            final_agent_state=shapes.AgentState(messages=await self._messages(found.knew)) if over else None,
+            final_agent_state=shapes.AgentState(messages=await self._messages(found.knew, pauses)) if over else None,
         )
 
-    async def _messages(self, knew: Recent) -> list[dict[str, Any]]:
+    async def _messages(self, knew: Recent, pauses: "_Pauses") -> list[dict[str, Any]]:
         """What the model is sent of it."""
         tokens = self.model.endpoint.profile.history_tokens
+        await pauses.pause()
         window = budget.window(knew, tokens=tokens)
-        items = [hidden.tamed(item) for item in await window.to_model_input()]
+        await pauses.pause()
+        items: list[Any] = []
+        for item in await window.to_model_input():
+            items.append(hidden.tamed(item))
+            await pauses.pause()
         return self.model.messages(fitting.fit(items, tokens=tokens, head=0 if window.stand_in is None else 1))
+
+
+class _Pauses:
+    """Other people are served meanwhile, however much there is to read."""
+
+    def __init__(self) -> None:
+        self._paused = time.perf_counter()
+
+    async def pause(self) -> None:
+        """Give way, if that was not done for a while."""
+        if time.perf_counter() - self._paused > _LONGEST_HOLD:
+            await asyncio.sleep(0)
+            self._paused = time.perf_counter()
 
 
 def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:

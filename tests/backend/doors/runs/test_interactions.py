@@ -1,12 +1,15 @@
 """Interactions: what streams, what is stored of it, and that it goes on without a reader."""
 
 import asyncio
+import itertools
 import json
+import time
 from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 
+from backend.model.chat_model import ChatModel
 from client.runs import Event
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW
@@ -247,6 +250,41 @@ async def test_a_page_ends_where_it_is_full_and_cuts_nothing(backend: Backend, m
         4,
     ]
     assert all(len(json.dumps(page)) < 1_048_576 or len(page["interactions"]) == 1 for page in pages)
+
+
+async def test_a_page_is_full_by_its_bytes(backend: Backend, model: ScriptedModel) -> None:
+    async with backend(history_tokens=1_000_000) as chat, Runs(chat.base_url) as runs:
+        for _ in range(2):
+            await model.script({"text": "é" * 140_000, "chunk_chars": 100_000})
+            await runs.say("one", "say it")
+        response = await chat.http.get("/chats/one")
+    page = response.json()
+    assert len(response.content) < 1_048_576
+    assert (len(page["interactions"]), page["has_more"]) == (1, True)
+
+
+async def test_others_are_served_while_a_page_is_made(
+    runs: Runs, chat: ChatKit, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        await runs.say("one", f"hello {number}")
+    messages, slept = ChatModel.messages, list[float]()
+
+    def slow(self: ChatModel, items: list[Any]) -> list[dict[str, Any]]:
+        time.sleep(0.05)
+        return messages(self, items)
+
+    async def sleep_a_moment() -> None:
+        while True:
+            slept.append(time.monotonic())
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(ChatModel, "messages", slow)
+    other = asyncio.create_task(sleep_a_moment())
+    await runs.get_chat("one")
+    other.cancel()
+    held = max(later - earlier for earlier, later in itertools.pairwise(slept))
+    assert 0.05 < held < 0.15, "one interaction at a time"
 
 
 async def test_chats_are_listed_in_pages_the_newest_first(runs: Runs, chat: ChatKit) -> None:
