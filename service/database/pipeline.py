@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
+from psycopg.pq import PipelineStatus
 from psycopg.rows import dict_row
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql import psycopg as dialect
@@ -70,3 +71,7 @@ async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline
             if driver.closed:
                 await connection.invalidate()
             raise as_sqlalchemy(error, lost=driver.closed) from error
+        finally:
+            # Who was cancelled while its end was awaited leaves a pipeline open, which nobody else could use.
+            if not driver.closed and driver.pgconn.pipeline_status != PipelineStatus.OFF:
+                await connection.invalidate()

