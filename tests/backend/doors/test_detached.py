@@ -3,11 +3,15 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import Answer, ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
+
+pytestmark = pytest.mark.long
 
 FOLLOW = {"type": "follow", "payload": {}}
 SLOWLY = {**SLOW, "token_delay": 0.2}

@@ -22,6 +22,8 @@ from tests.chatkit_client import Answer, ChatKit, text_of, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 ADD_MILK = {"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]}
 ADD_BREAD = {"tool_calls": [{"name": "add_task", "arguments": {"title": "bread"}}]}
 

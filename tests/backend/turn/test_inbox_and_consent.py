@@ -15,6 +15,8 @@ from tests.chatkit_client import Answer, ChatKit, text_of, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 DELETE_ALL = calls(deleting(*range(1, 13)))
 SLOWLY = {"text": "word " * 20, "token_delay": 0.05}
 

@@ -11,10 +11,12 @@ from backend.conversation.acting import Acting
 from backend.turn import versions
 from service.database import Pipeline
 from tests.backend.conftest import Backend, Rows
-from tests.backend.turn.test_approval_races import WAITING, Case
+from tests.backend.turn.waiting_run import WAITING, Case
 from tests.chatkit_client import ChatKit
 from tests.logins import as_admin
 from tests.waiting import until
+
+pytestmark = pytest.mark.long
 
 WAITS = "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
 FREE = "SELECT 1 FROM conversations FOR NO KEY UPDATE SKIP LOCKED"

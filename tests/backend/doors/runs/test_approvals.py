@@ -14,6 +14,8 @@ from tests.runs_client import Runs, id_of, names, plain
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 async def asking(backend: Backend) -> Any:

@@ -10,6 +10,8 @@ from tests.backend.slow_turns import SLOW
 from tests.runs_client import Runs, id_of, names
 from tests.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long
+
 
 async def before(model: ScriptedModel, said: str) -> list[dict[str, Any]]:
     """What the model was sent before a message, and the note of its time, without the instructions."""

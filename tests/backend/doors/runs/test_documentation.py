@@ -18,6 +18,8 @@ from tests.runs_client import SHAPES, Runs, id_of
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 TEXT = (ROOT / "docs/runs.md").read_text()
 COMMANDS = [line.strip() for line in TEXT.splitlines() if line.startswith("    curl ")]
 ADDRESS = "localhost:8000"

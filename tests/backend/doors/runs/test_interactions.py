@@ -18,6 +18,8 @@ from tests.runs_client import Runs, id_of, names, plain, text_of
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 THINKING = {"reasoning": "Milk, then.", "tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]}
 
 

@@ -14,6 +14,8 @@ from tests.runs_client import Runs, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 
 def last_said(request: dict[str, Any]) -> str:
     return [message["content"] for message in request["body"]["messages"] if message["role"] == "user"][-1]

@@ -19,6 +19,8 @@ from tests.runs_client import Runs, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 
 async def post(chat: ChatKit, path: str, key: str, body: Any = None) -> httpx2.Response:
     return await chat.http.post(f"/chats/{path}", json=body, headers={"Idempotency-Key": key})

@@ -13,6 +13,8 @@ from tests.runs_client import Runs, id_of
 from tests.scripted_model import ScriptedModel
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, minted
 
+pytestmark = pytest.mark.long
+
 AUDIENCE = "todo"
 JWT = {
     "auth_mode": "jwt",

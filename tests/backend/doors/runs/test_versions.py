@@ -11,6 +11,8 @@ from tests.chatkit_client import ChatKit
 from tests.runs_client import Runs, check, id_of, text_of
 from tests.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long
+
 
 async def edit(runs: Runs, run: str, text: str, **more: Any) -> str:
     async with runs.edit("one", run, text, **more) as events:

@@ -16,6 +16,8 @@ from tests.chatkit_client import ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 TEXT = SLOW["text"]
 PATIENT = {"lease_seconds": 10}  # a busy machine may be late with a beat
 CRASH = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT' AND pid <> pg_backend_pid()"

@@ -5,12 +5,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import pytest
+
 from backend.turn.following.publisher import Publisher
 from backend.turn.log import Grown, Log, StepBegun
 from backend.turn.run import Run
 from service.database import create_engine
 from tests.backend.conftest import Rows
 from tests.waiting import until
+
+pytestmark = pytest.mark.long
 
 NEWEST = "SELECT payload->>'event' AS event, seq FROM run_events ORDER BY seq DESC LIMIT 1"
 RUNNING = """
