@@ -32,7 +32,6 @@ async def test_a_line_says_that_earlier_messages_were_summarised(
 ) -> None:
     page = await open_page(base=forgetful.url)
     line = screen.log(page).locator("p").filter(has_text=LINE)
-    number = 0
     for number in range(12):
         await screen.say(page, f"hello {number}")
         if await line.count():
@@ -41,5 +40,5 @@ async def test_a_line_says_that_earlier_messages_were_summarised(
     assert await violations(page) == []
     await page.reload()
     await expect(line.first).to_be_visible()
-    await expect(screen.answers(page)).to_have_count(number + 1)
+    await expect(screen.answers(page).last).to_be_visible()
     await expect(screen.button(page, "Answer again")).to_be_visible()
