@@ -296,6 +296,7 @@ class Turns:
 
     def _interrupt_all(self) -> None:
         self._shutting_down = True
+        self.following.leave()
         for turn in list(self._running.values()):
             turn.stop("interrupted")
 

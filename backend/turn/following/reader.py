@@ -58,6 +58,7 @@ class Following:
         self._grace_seconds = grace_seconds
         self._pulse_seconds = pulse_seconds
         self._places = Places(most_readers)
+        self._leaving = False
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
     def heard(self, run_ids: Iterable[str]) -> None:
@@ -65,6 +66,11 @@ class Following:
         for run_id in run_ids:
             for news in self._readers.get(run_id, ()):
                 news.set()
+
+    def leave(self) -> None:
+        """The process ends: what nothing is heard of has no readers here any more, who may go on in another one."""
+        self._leaving = True
+        self.heard(list(self._readers))
 
     def place(self, user_id: str) -> Place:
         """The place of one more reader, for `events`; raises `LimitReached` where the person has too many."""
@@ -113,7 +119,8 @@ class Following:
                                 yield numbered
                         return
                     silent = _now() - since > self._grace_seconds
-                    if state.status == "waiting" and not while_waiting and (silent or isinstance(last, Paused)):
+                    waits_alone = state.status == "waiting" and not while_waiting
+                    if (self._leaving and silent) or (waits_alone and (silent or isinstance(last, Paused))):
                         return
                 if _now() - since > self._pulse_seconds:
                     yield None
@@ -124,7 +131,7 @@ class Following:
 
     def _pause(self, state: State | None, while_waiting: bool) -> float:
         """How long news is waited for: what goes on after it waited is heard of."""
-        waits = state is not None and state.status == "waiting"
+        waits = state is not None and state.status == "waiting" and not self._leaving
         return self._waiting_look_seconds if waits and while_waiting else self._look_seconds
 
     @contextmanager

@@ -160,3 +160,16 @@ async def test_another_message_refuses_what_waits(asking: Any, model: ScriptedMo
     assert names(seen)[-2:] == ["cancelled", "interaction_complete"]
     assert later[-1].data["status"] == "COMPLETED"
     assert open_tasks(rows) == 1
+
+
+async def test_who_follows_what_waits_does_not_hold_up_the_end_of_the_process(
+    backend: Backend, model: ScriptedModel
+) -> None:
+    async with backend() as chat, Runs(chat.base_url) as runs:
+        thread = await with_tasks(chat, model, 12)
+        await model.script(calls(deleting(*range(1, 13))))
+        async with runs.interact(thread, "delete all") as events:
+            await until_asked(events)
+            chat.app.state.parts.turns.shut_down()  # pyright: ignore[reportAttributeAccessIssue]
+            async with asyncio.timeout(6):
+                assert [event.name async for event in events] == []
