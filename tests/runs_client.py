@@ -35,6 +35,10 @@ class Runs(runs.Runs):
         async with self.interact(chat_id, text, **more) as events:
             return [check(event) async for event in events]
 
+    async def edit_to_its_end(self, chat_id: str, interaction_id: str, text: str) -> list[Event]:
+        async with self.edit(chat_id, interaction_id, text) as events:
+            return [check(event) async for event in events]
+
     async def read(self, chat_id: str, interaction_id: str, *, after: int = 0) -> list[Event]:
         async with self.events(chat_id, interaction_id, after=after) as events:
             return [check(event) async for event in events]

@@ -83,7 +83,8 @@ class Sent:
     async def recent(self) -> Recent:
         rows, summary = await rows_of(self.rows), await self.summary.fetchone()
         read = rows[: self.most][::-1]
-        return Recent(read, len(rows) <= self.most, _text(summary), _news(summary, read))
+        said = [row.seq for row in read if row.kind == "user_message"]
+        return Recent(read, len(rows) <= self.most, _text(summary), news(summary, said[:-1]))
 
     async def left_out(self) -> LeftOut:
         return LeftOut(await rows_of(self.rows), _text(await self.summary.fetchone()))
@@ -125,9 +126,9 @@ def _text(summary: Mapping[str, Any] | None) -> str | None:
     return summary["item"]["content"].get("text") if summary else None
 
 
-def _news(summary: Mapping[str, Any] | None, rows: Sequence[StoredItem]) -> Summarised | None:
-    said = [row.seq for row in rows if row.kind == "user_message"]
-    if summary is None or any(seq > summary["seq"] for seq in said[:-1]):
+def news(summary: Mapping[str, Any] | None, said: Sequence[int]) -> Summarised | None:
+    """The line of a summary (`seq`, `item`) that was made after all that its person had `said`, by the seqs of that."""
+    if summary is None or any(seq > summary["seq"] for seq in said):
         return None
     match summary["item"]:
         case {"created_at": made, "content": {"line": str(line), "messages": int(messages)}}:

@@ -143,6 +143,11 @@ class Paused:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Somebody wanted it to end, and its end follows. Only in what is published of a log."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The run has ended, and nothing follows. Only in what is published of a log."""
 
@@ -174,9 +179,15 @@ Event = (
     | Notice
     | Failed
     | Paused
+    | Cancelled
     | Ended
     | Reset
 )
+
+
+def end_with(outcome: Outcome) -> list[Event]:
+    """What is published of a run's end."""
+    return [*([Cancelled()] if outcome == "cancelled" else []), Ended(outcome)]
 
 
 class Log:
@@ -186,6 +197,7 @@ class Log:
         self.began = time.perf_counter()
         self.first_event_after: float | None = None  # seconds
         self._events: list[Event] = []
+        self.published = 0  # so many of its first events were published in the transaction that its turn began with
         self._closed = False
         self._news = asyncio.Event()
         self._watch: Callable[[Event | None], None] | None = None
@@ -204,6 +216,10 @@ class Log:
         self._news.set()
         if self._watch is not None:
             self._watch(None)
+
+    def begin_here(self) -> None:
+        """What was said so far was published with what it tells of."""
+        self.published = len(self._events)
 
     def watch(self, watch: Callable[[Event | None], None]) -> None:
         """Call `watch`, which takes no time, with each further event, and with None when the log is closed."""

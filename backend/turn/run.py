@@ -19,8 +19,8 @@ class Run:
     `said` was stored when it began, and what the model is to read came with it as `recent`. `message_id` is the message
     that it answers. One that is `instead_of` a message stands beside the run that had answered it: it answers it again,
     or answers `said` in its place. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows.
-    One that is `resumed` has waited, perhaps in another process. A new conversation may have a `name`; `keyed` is the
-    request that asked for the run, where that may come again.
+    Of one that has waited, perhaps in another process, `told` events were published before it went on. A new
+    conversation may have a `name`; `keyed` is the request that asked for the run, where that may come again.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Run:
     is_new: bool = False  # this run made the conversation
     name: str | None = None
     keyed: Keyed | None = None
-    resumed: bool = False
+    told: int = 0
     said: Said | None = None
     message_id: str | None = None
     instead_of: str | None = None

@@ -11,7 +11,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation.errors import Busy
 from backend.conversation.items import Said
 from backend.conversation.runs import events, inbox, leases
-from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.limits import Limits
 from backend.turn import reports
@@ -20,6 +19,7 @@ from backend.turn.lifecycle import endings
 from backend.turn.lifecycle.beginning import Beginnings
 from backend.turn.lifecycle.course import Course, failure_of
 from backend.turn.lifecycle.heartbeat import Heartbeat
+from backend.turn.log import Event
 from backend.turn.run import Run
 from backend.turn.turn import Turn, Work
 from backend.turn.waiting import decisions
@@ -53,7 +53,7 @@ class Turns:
         self._limits = limits
         self._lease_seconds = lease_seconds
         self._beginnings = Beginnings(engine, limits, Lease(lease_seconds, worker), clock, time_zone)
-        self._course = Course(engine, lease_seconds, longest_seconds, self._in_background)
+        self._course = Course(engine, lease_seconds, longest_seconds, self._in_background, self._all_published)
         self._running: dict[str, Turn] = {}
         self.following = Following(engine, self._follow)
         self._heartbeat = Heartbeat(
@@ -171,7 +171,7 @@ class Turns:
         if settled.resumed is None:
             return settled, None
         turn = await self._resume(
-            work, settled.approvals, settled.resumed, user_id=user_id, time_zone=time_zone, detached=detached
+            work, settled, settled.resumed, user_id=user_id, time_zone=time_zone, detached=detached
         )
         return settled, turn
 
@@ -182,7 +182,7 @@ class Turns:
 
         What was said instead is in its inbox. None where no run waits; raises `LimitReached`, with nothing stored.
         """
-        overtaken = await decisions.overtake(
+        settled = await decisions.overtake(
             self._engine,
             said,
             user_id=user_id,
@@ -191,31 +191,31 @@ class Turns:
             lease=self._beginnings.lease,
             most_running=self._limits.running,
         )
-        if overtaken is None:
+        if settled is None or settled.resumed is None:
             return None
-        asked, row = overtaken
-        return await self._resume(work, asked, row, user_id=user_id, time_zone=None, detached=True)
+        return await self._resume(work, settled, settled.resumed, user_id=user_id, time_zone=None, detached=True)
 
     async def _resume(
         self,
         work: Work,
-        asked: Sequence[Approval],
+        settled: Settled,
         row: dict[str, Any],
         *,
         user_id: str,
         time_zone: str | None,
         detached: bool,
     ) -> Turn:
-        """The turn of a run that waited, of whose last step all that was `asked` is decided."""
-        [(run_id, conversation_id)] = {(one.run_id, one.conversation_id) for one in asked}
-        usage, message_id, followed = row.pop("usage"), row.pop("message_id"), row.pop("followed")
-        run = Run(run_id, user_id, conversation_id, resumed=True, message_id=message_id, time_zone=time_zone)
+        """The turn of a run that waited, of whose last step all is decided."""
+        [(run_id, conversation_id)] = {(one.run_id, one.conversation_id) for one in settled.asked}
+        usage, message_id, followed, told = (row.pop(name) for name in ("usage", "message_id", "followed", "told"))
+        run = Run(run_id, user_id, conversation_id, told=told, message_id=message_id, time_zone=time_zone)
         turn = Turn(run, detached=detached, usage=usage, counted=usage or {})
-        turn.closing = decisions.outputs_of_none(asked)  # until the calls are taken up
+        turn.closing = decisions.outputs_of_none(settled.asked)  # until the calls are taken up
         self._beginnings.begin(turn, row, self._beginnings.clock())
-        for approval in asked:
+        for approval in settled.decided:
             for event in decisions.decided_events(approval):
                 turn.say(event)
+        turn.log.begin_here()
         await self._launch(turn, work, followed=followed)
         return turn
 
@@ -241,6 +241,10 @@ class Turns:
 
     def _publish(self, turn: Turn) -> None:
         self.following.publisher.follow(turn.run, turn.log, lambda: turn.outcome)
+
+    def _all_published(self, turn: Turn, then: Sequence[Event]) -> Sequence[tuple[int, str]]:
+        self._publish(turn)
+        return self.following.publisher.all_of(turn.log, then)
 
     async def current(self, conversation_id: str, *, user_id: str) -> str | None:
         """The id of the conversation's run that is running or waiting, in whichever process."""

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Float, Text, bindparam, func, literal, select, update
+from sqlalchemy import Float, Text, bindparam, func, literal, select, true, update
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from backend.conversation.models import Approval as ApprovalRow
+from backend.conversation.models import RunEvent
 from backend.conversation.runs.leases import CONVERSATIONS, LEASED, RUNNING, RUNS, known_of_person
 from service.database import Pipeline, Statement
 from service.database.pipeline import Result
@@ -17,6 +18,7 @@ from service.database.pipeline import Result
 Decision = Literal["approved", "refused"]
 
 APPROVALS = ApprovalRow.metadata.tables["approvals"]
+_EVENTS = RunEvent.metadata.tables["run_events"]
 _OWNER, _CONVERSATION = bindparam("owner", type_=Text), bindparam("conversation", type_=Text)
 _RUN, _ID = bindparam("run", type_=Text), bindparam("id", type_=Text)
 _WAITING = literal("waiting")
@@ -55,7 +57,7 @@ _ADD = Statement(
 _WAIT = Statement(
     update(RUNS)
     .where(*_MINE, RUNS.c.status == RUNNING, RUNS.c.stop_requested.is_(False))
-    .values(status=_WAITING, usage=bindparam("used", type_=JSONB))
+    .values(status=_WAITING, followed=true(), usage=bindparam("used", type_=JSONB))
     .returning(RUNS.c.id)
 )
 _OPEN = (RUNS.c.user_id == _OWNER, RUNS.c.conversation_id == _CONVERSATION, LEASED)
@@ -66,19 +68,25 @@ _OF_APPROVAL = select(APPROVALS.c.run_id).where(
 _LOCK_RUN_OF = Statement(
     select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.id == _OF_APPROVAL.scalar_subquery()).with_for_update()
 )
-_DECIDED = {"decision": bindparam("decision", type_=Text), "reason": bindparam("reason", type_=Text)}
+# The statement's time, not the transaction's: under the run's lock, decisions have the order in which they are told.
+_DECIDED = {
+    "decision": bindparam("decision", type_=Text),
+    "reason": bindparam("reason", type_=Text),
+    "decided_at": func.statement_timestamp(),
+}
 _WAITS = select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.id == APPROVALS.c.run_id, RUNS.c.status == _WAITING)
 _DECIDE = Statement(
     update(APPROVALS)
     .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.id == _ID, APPROVALS.c.conversation_id == _CONVERSATION)
     .where(APPROVALS.c.decision.is_(None), _WAITS.exists())
-    .values(**_DECIDED, decided_at=func.now())
+    .values(**_DECIDED)
     .returning(APPROVALS.c.id)
 )
 _REFUSE_ALL = Statement(
     update(APPROVALS)
     .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _RUN, APPROVALS.c.decision.is_(None))
-    .values(**_DECIDED, decided_at=func.now())
+    .values(**_DECIDED)
+    .returning(APPROVALS.c.id)
 )
 _OF_RUN = Statement(
     select(*_ROW)
@@ -94,12 +102,14 @@ _END = Statement(
     update(RUNS)
     .where(*_MINE, RUNS.c.status == _WAITING)
     .values(status=literal("ended"), outcome=literal("cancelled"), ended_at=func.now())
-    .returning(RUNS.c.usage)
 )
 
 
 def _resume() -> Statement:
-    """The conversation, with `usage` so far, `message_id` and `followed` of its run, if that waited; now it runs."""
+    """The conversation, with `usage` so far, `message_id` and `followed` of its run, if that waited; now it runs.
+
+    `told` is how many events of it are published.
+    """
     taken = (
         update(RUNS)
         .where(*_MINE, RUNS.c.status == _WAITING)
@@ -113,7 +123,9 @@ def _resume() -> Statement:
         .returning(RUNS.c.conversation_id, RUNS.c.usage, RUNS.c.message_id, RUNS.c.followed)
         .cte("taken")
     )
-    found = select(CONVERSATIONS, taken.c.usage, taken.c.message_id, taken.c.followed, *known_of_person())
+    published = select(func.coalesce(func.max(_EVENTS.c.seq), literal(0)))
+    told = published.where(_EVENTS.c.user_id == _OWNER, _EVENTS.c.run_id == _RUN).scalar_subquery().label("told")
+    found = select(CONVERSATIONS, taken.c.usage, taken.c.message_id, taken.c.followed, told, *known_of_person())
     found = found.join_from(CONVERSATIONS, taken, CONVERSATIONS.c.id == taken.c.conversation_id)
     return Statement(found.where(CONVERSATIONS.c.user_id == _OWNER))
 
@@ -122,7 +134,10 @@ _RESUME = _resume()
 
 
 async def wait(pipeline: Pipeline, run_id: str, *, user_id: str, usage: Mapping[str, Any] | None) -> Result:
-    """Let a run wait that holds its lease and was not asked to stop; the result is its id, or nothing."""
+    """Let a run wait that holds its lease and was not asked to stop; the result is its id, or nothing.
+
+    It is followed from here on: whoever comes while it waits finds what it has said, although no process has it.
+    """
     used = None if usage is None else Jsonb(usage)
     return await pipeline.send(_WAIT, run=run_id, owner=user_id, used=used)
 
@@ -148,23 +163,28 @@ async def decide(
     return decided, await pipeline.send(_OF_SAME_RUN, **which)
 
 
-async def refuse_open(pipeline: Pipeline, run_id: str, *, reason: str, user_id: str) -> Result:
-    """Refuse what is not decided of a locked run that waits; the result is all of its approvals."""
-    await pipeline.send(_REFUSE_ALL, run=run_id, owner=user_id, decision="refused", reason=reason)
-    return await of_run(pipeline, run_id, user_id=user_id)
+async def refuse_open(
+    pipeline: Pipeline, run_id: str, *, reason: str, user_id: str
+) -> tuple[Sequence[Approval], frozenset[str]]:
+    """Refuse what is not decided of a locked run that waits: its approvals, and the ids of those refused only now.
+
+    Asks the database before the pipeline's end.
+    """
+    refusing = await pipeline.send(_REFUSE_ALL, run=run_id, owner=user_id, decision="refused", reason=reason)
+    found = await of_run(pipeline, run_id, user_id=user_id)
+    return of_last_step(await read(found)), frozenset(row["id"] for row in await refusing.fetchall())
 
 
-async def refuse_all(pipeline: Pipeline, run_id: str, *, reason: str, user_id: str) -> tuple[Result, Result]:
-    """Refuse what is not decided of a waiting run, and end it as cancelled; its usage, and all of its approvals."""
-    of_run = await refuse_open(pipeline, run_id, reason=reason, user_id=user_id)
-    return await pipeline.send(_END, run=run_id, owner=user_id), of_run
+async def end(pipeline: Pipeline, run_id: str, *, user_id: str) -> None:
+    """End a run that waits as cancelled."""
+    await pipeline.send(_END, run=run_id, owner=user_id)
 
 
 async def resume(
     pipeline: Pipeline, run_id: str, *, user_id: str, lease_seconds: float, worker: str | None = None
 ) -> Result:
     """Take a waiting run's lease. The result is the row of its conversation, as `leases.claim` has it, but with the
-    run's `usage` and `message_id`; nothing for a run that does not wait.
+    run's `usage`, `message_id`, `followed` and `told`; nothing for a run that does not wait.
     """
     return await pipeline.send(_RESUME, run=run_id, owner=user_id, lease_seconds=lease_seconds, worker=worker)
 

@@ -20,6 +20,22 @@ _OF_RUN = (EVENTS.c.user_id == bindparam("owner"), EVENTS.c.run_id == bindparam(
 
 # Functions of the tables' owner, made by migration 0014: they work for several people at once.
 PUBLISH = b"SELECT publish_events(%(people)s::text[], %(runs)s::text[], %(numbers)s::bigint[], %(payloads)s::text[])"
+# Under the lock of a run that waits: whatever it said before is there, and nobody else publishes.
+_APPEND = Statement("""
+INSERT INTO run_events (user_id, run_id, seq, payload)
+SELECT runs.user_id, runs.id, given.n + coalesce((
+    SELECT max(seq) FROM run_events WHERE user_id = %(owner)s AND run_id = %(run)s
+), 0), given.payload::jsonb
+FROM runs, unnest(%(payloads)s::text[]) WITH ORDINALITY AS given (payload, n)
+WHERE runs.user_id = %(owner)s AND runs.id = %(run)s AND runs.followed
+""")
+_PUT = Statement("""
+INSERT INTO run_events (user_id, run_id, seq, payload)
+SELECT %(owner)s, %(run)s, seq, payload::jsonb
+FROM unnest(%(numbers)s::bigint[], %(payloads)s::text[]) AS given (seq, payload)
+ON CONFLICT DO NOTHING
+""")
+_TELL = Statement("SELECT pg_notify(%(channel)s, %(run)s)")
 _SWEEP = text("SELECT sweep_run_events(:minutes, 200) UNION ALL SELECT sweep_kept_requests(24, 2000)")
 
 _NEWS = Statement(
@@ -97,6 +113,19 @@ async def send_newest(pipeline: Pipeline, run_id: str, *, user_id: str) -> Resul
 async def send_told(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
     """Ask for the ids of the items that the log has told as they stay."""
     return await pipeline.send(_TOLD, run=run_id, owner=user_id)
+
+
+async def append(pipeline: Pipeline, run_id: str, payloads: Sequence[str], *, user_id: str) -> None:
+    """Publish what became of a run that waits, behind what it has said; its row is locked. Nothing if not followed."""
+    await pipeline.send(_APPEND, run=run_id, owner=user_id, payloads=list(payloads))
+    await pipeline.send(_TELL, channel=EVENTS_CHANNEL, run=run_id)
+
+
+async def put(pipeline: Pipeline, run_id: str, numbered: Sequence[tuple[int, str]], *, user_id: str) -> None:
+    """Publish what a run says that begins to wait, as far as it is not there yet."""
+    numbers, payloads = [number for number, _ in numbered], [payload for _, payload in numbered]
+    await pipeline.send(_PUT, run=run_id, owner=user_id, numbers=numbers, payloads=payloads)
+    await pipeline.send(_TELL, channel=EVENTS_CHANNEL, run=run_id)
 
 
 async def send_stored(pipeline: Pipeline, run_id: str, *, user_id: str, conversation_id: str) -> Result:

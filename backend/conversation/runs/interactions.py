@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import chats
+from backend.conversation import chats, reading
 from backend.conversation.chats import Chat
 from backend.conversation.errors import NotFound
+from backend.conversation.items import Summarised
 from backend.conversation.reading import MOST, Recent
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
 from backend.conversation.runs import approvals
@@ -83,7 +84,7 @@ _KNOWN = _statement(
 )
 _SUMMARIES = _statement(
     _PATH,
-    "SELECT seq, (item->'content'->>'covers')::bigint AS covers, item->'content'->>'text' AS text",
+    "SELECT seq, (item->'content'->>'covers')::bigint AS covers, item",
     _IN_CHAT,
     "kind = 'summary' AND item->'content'->>'covers' IS NOT NULL AND ",
     _COUNTS,
@@ -115,7 +116,8 @@ class Head(NamedTuple):
 class Interaction:
     """A run, the message that it answers, the rows that it has stored, and what the model is sent after it.
 
-    `asked` is what it asked its person for, in that order.
+    `asked` is what it asked its person for, in that order, and `news` the line of the summary that it was the first to
+    read.
     """
 
     head: Head
@@ -123,6 +125,7 @@ class Interaction:
     rows: list[StoredItem]
     asked: list[Approval]
     knew: Recent
+    news: Summarised | None
 
 
 async def page(
@@ -170,7 +173,8 @@ async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: s
             own[run_id].append(messages[row["id"]])
     # What was done by hand since is known after the last one only.
     last = [_END if run.id == chat.leaf_run_id else max((row.seq for row in own[run.id]), default=0) for run in runs]
-    knew = await _known(engine, {**where, "leaf": leaf}, last, most=MOST + 1 + len(messages))
+    said = [messages[run.message_id].seq if run.message_id in messages else 0 for run in runs]
+    knew = await _known(engine, {**where, "leaf": leaf}, [*zip(said, last, strict=True)], most=MOST + 1 + len(messages))
     asked = await approvals.read(asking)
     return [
         Interaction(
@@ -179,23 +183,29 @@ async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: s
             own[run.id],
             [one for one in asked if one.run_id == run.id],
             recent,
+            news,
         )
-        for run, recent in zip(runs, knew, strict=True)
+        for run, (recent, news) in zip(runs, knew, strict=True)
     ]
 
 
-async def _known(engine: AsyncEngine, path: dict[str, str], ends: Sequence[int], *, most: int) -> list[Recent]:
-    """What counted up to each of these seqs, which rise."""
+async def _known(
+    engine: AsyncEngine, path: dict[str, str], places: Sequence[tuple[int, int]], *, most: int
+) -> list[tuple[Recent, Summarised | None]]:
+    """Of runs that began with a message and ended at a seq, which rise: what counted then, and what was new before."""
     async with pipelined(engine, path["owner"]) as pipeline:
         summarised = await pipeline.send(_SUMMARIES, **path)
-        newest = await pipeline.send(_KNOWN, **path, last=ends[-1], most=most, left_out=list(ONLY_SHOWN))
+        newest = await pipeline.send(_KNOWN, **path, last=places[-1][1], most=most, left_out=list(ONLY_SHOWN))
     rows = [StoredItem(**row) for row in await newest.fetchall()][::-1]
     summaries = await summarised.fetchall()
-    seqs = [row.seq for row in rows]
-    known: list[Recent] = []
-    for end in ends:
+    seqs, said = [row.seq for row in rows], [row.seq for row in rows if row.kind == "user_message"]
+    known: list[tuple[Recent, Summarised | None]] = []
+    for begin, end in places:
+        before = next((one for one in reversed(summaries) if one["seq"] < begin), None)
         summary = next((one for one in reversed(summaries) if one["seq"] <= end), None)
         first = bisect_right(seqs, summary["covers"]) if summary else 0
         counted = rows[first : bisect_right(seqs, end)]
-        known.append(Recent(counted[-MOST:], len(counted) <= MOST, summary["text"] if summary else None))
+        text = summary["item"]["content"].get("text") if summary else None
+        news = reading.news(before, [seq for seq in said if seq < begin])
+        known.append((Recent(counted[-MOST:], len(counted) <= MOST, text), news))
     return known

@@ -79,7 +79,7 @@ class Rendering:
                 yield ErrorEvent(message=message, allow_retry=allow_retry)
             case log.StepBegun() | log.StepDone() | log.Called() | log.Answered() | log.Asked() | log.Decided():
                 pass  # ChatKit has no events for them: cards ask and tell
-            case log.Paused() | log.Ended() | log.Reset():
+            case log.Paused() | log.Cancelled() | log.Ended() | log.Reset():
                 pass  # what is published tells so to the reader of any protocol
 
     def _start(self, event: log.Started) -> Iterator[ThreadStreamEvent]:

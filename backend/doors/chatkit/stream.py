@@ -93,7 +93,8 @@ class ChatKitDoor:
         settled, turn = await self.server.decide(request, acting)
         if turn is not None:
             return self._read(turn)
-        return _replaced(as_shown(settled.approval.conversation_id, decisions.shown(settled.approval)))
+        [decided] = settled.decided
+        return _replaced(as_shown(decided.conversation_id, decisions.shown(decided)))
 
     async def _say_meanwhile(self, request: ThreadsAddUserMessageReq, mode: Mode, acting: Acting) -> Events:
         """Of a message that the answer which is running reads, that it waits; else, its own answer."""

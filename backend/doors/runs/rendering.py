@@ -1,6 +1,5 @@
 """A turn's log, as the events of the run API: names and data, the same for a stream and for what is stored."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -58,47 +57,45 @@ class Rendering:
         self._chat_id = chat_id
         self._interaction_id = interaction_id
 
-    def events(self, event: log.Event) -> Iterator[ApiEvent]:  # noqa: C901 - one row per case
+    def event(self, event: log.Event) -> ApiEvent | None:  # noqa: C901 - one row per case
+        """What is told of it, if anything: one event at most, as a reader goes on from its number."""
         match event:
             case log.Grown(item_id=item_id, text=text):
-                yield ApiEvent("thinking_delta" if item_id.startswith(_THOUGHT) else "answer_delta", {"content": text})
+                return ApiEvent("thinking_delta" if item_id.startswith(_THOUGHT) else "answer_delta", {"content": text})
             case log.Started():
-                yield self.started()
+                return self.started()
             case log.StepBegun():
-                yield ApiEvent("turn_start", {"interaction_id": self._interaction_id})
+                return ApiEvent("turn_start", {"interaction_id": self._interaction_id})
             case log.StepDone():
-                yield ApiEvent("turn_end", {"interaction_id": self._interaction_id})
+                return ApiEvent("turn_end", {"interaction_id": self._interaction_id})
             case log.Called(call_id=call_id, tool=tool, arguments=arguments):
-                yield ApiEvent("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
+                return ApiEvent("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
             case log.Answered(call_id=call_id, tool=tool, output=output):
-                yield ApiEvent("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
+                return ApiEvent("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
             case log.Asked(approval_id=approval_id, tool=tool, arguments=arguments, text=text):
                 asked = {"approval_id": approval_id, "tool_name": tool, "tool_input": arguments, "text": text}
-                yield ApiEvent("approval_required", asked)
+                return ApiEvent("approval_required", asked)
             case log.Decided(approval_id=approval_id, approved=approved, reason=reason):
                 decided = {"approval_id": approval_id, "reason": reason}
-                yield ApiEvent("approved" if approved else "rejected", decided)
+                return ApiEvent("approved" if approved else "rejected", decided)
             case log.Done(item=Thought(text=text)):
-                yield ApiEvent("thinking", {"content": text})
-            case log.Compacted(item=Summarised(messages=messages)) | log.Done(item=Summarised(messages=messages)):
-                yield ApiEvent("compaction", {"messages": messages})
+                return ApiEvent("thinking", {"content": text})
+            case log.Compacted(item=Summarised(messages=messages)):
+                return ApiEvent("compaction", {"messages": messages})
             case log.Done(item=Message() as message):
-                yield ApiEvent("answer", {"content": message.text})
+                return ApiEvent("answer", {"content": message.text})
             case log.Reset():
-                yield ApiEvent("reset", {"interaction_id": self._interaction_id})
+                return ApiEvent("reset", {"interaction_id": self._interaction_id})
+            case log.Cancelled():
+                return ApiEvent("cancelled", {"interaction_id": self._interaction_id})
             case log.Ended(outcome=outcome):
-                yield from self._ended(outcome)
+                why = {"reason": CUT} if outcome == "interrupted" else {}
+                ended = {"interaction_id": self._interaction_id, "status": _ENDED[outcome], **why}
+                return ApiEvent("interaction_complete", ended)
             case log.Failed(message=message, allow_retry=allow_retry):
-                yield ApiEvent("error", {"error": message, "allow_retry": allow_retry})
+                return ApiEvent("error", {"error": message, "allow_retry": allow_retry})
             case _:
-                pass  # what a page shows beside it: parts, progress, notices, widgets
+                return None  # what a page shows beside it: parts, progress, notices, widgets
 
     def started(self) -> ApiEvent:
         return ApiEvent("interaction_started", {"interaction_id": self._interaction_id, "chat_id": self._chat_id})
-
-    def _ended(self, outcome: Outcome) -> Iterator[ApiEvent]:
-        mine = {"interaction_id": self._interaction_id}
-        if outcome == "cancelled":
-            yield ApiEvent("cancelled", mine)
-        why = {"reason": CUT} if outcome == "interrupted" else {}
-        yield ApiEvent("interaction_complete", {**mine, "status": _ENDED[outcome], **why})

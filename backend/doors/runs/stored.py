@@ -115,9 +115,8 @@ def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:
 
 
 def _events(found: interactions.Interaction, rendering: Rendering) -> list[shapes.Event]:
-    events = [rendering.started()]
-    for event in events_of(found.rows, found.head.outcome, asked=found.asked):
-        events += rendering.events(event)
+    told = events_of(found.rows, found.head.outcome, asked=found.asked, news=found.news)
+    events = [rendering.started(), *filter(None, map(rendering.event, told))]
     return [shapes.Event(event=event.name, data=event.data) for event in events]
 
 

@@ -7,7 +7,6 @@ from fastapi.responses import StreamingResponse
 
 from backend.doors.runs.rendering import ApiEvent, Rendering
 from backend.turn.following.publisher import Numbered
-from backend.turn.log import Started
 
 MEDIA_TYPE = "text/event-stream"
 _PING = b": ping\n\n"
@@ -23,16 +22,9 @@ async def _frames(events: AsyncIterator[Numbered | None], rendering: Rendering) 
     async for numbered in events:
         if numbered is None:
             yield _PING
-            continue
-        if isinstance(numbered.event, Started) and numbered.seq > 1:
-            continue  # it has waited, and goes on
-        *first, last = [None, *rendering.events(numbered.event)]
-        for event in first:
-            if event is not None:
-                yield _frame(event)
-        if last is not None:
-            yield f"id: {numbered.seq}\n".encode() + _frame(last)
+        elif (event := rendering.event(numbered.event)) is not None:
+            yield _frame(numbered.seq, event)
 
 
-def _frame(event: ApiEvent) -> bytes:
-    return f"event: {event.name}\ndata: {json.dumps(event.data, ensure_ascii=False)}\n\n".encode()
+def _frame(number: int, event: ApiEvent) -> bytes:
+    return f"id: {number}\nevent: {event.name}\ndata: {json.dumps(event.data, ensure_ascii=False)}\n\n".encode()

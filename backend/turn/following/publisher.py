@@ -17,14 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation.runs import events as statements
 from backend.conversation.runs.leases import Outcome
 from backend.turn.following.payloads import merged, to_payload
-from backend.turn.log import Ended, Event, Grown, Log, Paused
+from backend.turn.log import Event, Grown, Log, Paused, end_with
 from backend.turn.run import Run
-from service.database import pipelined
 
 logger = logging.getLogger(__name__)
 
 _SOON = 0.02  # seconds: what does not wait for the next flush is written together all the same
-_HANDING_OVER = 2.0  # seconds in which a process that a run has waited in has written all of it
+_LOCKED = 2.0  # seconds for which the row of a run that has ended may be changed by others, before it is given up
 _LONGEST_NOTICE = 7000  # bytes; PostgreSQL takes 7,999
 _BEGIN = b"""
 SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', '', true),
@@ -42,29 +41,30 @@ class Numbered(NamedTuple):
 
 @dataclass(eq=False)
 class Followed:
-    """A turn whose log is published. `first` is the number of its first event, None until that is known."""
+    """A turn whose log is published, with what was not when the turn began."""
 
     run: Run
     log: Log
     outcome: Callable[[], Outcome | None]
-    first: int | None
-    began: float = field(default_factory=lambda: _now())
     ended: float | None = None
-    position: int = 0
     events: list[Event] = field(default_factory=list[Event])
     payloads: list[str] = field(default_factory=list[str])
     written: int = 0
     growing: str = ""
 
+    def __post_init__(self) -> None:
+        self.first = self.run.told + 1
+        self._position = self.log.published
+
     def take(self) -> None:
         """Take what the log has to say since the last time."""
-        closed, news = self.log.closed, self.log.since(self.position)
-        self.position += len(news)
+        closed, news = self.log.closed, self.log.since(self._position)
+        self._position += len(news)
         taken = merged(news)
         if closed and self.ended is None:
             self.ended = _now()
             outcome = self.outcome()
-            taken.append(Ended(outcome) if outcome else Paused())
+            taken += end_with(outcome) if outcome else [Paused()]
         self.payloads += [to_payload(event) for event in taken]
         self.events += taken
 
@@ -103,21 +103,27 @@ class Publisher:
         self._urgent = asyncio.Event()
 
     def follow(self, run: Run, log: Log, outcome: Callable[[], Outcome | None]) -> None:
-        """Publish the log from its beginning.
+        """Publish the log from where its turn goes on, or its beginning.
 
         When it is closed, `outcome` tells how the run ended; where it has not, it waits.
         """
         if log in self._followed:
             return
-        followed = Followed(run, log, outcome, first=None if run.resumed else 1)
+        followed = Followed(run, log, outcome)
         self._followed[log] = self._last[run.id] = followed
         log.watch(partial(self._heard, followed))
         self._wake()
 
+    def all_of(self, log: Log, then: Sequence[Event]) -> list[tuple[int, str]]:
+        """What a followed log has said, as it is published, and what it says `then`, at one stretch."""
+        followed = self._followed[log]
+        followed.take()
+        return [*enumerate([*followed.payloads, *map(to_payload, merged(then))], followed.first)]
+
     def published_after(self, run_id: str, user_id: str, after: int) -> Sequence[Numbered] | None:
         """What was written of a turn of this process after a number; None where the rows are to be asked."""
         followed = self._last.get(run_id)
-        if followed is None or followed.first is None or followed.run.user_id != user_id:
+        if followed is None or followed.run.user_id != user_id:
             return None
         start = after - followed.first + 1
         if not 0 <= start <= followed.written:
@@ -181,18 +187,18 @@ class Publisher:
         return False
 
     async def _flush(self) -> None:
-        ready = [followed for followed in self._followed.values() if await self._is_numbered(followed)]
-        for followed in ready:
+        for followed in self._followed.values():
             followed.take()
-        behind = {followed: len(followed.payloads) for followed in ready if followed.written < len(followed.payloads)}
+        lengths = {followed: len(followed.payloads) for followed in self._followed.values()}
+        behind = {followed: length for followed, length in lengths.items() if followed.written < length}
         there = await self._write_together(list(behind)) if behind else set()
         self._flushed = _now()
         for followed, length in behind.items():
             if followed.run.id in there:
                 followed.written = length
         self._published(there)
-        self._drop(_HANDING_OVER)
-        if len(there) < len(behind) or any(followed.first is None for followed in self._followed.values()):
+        self._drop(_LOCKED)
+        if any(followed.run.id not in there for followed in behind):
             self._news.set()  # for the rest
 
     def _drop(self, seconds: float) -> None:
@@ -205,19 +211,6 @@ class Publisher:
         del self._followed[followed.log]
         if self._last.get(followed.run.id) is followed:
             del self._last[followed.run.id]
-
-    async def _is_numbered(self, followed: Followed) -> bool:
-        """Find out where a turn goes on that was waiting: behind what the process before has written of it."""
-        if followed.first is not None:
-            return True
-        if any(one.run.id == followed.run.id for one in self._followed.values() if one is not followed):
-            return False
-        async with pipelined(self._engine, followed.run.user_id) as pipeline:
-            newest = await statements.send_newest(pipeline, followed.run.id, user_id=followed.run.user_id)
-        row = await newest.fetchone()
-        if (row and row["event"] == Paused.__name__) or _now() - followed.began > _HANDING_OVER:
-            followed.first = row["seq"] + 1 if row else 1
-        return followed.first is not None
 
     async def _write_together(self, behind: Sequence[Followed]) -> set[str]:
         try:
@@ -238,7 +231,6 @@ class Publisher:
         """Returns the ids of the runs of which it is there now; one that is being ended or deleted is not."""
         people, runs, numbers, payloads = list[str](), list[str](), list[int](), list[str]()
         for followed in behind:
-            assert followed.first is not None
             for n, payload in enumerate(followed.payloads[followed.written :], followed.first + followed.written):
                 people.append(followed.run.user_id)
                 runs.append(followed.run.id)

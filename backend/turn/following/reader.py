@@ -5,17 +5,20 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation import chats
 from backend.conversation.errors import NotFound
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs import events as statements
-from backend.conversation.runs import leases
+from backend.conversation.runs import interactions, leases
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.events import State
+from backend.conversation.runs.interactions import Interaction
 from backend.turn.following import stored
 from backend.turn.following.payloads import from_payload
 from backend.turn.following.places import Place, Places
@@ -191,11 +194,24 @@ class Following:
         row = await newest.fetchone()
         if row is not None and row["event"] == Ended.__name__:
             return []
-        told = {one["id"] for one in await telling.fetchall()} if row else None
         items = [StoredItem(**one) for one in await storing.fetchall()]
-        rest = stored.events_of(items, state.outcome, told)
-        reset = [] if row else [Numbered(0, Reset())]
-        return [*reset, *(Numbered(number, event) for number, event in enumerate(rest, after + 1))]
+        if row is not None:
+            told = {one["id"] for one in await telling.fetchall()}
+            rest = stored.events_of(items, state.outcome, told)
+            return [Numbered(number, event) for number, event in enumerate(rest, after + 1)]
+        found = await self._interaction(run_id, user_id, state)
+        beside: dict[str, Any] = {"asked": found.asked, "news": found.news} if found else {}
+        rest = stored.events_of(items, state.outcome, **beside)
+        return [Numbered(number, event) for number, event in enumerate([Reset(), *rest], after)]
+
+    async def _interaction(self, run_id: str, user_id: str, state: State) -> Interaction | None:
+        """What is stored of it for its person; None when its conversation was deleted."""
+        chat = await chats.find(self._engine, state.conversation_id or "", user_id=user_id)
+        if chat is None:
+            return None
+        head = await interactions.find(self._engine, chat, run_id, user_id=user_id)
+        [found] = await interactions.load(self._engine, chat, [head], leaf=run_id, user_id=user_id)
+        return found
 
 
 _FORGOTTEN = State(None, "ended", "cancelled", 0, long_over=True, abandoned=False)

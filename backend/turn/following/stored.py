@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from backend.conversation import rows
-from backend.conversation.items import Ending, Hidden, Json
+from backend.conversation.items import Ending, Hidden, Json, Summarised
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.turn.lifecycle import endings
-from backend.turn.log import Answered, Asked, Called, Decided, Done, Ended, Event, Failed, Notice
+from backend.turn.log import Answered, Asked, Called, Compacted, Decided, Done, Event, Failed, Notice, end_with
+from backend.turn.waiting.decisions import NEVER_MADE
 
 
 def events_of(
@@ -18,13 +19,17 @@ def events_of(
     told: Collection[str] | None = None,
     *,
     asked: Iterable[Approval] = (),
+    news: Summarised | None = None,
 ) -> Iterator[Event]:
     """Each item as it stays, and each call, or with `told` only the items without these ids; and how the run ended.
 
-    `asked` is what the run asked its person for. One that has not ended has no outcome.
+    `asked` is what the run asked its person for, and `news` the summary that it was the first to read. One that has not
+    ended has no outcome.
     """
     steps = _Steps(asked)
     failure: Failed | None = None
+    if news is not None and told is None:
+        yield Compacted(news)
     for row in stored:
         match rows.to_value(row):
             case Hidden(content=content):
@@ -32,14 +37,14 @@ def events_of(
                     yield from steps.events(row.id, content)
             case Ending() as ending:
                 failure = Failed(ending.sentence, allow_retry=ending.next == "ask again")
-            case None:
+            case None | Summarised():  # made after the run's end: the next one tells of it
                 pass
             case item if told is None or item.id not in told:
                 yield Done(item)
     yield from steps.rest()
     if outcome is not None:
         yield from _end(failure, outcome)
-        yield Ended(outcome)
+        yield from end_with(outcome)
 
 
 class _Steps:
@@ -60,8 +65,10 @@ class _Steps:
                 if any(one.call["call_id"] == call_id for one in self._waiting):
                     yield from self._decisions()
                 if call := self._calls.pop(call_id, None):
+                    if (text := _text(output)) in NEVER_MADE:
+                        return
                     yield from self._begun(call)
-                    yield Answered(call_id, call["name"], _text(output))
+                    yield Answered(call_id, call["name"], text)
             case _:
                 pass
 
@@ -76,11 +83,13 @@ class _Steps:
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             yield Asked(one.id, one.call["call_id"], one.call["name"], one.call["arguments"], one.text)
+        decided = [one for one in waiting if one.decided_at is not None]
+        for one in sorted(decided, key=lambda one: one.decided_at or one.created_at):
+            yield Decided(one.id, one.decision == "approved", one.reason)
         for one in waiting:
-            if one.decision is not None:
-                yield Decided(one.id, one.decision == "approved", one.reason)
-            if one.decision != "approved":
-                self._calls.pop(one.call["call_id"], None)  # it was not made, and its output is what the model was told
+            # It was not made, and its output is what the model was told; or it waits until the others are decided, too.
+            if one.decision != "approved" or len(decided) < len(waiting):
+                self._calls.pop(one.call["call_id"], None)
 
     def _begun(self, call: Json) -> Iterator[Event]:
         yield Called(call["call_id"], call["name"], call["arguments"])

@@ -16,7 +16,7 @@ from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import keep_with_run
 from backend.conversation.runs.limits import Limits
 from backend.turn import reports, versions
-from backend.turn.log import Started
+from backend.turn.log import Replaced, Started
 from backend.turn.run import Run
 from backend.turn.turn import Turn
 from backend.turn.waiting import decisions
@@ -84,9 +84,8 @@ class Beginnings:
             return False
         turn.run = replace(run, recent=await sent.recent() if sent is not None else None)
         self.begin(turn, row, now)
-        for approval in refused:
-            for event in decisions.decided_events(approval, not_made=True):
-                turn.say(event)
+        for approval in refused:  # that they are refused is told by their own run
+            turn.say(Replaced(decisions.shown(approval, not_made=True)))
         if refused:
             reports.waiting_ended(refused[0].run_id, run.conversation_id, run.user_id)
         return True

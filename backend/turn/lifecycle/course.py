@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -16,7 +16,7 @@ from backend.conversation.runs.leases import Outcome
 from backend.turn import reports
 from backend.turn.lifecycle import endings, outcomes
 from backend.turn.lifecycle.endings import explain
-from backend.turn.log import Done, Failed
+from backend.turn.log import Done, Event, Failed, Paused
 from backend.turn.turn import Turn, Work
 from backend.turn.waiting import decisions
 
@@ -34,12 +34,16 @@ class TookTooLong(BackendError):
 
 @dataclass(frozen=True)
 class Course:
-    """`longest_seconds` is how long an answer may take; what is left when its turn is over goes `in_background`."""
+    """`longest_seconds` is how long an answer may take; what is left when its turn is over goes `in_background`.
+
+    `published` is all that a turn has said, and what it says then, with its numbers, as it is published.
+    """
 
     engine: AsyncEngine
     lease_seconds: float
     longest_seconds: float
     in_background: Callable[[Awaitable[None]], None]
+    published: Callable[[Turn, Sequence[Event]], Sequence[tuple[int, str]]]
 
     async def run(self, turn: Turn, work: Work) -> None:
         """Answer, and answer what was said meanwhile, until the outcome is written or the run waits."""
@@ -87,12 +91,13 @@ class Course:
     async def _wait(self, turn: Turn) -> Outcome | None:
         """Let the run wait for what is asked. Where it cannot, its calls are not made; then returns how it ends."""
         run = turn.run
+        asking = [event for approval in turn.asked for event in decisions.asked_events(approval)]
         try:
-            if await decisions.wait(self.engine, run.acting, turn.asked, usage=turn.usage):
+            told = self.published(turn, [*asking, Paused()])
+            if await decisions.wait(self.engine, run.acting, turn.asked, usage=turn.usage, told=told):
                 reports.turn_waits(run, turn.usage or {}, turn.counted, calls=len(turn.asked))
-                for approval in turn.asked:
-                    for event in decisions.asked_events(approval):
-                        turn.say(event)
+                for event in asking:
+                    turn.say(event)
                 return None
         except Exception as error:  # noqa: BLE001 - as in `_end`: the conversation must be free again
             turn.say(failure_of(error))

@@ -1,6 +1,6 @@
 """What a person decides of the calls of a run that waits: each in one transaction, under the run's row lock."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached, NotFound
 from backend.conversation.items import Hidden, Item, Said, Widget
 from backend.conversation.model_input.history import NOT_MADE
-from backend.conversation.runs import approvals, inbox, limits
+from backend.conversation.runs import approvals, events, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
 from backend.tools.consent.card import card
-from backend.turn.log import Asked, Decided, Done, Event, Replaced
+from backend.turn.following.payloads import to_payload
+from backend.turn.log import Asked, Decided, Done, Event, Replaced, end_with
 from service.database import Pipeline, pipelined
 
 INSTEAD = "The person wrote something else instead."
@@ -23,6 +24,8 @@ STOPPED = "The person stopped this answer."
 AWAY = "The person went to another version of the conversation."
 _INSTEAD_OF_AN_ANSWER = (INSTEAD, STOPPED, AWAY)
 _NOT_MADE = "This call was not made."
+NEVER_MADE = frozenset({NOT_MADE, *(f"{_NOT_MADE} {reason}" for reason in _INSTEAD_OF_AN_ANSWER)})
+"""What the model reads in place of what a call that was never begun would have answered."""
 _REFUSED = "The person refused this call: it was not made. Do not repeat it unless they ask for it."
 
 
@@ -44,20 +47,29 @@ class Lease:
 
 @dataclass(frozen=True)
 class Settled:
-    """A decision that is stored; `approvals` are all of its step, and `resumed` is the row of a run that goes on.
+    """What was `decided`, and is stored and published; `asked` is all of its step.
 
-    That is the row of its conversation, as `approvals.resume` has it; None while there is more to decide.
+    `resumed` is the row of the conversation of a run that goes on, as `approvals.resume` has it; None while there is
+    more to decide.
     """
 
-    approval: Approval
-    approvals: Sequence[Approval]
+    decided: Sequence[Approval]
+    asked: Sequence[Approval]
     resumed: dict[str, Any] | None
 
 
 async def wait(
-    engine: AsyncEngine, acting: Acting, asked: Sequence[Approval], *, usage: Mapping[str, Any] | None
+    engine: AsyncEngine,
+    acting: Acting,
+    asked: Sequence[Approval],
+    *,
+    usage: Mapping[str, Any] | None,
+    told: Sequence[tuple[int, str]],
 ) -> bool:
-    """Let the run wait for what it asks; False when its lease was lost, or somebody wants it to stop."""
+    """Let the run wait for what it asks; False when its lease was lost, or somebody wants it to stop.
+
+    `told` is all that it has said, as it is published: what is decided is told behind that, in whichever process.
+    """
     [conversation_id] = {one.conversation_id for one in asked}
     assert acting.run_id is not None
     async with pipelined(engine, acting.user_id) as pipeline:
@@ -67,6 +79,7 @@ async def wait(
         cards = [shown(one) for one in asked]
         await statements.send_items(pipeline, conversation_id, cards, acting, fenced=False)
         await approvals.add(pipeline, asked, user_id=acting.user_id)
+        await events.put(pipeline, acting.run_id, told, user_id=acting.user_id)
     return True
 
 
@@ -100,13 +113,14 @@ async def decide(
             raise DecidedAlready(approval)
         of_person = Acting(user_id, approval.run_id)
         await statements.send_items(pipeline, conversation_id, [shown(approval)], of_person, fenced=False)
+        await _tell(pipeline, approval.run_id, decided_events(approval), user_id=user_id)
         taken = None
         if all(one.decision for one in found):
             taken = await approvals.resume(
                 pipeline, approval.run_id, lease_seconds=lease.seconds, worker=lease.worker, **whose
             )
     resumed = await taken.fetchone() if taken is not None else None
-    return Settled(approval, approvals.of_last_step(found), resumed)
+    return Settled([approval], approvals.of_last_step(found), resumed)
 
 
 async def overtake(
@@ -118,11 +132,10 @@ async def overtake(
     run_id: str | None,
     lease: Lease,
     most_running: int | None,
-) -> tuple[Sequence[Approval], dict[str, Any]] | None:
+) -> Settled | None:
     """Refuse what the conversation's run asks if it waits, let it read what was said instead, and take its lease.
 
-    Returns what was decided of its step, with what was approved before, and the row of `approvals.resume`; None where
-    no run waits, or another. Raises `LimitReached`, as `decide`.
+    None where no run waits, or another. Raises `LimitReached`, as `decide`.
     """
     whose = {"user_id": user_id}
     async with pipelined(engine, user_id) as pipeline:
@@ -130,10 +143,11 @@ async def overtake(
         run = await (await approvals.lock(pipeline, conversation_id, **whose)).fetchone()
         if run is None or run["status"] != "waiting" or run_id not in (None, run["id"]):
             return None
-        of_run = await approvals.refuse_open(pipeline, run["id"], reason=INSTEAD, **whose)
-        asked = approvals.of_last_step(await approvals.read(of_run))
-        cards = [shown(one) for one in asked]
+        asked, refused = await approvals.refuse_open(pipeline, run["id"], reason=INSTEAD, **whose)
+        decided = [one for one in asked if one.id in refused]
+        cards = [shown(one) for one in decided]
         await statements.send_items(pipeline, conversation_id, cards, Acting(user_id, run["id"]), fenced=False)
+        await _tell(pipeline, run["id"], (event for one in decided for event in decided_events(one)), **whose)
         taken = await approvals.resume(pipeline, run["id"], lease_seconds=lease.seconds, worker=lease.worker, **whose)
         added = await inbox.added(
             await inbox.send_said(pipeline, said, "steer", conversation_id=conversation_id, **whose)
@@ -142,7 +156,7 @@ async def overtake(
             raise LimitReached(inbox.TOO_MANY)
     row = await taken.fetchone()
     assert row is not None, "it was locked, and waited"
-    return asked, row
+    return Settled(decided, asked, row)
 
 
 async def refuse(
@@ -150,20 +164,27 @@ async def refuse(
 ) -> Sequence[Approval]:
     """End the conversation's run if it waits: what it asked is refused for this reason, and its calls were not made.
 
-    With a run's id, only that one. Returns what was asked, and nothing where no run waits. Asks the database before the
-    pipeline's end.
+    Who follows it is told. With a run's id, only that one. Returns what was asked, and nothing where no run waits. Asks
+    the database before the pipeline's end.
     """
     locked = await approvals.lock(pipeline, conversation_id, user_id=user_id)
     run = await locked.fetchone()
     if run is None or run["status"] != "waiting" or run_id not in (None, run["id"]):
         return []
-    _, of_run = await approvals.refuse_all(pipeline, run["id"], reason=reason, user_id=user_id)
-    asked = approvals.of_last_step(await approvals.read(of_run))
+    asked, refused = await approvals.refuse_open(pipeline, run["id"], reason=reason, user_id=user_id)
+    await approvals.end(pipeline, run["id"], user_id=user_id)
     outputs = [output(one, refusal(one) if one.decision == "refused" else f"{_NOT_MADE} {reason}") for one in asked]
     cards = [shown(one, not_made=True) for one in asked]
     of_run = Acting(user_id, run["id"])
     await statements.send_items(pipeline, conversation_id, [*outputs, *cards], of_run, fenced=False)
+    told = [*_refused_events(asked, refused), *end_with("cancelled")]
+    await _tell(pipeline, run["id"], told, user_id=user_id)
     return asked
+
+
+async def _tell(pipeline: Pipeline, run_id: str, told: Iterable[Event], *, user_id: str) -> None:
+    """Publish this of a run that waits, whose row is locked."""
+    await events.append(pipeline, run_id, [to_payload(event) for event in told], user_id=user_id)
 
 
 def refusal(approval: Approval) -> str:
@@ -202,7 +223,16 @@ def asked_events(approval: Approval) -> Iterator[Event]:
     yield Done(shown(approval))
 
 
-def decided_events(approval: Approval, *, not_made: bool = False) -> Iterator[Event]:
+def decided_events(approval: Approval) -> Iterator[Event]:
     """What a log tells of a decision."""
     yield Decided(approval.id, approval.decision == "approved", approval.reason)
-    yield Replaced(shown(approval, not_made=not_made))
+    yield Replaced(shown(approval))
+
+
+def _refused_events(asked: Iterable[Approval], now: Collection[str]) -> Iterator[Event]:
+    """What is told of calls of which none is made any more; of those decided before, only the card changes."""
+    for one in asked:
+        if one.id in now:
+            yield from decided_events(one)
+        else:
+            yield Replaced(shown(one, not_made=True))

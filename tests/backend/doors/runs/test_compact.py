@@ -7,7 +7,7 @@ import pytest
 from client.connection import Refused
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW
-from tests.runs_client import Runs, id_of, names
+from tests.runs_client import Runs, id_of, names, plain
 from tests.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long
@@ -28,12 +28,29 @@ async def test_a_chat_is_summarised_when_its_person_asks(runs: Runs, model: Scri
     last = chat["interactions"][-1]
     assert last["status"] == "COMPLETED"
     assert last["reason"] is None
-    assert {"event": "compaction", "data": {"messages": 4}} in last["agent_events"]
     messages = last["final_agent_state"]["messages"]
     assert "Summary of the conversation so far" in messages[0]["content"]
     events = await runs.say("one", "and now?")
-    assert "compaction" in names(events)
+    assert names(events)[:3] == ["interaction_started", "compaction", "turn_start"]
     assert await before(model, "and now?") == messages
+
+
+async def test_a_summary_is_told_by_who_reads_it_first_in_the_stream_and_later(runs: Runs, rows: Rows) -> None:
+    told = [await runs.say("one", f"hello {number}") for number in range(4)]
+    await runs.compact("one")
+    told += [await runs.say("one", f"hello {number}") for number in range(4, 8)]
+    await runs.compact("one")
+    told.append(await runs.edit_to_its_end("one", id_of(told[6]), "rather this"))
+    told.append(await runs.say("one", "and now?"))
+    assert [n for n, events in enumerate(told) if "compaction" in names(events)] == [4]
+    for events in told:
+        assert (await runs.get_interaction("one", id_of(events)))["agent_events"] == plain(events)
+    shown = (await runs.get_chat("one"))["interactions"]
+    assert [one["agent_events"] for one in shown] == [plain(told[n]) for n in (0, 1, 2, 3, 4, 5, 8, 9)]
+    rows("DELETE FROM run_events")
+    rows("UPDATE runs SET ended_at = ended_at - interval '1 hour', followed = false")
+    for events in told[3:5]:
+        assert plain(await runs.read("one", id_of(events)))[1:] == plain(events)[1:]
 
 
 async def test_the_state_keeps_to_the_window(backend: Backend) -> None:

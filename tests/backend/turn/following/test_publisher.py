@@ -1,14 +1,16 @@
-"""Where a run goes on that was waiting, here or in another process."""
+"""What is written of the logs of a process, and under which numbers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
-from backend.turn.following.publisher import Publisher
-from backend.turn.log import Grown, Log, StepBegun
+from backend.turn.following.publisher import Followed, Publisher
+from backend.turn.log import Called, Grown, Log, Paused, StepBegun
 from backend.turn.run import Run
 from service.database import create_engine
 from tests.backend.conftest import Rows
@@ -21,7 +23,6 @@ RUNNING = """
 INSERT INTO runs (id, user_id, conversation_id, status, followed) VALUES (%s, %s, %s, 'running', true)
 """
 RUN = Run("run_1", "alice", "thr_1")
-RESUMED = replace(RUN, resumed=True)
 
 
 @asynccontextmanager
@@ -42,32 +43,18 @@ def begun(rows: Rows) -> None:
     rows(RUNNING, "run_1", "alice", "thr_1")
 
 
-async def test_a_run_that_waited_goes_on_behind_what_was_said_before(database_url: str, rows: Rows) -> None:
+async def test_a_run_that_waited_goes_on_behind_what_was_told_before(database_url: str, rows: Rows) -> None:
     begun(rows)
-    async with publishing(database_url) as one, publishing(database_url) as other:
-        before, after = Log(), Log()
-        one.follow(RUN, before, lambda: None)
-        other.follow(RESUMED, after, lambda: "completed")
-        after.append(Grown("msg_1", 0, "after"))
-        after.close()
-        before.append(StepBegun())
-        await until(lambda: rows(NEWEST))
-        await asyncio.sleep(0.2)
-        assert rows(NEWEST) == [{"event": "StepBegun", "seq": 1}], "the process before may have more to say"
-        before.close()
-        await until(lambda: rows(NEWEST)[0]["event"] == "Ended")
-    told = [row["event"] for row in rows("SELECT payload->>'event' AS event FROM run_events ORDER BY seq")]
-    assert told == ["StepBegun", "Paused", "Grown", "Ended"]
-
-
-async def test_a_process_that_died_before_it_had_said_all_is_not_waited_for(database_url: str, rows: Rows) -> None:
-    begun(rows)
-    rows("INSERT INTO run_events VALUES ('alice', 'run_1', 1, '{\"event\": \"Grown\"}')")
+    rows("INSERT INTO run_events VALUES ('alice', 'run_1', 1, '{}'), ('alice', 'run_1', 2, '{}')")
     async with publishing(database_url) as publisher:
         log = Log()
-        publisher.follow(RESUMED, log, lambda: "completed")
+        log.append(StepBegun())
+        log.begin_here()
+        publisher.follow(replace(RUN, told=2), log, lambda: "completed")
+        log.append(Grown("msg_1", 0, "after"))
         log.close()
-        await until(lambda: rows(NEWEST) == [{"event": "Ended", "seq": 2}], seconds=10)
+        await until(lambda: rows(NEWEST) == [{"event": "Ended", "seq": 4}])
+    assert rows("SELECT payload->>'event' AS event FROM run_events WHERE seq = 3") == [{"event": "Grown"}]
 
 
 async def test_a_run_goes_on_in_the_process_that_it_has_waited_in(database_url: str, rows: Rows) -> None:
@@ -75,11 +62,75 @@ async def test_a_run_goes_on_in_the_process_that_it_has_waited_in(database_url: 
     async with publishing(database_url) as publisher:
         logs = [Log(), Log()]
         for log in logs:
-            publisher.follow(RUN if log is logs[0] else RESUMED, log, lambda: None)
+            publisher.follow(RUN if log is logs[0] else replace(RUN, told=2), log, lambda: None)
             log.append(StepBegun())
             log.close()
         await until(lambda: rows(NEWEST) == [{"event": "Paused", "seq": 4}])
         await until(lambda: not publisher._followed)
+
+
+async def test_what_a_run_says_when_it_begins_to_wait_has_the_numbers_that_it_is_written_with(
+    database_url: str, rows: Rows
+) -> None:
+    begun(rows)
+    async with publishing(database_url) as publisher:
+        log = Log()
+        publisher.follow(RUN, log, lambda: None)
+        log.append(Grown("msg_1", 0, "one"))
+        await until(lambda: rows(NEWEST))
+        log.append(Grown("msg_1", 0, "two"))
+        asking = [Called("call_1", "list_tasks", "{}"), StepBegun()]
+        told = publisher.all_of(log, [*asking, Paused()])
+        for event in asking:
+            log.append(event)
+        log.close()
+        await until(lambda: rows(NEWEST) == [{"event": "Paused", "seq": 5}])
+    written = rows("SELECT seq, payload FROM run_events ORDER BY seq")
+    assert [(row["seq"], row["payload"]) for row in written] == [(seq, json.loads(payload)) for seq, payload in told]
+
+
+async def test_whenever_a_follower_comes_each_event_has_one_number(
+    database_url: str, rows: Rows, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Others come, and more is said, right before a flush, in its middle and right after it."""
+    runs = [Run(f"run_{n}", "alice", f"thr_{n}") for n in range(30)]
+    for run in runs:
+        rows("INSERT INTO conversations (id, user_id, status) VALUES (%s, 'alice', '{}')", run.conversation_id)
+        rows(RUNNING, run.id, "alice", run.conversation_id)
+    logs, said = {run: Log() for run in runs}, Counter[str]()
+    async with publishing(database_url) as publisher:
+        waiting, flushes = iter(runs), 0
+
+        def come() -> None:
+            if (run := next(waiting, None)) is not None:
+                publisher.follow(run, logs[run], lambda: "completed")
+            for run, log in logs.items():
+                if not log.closed:
+                    log.append(Grown(f"msg_{said[run.id] // 3}", 0, f"{said[run.id]} "))
+                    said[run.id] += 1
+
+        async def among(behind: Sequence[Followed]) -> set[str]:
+            nonlocal flushes
+            flushes += 1
+            come()
+            there = await write(behind)
+            come()
+            return there
+
+        write = publisher._write
+        monkeypatch.setattr(publisher, "_write", among)
+        come()
+        await until(lambda: flushes > 20)
+        for log in logs.values():
+            log.close()
+        await until(lambda: not publisher._followed)
+    assert caplog.records == []
+    for run in runs:
+        told = rows("SELECT seq, payload FROM run_events WHERE run_id = %s ORDER BY seq", run.id)
+        assert [row["seq"] for row in told] == list(range(1, len(told) + 1))
+        assert told[-1]["payload"]["event"] == "Ended"
+        words = "".join(row["payload"]["text"] for row in told[:-1]).split()
+        assert words == [str(n) for n in range(said[run.id])]
 
 
 async def test_a_run_whose_row_is_being_changed_keeps_no_other_back(database_url: str, rows: Rows) -> None:
