@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, delete, func, literal, select, text
+from sqlalchemy import Float, bindparam, case, cast, delete, extract, func, literal, or_, select, text
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from backend.conversation.models import Message, RunEvent
@@ -20,14 +20,15 @@ _OF_RUN = (EVENTS.c.user_id == bindparam("owner"), EVENTS.c.run_id == bindparam(
 
 # Functions of the tables' owner, made by migration 0014: they work for several people at once.
 PUBLISH = b"SELECT publish_events(%(people)s::text[], %(runs)s::text[], %(numbers)s::bigint[], %(payloads)s::text[])"
-# Under the lock of a run that waits: whatever it said before is there, and nobody else publishes.
+# Under the lock of a run that no process has: whatever it said before is there, and nobody else publishes.
 _APPEND = Statement("""
 INSERT INTO run_events (user_id, run_id, seq, payload)
 SELECT runs.user_id, runs.id, given.n + coalesce((
     SELECT max(seq) FROM run_events WHERE user_id = %(owner)s AND run_id = %(run)s
 ), 0), given.payload::jsonb
 FROM runs, unnest(%(payloads)s::text[]) WITH ORDINALITY AS given (payload, n)
-WHERE runs.user_id = %(owner)s AND runs.id = %(run)s AND runs.followed
+WHERE runs.user_id = %(owner)s AND runs.id = %(run)s AND runs.followed AND runs.conversation_id IS NOT NULL
+RETURNING seq
 """)
 _PUT = Statement("""
 INSERT INTO run_events (user_id, run_id, seq, payload)
@@ -35,6 +36,9 @@ SELECT %(owner)s, %(run)s, seq, payload::jsonb
 FROM unnest(%(numbers)s::bigint[], %(payloads)s::text[]) AS given (seq, payload)
 ON CONFLICT DO NOTHING
 """)
+_LOCK = Statement(
+    select(RUNS.c.id).where(RUNS.c.user_id == bindparam("owner"), RUNS.c.id == bindparam("run")).with_for_update()
+)
 _TELL = Statement("SELECT pg_notify(%(channel)s, %(run)s)")
 _SWEEP = text("SELECT sweep_run_events(:minutes, 200) UNION ALL SELECT sweep_kept_requests(24, 2000)")
 
@@ -46,14 +50,17 @@ _NEWS = Statement(
 )
 _LONG_AGO = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, bindparam("grace"))
 _LEASE = func.make_interval(0, 0, 0, 0, 0, 0, RUNS.c.lease_seconds)
+_LEASE_LEFT = cast(extract("epoch", RUNS.c.heartbeat_at + _LEASE - func.now()), Float)
 _STATE = Statement(
     select(
         RUNS.c.conversation_id,
         RUNS.c.status,
         RUNS.c.outcome,
         select(func.coalesce(func.max(EVENTS.c.seq), literal(0))).where(*_OF_RUN).scalar_subquery().label("last"),
-        func.coalesce(RUNS.c.ended_at < _LONG_AGO, literal(False)).label("long_over"),
-        and_(RUNS.c.status == RUNNING, RUNS.c.heartbeat_at < func.now() - _LEASE).label("abandoned"),
+        func.coalesce(
+            or_(RUNS.c.ended_at < _LONG_AGO, RUNS.c.heartbeat_at < RUNS.c.ended_at - _LEASE), literal(False)
+        ).label("long_over"),
+        case((RUNS.c.status == RUNNING, _LEASE_LEFT)).label("lease_left"),
     ).where(RUNS.c.user_id == bindparam("owner"), RUNS.c.id == bindparam("run"))
 )
 _NEWEST = Statement(
@@ -83,8 +90,8 @@ _STORED = Statement(
 class State(NamedTuple):
     """Where a run is: `last` is the number of its newest event, 0 where there is none.
 
-    `long_over` tells that it ended so long ago that nothing more is published of it, and `abandoned` that its process
-    has given no sign of life for longer than its lease.
+    `long_over` tells that its process publishes nothing more of it: it ended so long ago, or that was gone when it was
+    ended. For so many seconds as are in `lease_left`, one that runs is taken to have a process.
     """
 
     conversation_id: str | None
@@ -92,7 +99,7 @@ class State(NamedTuple):
     outcome: Any
     last: int
     long_over: bool
-    abandoned: bool
+    lease_left: float | None
 
 
 async def send_state(pipeline: Pipeline, run_id: str, *, user_id: str, grace_seconds: float) -> Result:
@@ -115,10 +122,19 @@ async def send_told(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
     return await pipeline.send(_TOLD, run=run_id, owner=user_id)
 
 
-async def append(pipeline: Pipeline, run_id: str, payloads: Sequence[str], *, user_id: str) -> None:
-    """Publish what became of a run that waits, behind what it has said; its row is locked. Nothing if not followed."""
-    await pipeline.send(_APPEND, run=run_id, owner=user_id, payloads=list(payloads))
+async def append(pipeline: Pipeline, run_id: str, payloads: Sequence[str], *, user_id: str) -> Result:
+    """Publish what became of a run that no process has, behind what it has said; its row is locked.
+
+    The result is empty for one that is not followed.
+    """
+    appended = await pipeline.send(_APPEND, run=run_id, owner=user_id, payloads=list(payloads))
     await pipeline.send(_TELL, channel=EVENTS_CHANNEL, run=run_id)
+    return appended
+
+
+async def lock(pipeline: Pipeline, run_id: str, *, user_id: str) -> None:
+    """Before `append`."""
+    await pipeline.send(_LOCK, run=run_id, owner=user_id)
 
 
 async def put(pipeline: Pipeline, run_id: str, numbered: Sequence[tuple[int, str]], *, user_id: str) -> None:

@@ -20,7 +20,7 @@ from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.events import State
 from backend.conversation.runs.interactions import Interaction
 from backend.turn.following import stored
-from backend.turn.following.payloads import from_payload
+from backend.turn.following.payloads import from_payload, to_payload
 from backend.turn.following.places import Place, Places
 from backend.turn.following.publisher import Numbered, Publisher
 from backend.turn.lifecycle import outcomes
@@ -30,6 +30,7 @@ from service.database import pipelined, transaction
 logger = logging.getLogger(__name__)
 
 _MOST = 500  # events at a time
+_A_MOMENT = 0.01  # seconds
 
 
 class Following:
@@ -117,9 +118,11 @@ class Following:
                     continue
                 if state is not None and not found:
                     if state.long_over:
-                        for numbered in await self._rest(run_id, user_id, after, state):
-                            if not (is_reset and isinstance(numbered.event, Reset)):
-                                yield numbered
+                        rest = await self._rest(run_id, user_id, after, state, is_reset=is_reset)
+                        if rest is None:
+                            continue
+                        for numbered in rest:
+                            yield numbered
                         return
                     silent = _now() - since > self._grace_seconds
                     waits_alone = state.status == "waiting" and not while_waiting
@@ -133,7 +136,9 @@ class Following:
                         await news.wait()
 
     def _pause(self, state: State | None, while_waiting: bool) -> float:
-        """How long news is waited for: what goes on after it waited is heard of."""
+        """How long news is waited for: what goes on after it waited is heard of, the death of a process is not."""
+        if state is not None and state.lease_left is not None:
+            return min(self._look_seconds, max(state.lease_left, 0) + _A_MOMENT)
         waits = state is not None and state.status == "waiting" and not self._leaving
         return self._waiting_look_seconds if waits and while_waiting else self._look_seconds
 
@@ -166,7 +171,7 @@ class Following:
             return None, here
         try:
             state, found = await self._read(run_id, user_id, after, most=_MOST)
-            if state is not None and state.abandoned:  # no sweep was there before
+            if state is not None and state.lease_left is not None and state.lease_left < 0:  # no sweep was there before
                 await outcomes.end_abandoned(self._engine, Abandoned(run_id, state.conversation_id, user_id))
         except (DBAPIError, PoolTimeout, OSError) as error:  # it comes back, or the reader does
             logger.warning("the run %s cannot be followed now: %s", run_id, type(error).__name__)
@@ -183,26 +188,38 @@ class Following:
         found = [Numbered(one["seq"], from_payload(one["payload"])) for one in await news.fetchall()]
         return State(**row) if row else None, found
 
-    async def _rest(self, run_id: str, user_id: str, after: int, state: State) -> list[Numbered]:
-        """What was not published of a run that is long over, as far as it is stored."""
+    async def _rest(
+        self, run_id: str, user_id: str, after: int, state: State, *, is_reset: bool
+    ) -> list[Numbered] | None:
+        """What is stored of a run that is over and was not published; None when there is more to be read by now.
+
+        It is published as far as the run's events are held, so that whoever reads it goes on from the same numbers.
+        """
+        where = {"user_id": user_id}
         async with pipelined(self._engine, user_id) as pipeline:
-            newest = await statements.send_newest(pipeline, run_id, user_id=user_id)
-            telling = await statements.send_told(pipeline, run_id, user_id=user_id)
-            storing = await statements.send_stored(
-                pipeline, run_id, user_id=user_id, conversation_id=state.conversation_id or ""
-            )
-        row = await newest.fetchone()
-        if row is not None and row["event"] == Ended.__name__:
-            return []
-        items = [StoredItem(**one) for one in await storing.fetchall()]
-        if row is not None:
-            told = {one["id"] for one in await telling.fetchall()}
-            rest = stored.events_of(items, state.outcome, told)
-            return [Numbered(number, event) for number, event in enumerate(rest, after + 1)]
+            await statements.lock(pipeline, run_id, **where)
+            newest = await statements.send_newest(pipeline, run_id, **where)
+            telling = await statements.send_told(pipeline, run_id, **where)
+            conversation = state.conversation_id or ""
+            storing = await statements.send_stored(pipeline, run_id, conversation_id=conversation, **where)
+            row = await newest.fetchone()
+            items = [StoredItem(**one) for one in await storing.fetchall()]
+            if row is not None:
+                if row["seq"] > after:
+                    return None
+                if row["event"] == Ended.__name__:
+                    return []
+                rest = [*stored.events_of(items, state.outcome, {one["id"] for one in await telling.fetchall()})]
+                payloads = [to_payload(event) for event in rest]
+                appended = await statements.append(pipeline, run_id, payloads, **where)
+                if await appended.fetchone() is not None:
+                    return None
+                return [Numbered(number, event) for number, event in enumerate(rest, after + 1)]
         found = await self._interaction(run_id, user_id, state)
         beside: dict[str, Any] = {"asked": found.asked, "news": found.news} if found else {}
         rest = stored.events_of(items, state.outcome, **beside)
-        return [Numbered(number, event) for number, event in enumerate([Reset(), *rest], after)]
+        reset = [] if is_reset else [Numbered(0, Reset())]
+        return [*reset, *(Numbered(number, event) for number, event in enumerate(rest, 1))]
 
     async def _interaction(self, run_id: str, user_id: str, state: State) -> Interaction | None:
         """What is stored of it for its person; None when its conversation was deleted."""
@@ -214,7 +231,7 @@ class Following:
         return found
 
 
-_FORGOTTEN = State(None, "ended", "cancelled", 0, long_over=True, abandoned=False)
+_FORGOTTEN = State(None, "ended", "cancelled", 0, long_over=True, lease_left=None)
 """Of a run that was deleted while it was followed."""
 
 
