@@ -30,8 +30,9 @@ SLOWLY = {"text": TEXT, "chunk_chars": 6, "token_delay": 0.04}
 ADDING = calls(call("add_task", title="milk"), text="I add it.")
 ASKING = calls(deleting(1), call("list_tasks"), deleting(2), deleting(3), text="I ask.")
 LEASE = 5.0
-BYTES = (4, 12.5)  # before a connection is cut, as powers of two: an event has 80, an answer more than a thousand
+BYTES = (4, 11.5)  # before a connection is cut, as powers of two: an event has 80, an answer more than a thousand
 CI = 60  # cuts
+READERS = 4  # of each interaction
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ async def decide(chance: random.Random, processes: Sequence[Runs], chat: str, ru
 async def a_round(
     chance: random.Random, processes: Sequence[Runs], model: ScriptedModel, number: int
 ) -> tuple[int, int]:
-    """Three interactions with two readers each: one to its end, one that asks, one that is cancelled.
+    """Three interactions with several readers each: one to its end, one that asks, one that is cancelled.
 
     Returns how often the readers were cut off, and how many events they were told.
     """
@@ -128,17 +129,17 @@ async def a_round(
     steps = {telling: [ADDING, SLOWLY], asking: [ASKING, SLOWLY], cancelled: [SLOWLY]}
     await model.script(*({**step, "when": chat} for chat in chats for step in steps[chat]))
     runs = {chat: await begin(chance.choice(processes), chat, f"go on, {chat}") for chat in chats}
-    readers = {chat: [Reader(chance, processes, chat, run) for _ in range(2)] for chat, run in runs.items()}
+    readers = {chat: [Reader(chance, processes, chat, run) for _ in range(READERS)] for chat, run in runs.items()}
     deciding = asyncio.create_task(decide(chance, processes, asking, runs[asking]))
-    reading = asyncio.gather(*(reader.read() for pair in readers.values() for reader in pair))
+    reading = asyncio.gather(*(reader.read() for some in readers.values() for reader in some))
     grown = chance.randint(1, 300)
     await until(lambda: len(text_of(readers[cancelled][0].told)) > grown)
     await chance.choice(processes).cancel(cancelled, runs[cancelled])
     await asyncio.wait_for(reading, 120)
 
-    told = {chat: pair[0].told for chat, pair in readers.items()}
+    told = {chat: some[0].told for chat, some in readers.items()}
     for chat, run in runs.items():
-        assert readers[chat][1].told == told[chat]
+        assert all(reader.told == told[chat] for reader in readers[chat])
         for process in processes:
             assert await process.read(chat, run) == told[chat]
             assert (await process.get_interaction(chat, run))["agent_events"] == plain(told[chat])
@@ -151,7 +152,7 @@ async def a_round(
     words = {"approved": True, "rejected": False}
     answers = [(one.data["approval_id"], words[one.name]) for one in told[asking] if one.name in words]
     assert answers == await deciding
-    all_of = [reader for pair in readers.values() for reader in pair]
+    all_of = [reader for some in readers.values() for reader in some]
     return sum(reader.cuts for reader in all_of), sum(len(reader.told) for reader in all_of)
 
 

@@ -211,7 +211,7 @@ async def test_what_cannot_be_published_keeps_no_other_back(chat: ChatKit, rows:
     assert text_of(told[0]) == "fine"
     assert told[1][-1].event == Ended("completed")
     whole = rows("SELECT run_id FROM run_events WHERE payload->>'event' = 'Ended'")
-    assert whole == [{"run_id": good}]
+    assert {"run_id": good} in whole
 
 
 async def test_silence_has_a_pulse(chat: ChatKit, model: ScriptedModel) -> None:
