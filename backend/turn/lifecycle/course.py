@@ -117,8 +117,8 @@ class Course:
         left = [*turn.closing, *([turn.ending] if turn.ending else [])]
         failure: Failed | None = None
         has_ended = True
+        goes_on = outcome == "completed" and turn.go_on is not None
         try:
-            goes_on = outcome == "completed" and turn.go_on is not None
             recorded = await outcomes.record(self.engine, run, ended, left, if_read=goes_on)
             has_ended = recorded != "unread"
             if recorded == "lost":
@@ -132,7 +132,9 @@ class Course:
             alone = replace(ended, outcome="failed") if turn.closing else ended
             why = [turn.ending or endings.failed(failure)] if turn.closing or turn.ending else []
             if away or not await outcomes.record_alone(self.engine, run, alone, why):
-                self.record_later(turn, outcome)
+                self.record_later(turn, outcome, if_read=goes_on)
+                if outcome == "completed":
+                    turn.outcome = "failed"  # nobody is told of an end that may not be written after all
         for item in turn.closing:
             if not isinstance(item, Thought | Hidden):  # of a thought the log told when it ended
                 turn.say(Done(item))
@@ -140,12 +142,14 @@ class Course:
             turn.say(failure)
         return has_ended
 
-    def record_later(self, turn: Turn, outcome: Outcome) -> None:
+    def record_later(self, turn: Turn, outcome: Outcome, *, if_read: bool = False) -> None:
         """Free the conversation as soon as the database is back."""
         left = [*turn.closing, *([turn.ending] if turn.ending else [])]
-        within = self.lease_seconds
+        ended = turn.ended(outcome)
         self.in_background(
-            outcomes.record_later(self.engine, turn.run, turn.ended(outcome), left, within_seconds=within)
+            outcomes.record_later(
+                self.engine, turn.run, ended, left, if_read=if_read, within_seconds=self.lease_seconds
+            )
         )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Literal
 
 from sqlalchemy.exc import DBAPIError
@@ -15,6 +16,7 @@ from backend.conversation.items import Item
 from backend.conversation.runs import inbox, leases
 from backend.conversation.runs.abandoned import Abandoned
 from backend.turn import reports
+from backend.turn.lifecycle import endings
 from backend.turn.run import Ended, Run
 from service.database import pipelined, system_transaction, transaction
 
@@ -55,15 +57,21 @@ async def record_alone(engine: AsyncEngine, run: Run, ended: Ended, why: Sequenc
 
 
 async def record_later(
-    engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item], *, within_seconds: float
+    engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item], *, if_read: bool, within_seconds: float
 ) -> None:
-    """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself."""
+    """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself.
+
+    With `if_read`, a run to which something was said that nobody read was interrupted: its turn goes on no more.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(within_seconds):
             while True:
                 await asyncio.sleep(0.1)
                 with suppress(DBAPIError, PoolTimeout, OSError):
-                    recorded = await record(engine, run, ended, items)
+                    recorded = await record(engine, run, ended, items, if_read=if_read)
+                    if recorded == "unread":
+                        cut = replace(ended, outcome="interrupted")
+                        recorded = await record(engine, run, cut, [endings.cut("interrupted")])
                     if recorded == "lost" and await _was_recorded(engine, run, ended):
                         reports.turn_ended(run, ended)
                     return

@@ -19,6 +19,7 @@ from tests.backend.conftest import Backend, Rows
 from tests.backend.now import without_now
 from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import Answer, ChatKit, text_of, user_input
+from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
@@ -335,6 +336,32 @@ async def test_what_is_added_while_the_end_waits_for_it_is_answered(
         rows("COMMIT")
     assert answer.text == f"{SLOW['text']}\nLate."
     assert rows("SELECT outcome FROM runs") == [{"outcome": "completed"}]
+
+
+async def test_an_answer_whose_end_is_written_later_leaves_what_it_did_not_read_unsent(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    """The database goes away as the end is written: what waits is not taken for answered, nor told as answered."""
+    await model.script(SLOW)
+    async with backend(heartbeat_seconds=30, lease_seconds=60) as chat, Runs(chat.base_url) as runs:
+        async with runs.interact("counted", "count") as events:
+            run = (await anext(events)).data["interaction_id"]
+            await anext(event async for event in events if event.name == "answer_delta")
+            waiting = await runs.send("counted", run, "late", mode="follow_up")
+            await asyncio.to_thread(rows, "BEGIN")
+            await asyncio.to_thread(rows, "SELECT 1 FROM runs WHERE status = 'running' FOR SHARE")
+            await until(lambda: rows("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            rows("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            rows("COMMIT")
+            told = [event async for event in events]
+        assert [event.name for event in told][-2:] == ["error", "interaction_complete"]
+        assert told[-1].data["status"] == "FAILED"
+        await until(lambda: not rows("SELECT 1 FROM runs WHERE status = 'running'"))
+        stored = await runs.get_interaction("counted", run)
+        assert stored["status"] == "FAILED"
+        assert [one["data"]["content"] for one in stored["agent_events"] if one["event"] == "answer"] == [SLOW["text"]]
+        [thread] = rows("SELECT id FROM conversations")
+        assert [one["id"] for one in (await chat.get_thread(thread["id"]))["unread"]] == [waiting["input_id"]]
 
 
 async def test_nobody_writes_into_the_answer_of_another_person(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
