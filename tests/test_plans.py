@@ -13,9 +13,10 @@ import pytest
 
 from backend.doors.time_zone import HEADER
 from cli.database.postgres import Cluster
-from tests import chaos, plans
+from tests import plans
 from tests.backend.slow_turns import SLOW, read_text
 from tests.backend.widgets import boxes, tick
+from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit, user_input
 from tests.conftest import migrate
 from tests.logins import as_admin
@@ -124,7 +125,7 @@ SEED = """
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """One whose log and settings are ours alone, with much in it."""
-    with chaos.reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
+    with reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
         migrate(cluster.url)
         with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
             connection.execute(SEED.encode())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,10 +12,13 @@ import httpx2
 import psycopg
 import pytest
 
-from tests import chaos
-from tests.chatkit_client import ChatKit
+from tests.chaos.locks import Locks
+from tests.chaos.model import serve_model
+from tests.chaos.people import person
+from tests.chaos.record import Record
+from tests.chaos.stored import Stored
+from tests.chaos.system import System, reachable_directory
 from tests.processes import ServiceProcess
-from tests.scripted_model import serve_scripted_model
 
 CONVERSATIONS = 32
 TRUTH_SECONDS = 2.0
@@ -23,10 +27,10 @@ TRUTH_SECONDS = 2.0
 @pytest.mark.long
 @pytest.mark.alone
 async def test_each_part_is_restarted_while_people_talk(tmp_path: Path) -> None:
-    record, done = chaos.Record(), asyncio.Event()
-    with chaos.reachable_directory() as directory:
-        async with serve_scripted_model(token_delay=0.02) as model:
-            system = chaos.System(directory, model, 1)
+    record, done = Record(), asyncio.Event()
+    with reachable_directory() as directory:
+        async with serve_model() as model:
+            system = System(directory, model.url)
             try:
                 talking = [asyncio.create_task(talk(system, record, number, done)) for number in range(CONVERSATIONS)]
                 await asyncio.sleep(1)
@@ -36,26 +40,24 @@ async def test_each_part_is_restarted_while_people_talk(tmp_path: Path) -> None:
                 await asyncio.sleep(1)
                 done.set()
                 await asyncio.gather(*talking)
-                chaos.check_database(system.cluster.url, record)
+                assert list(Stored(system.cluster.admin_url).problems(record)) == []
+                assert model.unpaired == []
                 await check_what_is_told(system)
             finally:
                 done.set()
                 system.stop()
-    assert len(record.completed) >= CONVERSATIONS
+    assert list(record.wishes.values()).count("completed") >= CONVERSATIONS
 
 
-async def talk(system: chaos.System, record: chaos.Record, number: int, done: asyncio.Event) -> None:
-    thread: str | None = None
-    async with ChatKit(system.backend.url) as chat:
-        turn = 0
+async def talk(system: System, record: Record, number: int, done: asyncio.Event) -> None:
+    chance, locks = random.Random(number), Locks(system.cluster.admin_url, record)
+    async with person(system.backend.url, record, locks, chance, number) as begin:
+        plays = await begin()
         while not done.is_set():
-            wish = f"wish {number} {turn}"
-            thread = await chaos.say(chat, record, thread, f"add {wish}", wish)
-            thread = await chaos.say(chat, record, thread, f"complete {wish}", None)
-            turn += 1
+            await plays.plain()
 
 
-async def restart_tools(system: chaos.System) -> None:
+async def restart_tools(system: System) -> None:
     await asyncio.to_thread(system.mcp.end)
     await tells(system.backend, 503)
     system.mcp.start()
@@ -63,14 +65,14 @@ async def restart_tools(system: chaos.System) -> None:
     await tells(system.backend, 200)
 
 
-async def restart_database(system: chaos.System) -> None:
+async def restart_database(system: System) -> None:
     await asyncio.to_thread(system.cluster.stop)
     await asyncio.gather(tells(system.backend, 503), tells(system.mcp, 503))
     await asyncio.to_thread(system.start, "postgres")
     await asyncio.gather(tells(system.backend, 200), tells(system.mcp, 200))
 
 
-async def restart_backend(system: chaos.System) -> None:
+async def restart_backend(system: System) -> None:
     assert await asyncio.to_thread(system.backend.end) == 0
     system.backend.start()
     await asyncio.to_thread(system.backend.wait_until_ready)
@@ -87,7 +89,7 @@ async def tells(service: ServiceProcess, status: int) -> None:
     assert time.monotonic() < deadline + 0.1
 
 
-async def check_what_is_told(system: chaos.System) -> None:
+async def check_what_is_told(system: System) -> None:
     """One line for each run with its outcome, and as many in the metrics of the last process as it has ended."""
     with psycopg.connect(system.cluster.admin_url) as database:
         runs = dict(database.execute("SELECT id, outcome FROM runs").fetchall())

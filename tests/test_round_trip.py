@@ -20,7 +20,7 @@ from psycopg.rows import dict_row
 from cli.database import postgres_binaries
 from cli.database.postgres import Cluster
 from service.database import create_engine, schema
-from tests import chaos
+from tests.chaos.system import reachable_directory
 from tests.chatkit_client import ChatKit
 from tests.conftest import ROOT
 from tests.logins import as_admin, as_owner
@@ -183,7 +183,7 @@ def as_documented(heading: str, directory: Path, **variables: str) -> None:
 @contextmanager
 def another_server() -> Iterator[str]:
     """An empty database, as the services log in, on a server that never had this program's tables."""
-    with chaos.reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
+    with reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
         with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
             connection.execute("CREATE DATABASE restored")
         yield cluster.url.replace("/todo?", "/restored?")

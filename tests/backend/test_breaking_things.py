@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from client.chatkit import request, user_input
-from tests import chaos
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit, text_of
 from tests.processes import ServiceProcess
@@ -171,9 +170,3 @@ async def test_restarts_of_the_tool_server_under_eight_conversations(
     assert len(answers) >= 20
     titles = [row["title"] for row in rows("SELECT title FROM tasks")]
     assert len(titles) == len(set(titles)) == len(answers)
-
-
-@pytest.mark.long
-@pytest.mark.alone
-async def test_twenty_turns_while_everything_is_killed() -> None:
-    await chaos.run(20, seed=secrets.randbelow(1_000_000))

@@ -7,7 +7,7 @@ import pytest
 
 from cli.database.postgres import Cluster
 from service.database import create_engine, schema
-from tests.chaos import reachable_directory
+from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.migrations.process import run
 

@@ -1,0 +1,73 @@
+"""The model's endpoint: the offline model, which looks at each request as it comes."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from offline_model import app as offline
+from offline_model.completion import Call, Completion
+from offline_model.conversation import turns_of
+from offline_model.protocol import MODEL, ChatRequest, Message, read
+from offline_model.settings import Settings
+from tests.backend.completions import check_pairs
+from tests.serving import serve
+
+TOKEN_SECONDS = 0.02
+_TWO = re.compile(r"delete task (\d+) and postpone task (\d+)")
+
+
+class LookedAt(offline.Endpoint):
+    """Counts the requests, and keeps those whose calls and outputs are not paired.
+
+    Beside what the rules know it can do two things in one step that are asked for one by one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(TOKEN_SECONDS)
+        self.url = ""
+        self.requests = 0
+        self.unpaired: list[Sequence[Message]] = []
+
+    async def chat_completions(self, request: Request) -> Response:
+        chat = read(await request.body())
+        self.requests += 1
+        try:
+            check_pairs([message.model_dump() for message in chat.messages])
+        except AssertionError:
+            self.unpaired.append(chat.messages)
+        if chat.stream and (completion := _two_at_once(chat)) is not None:
+            return StreamingResponse(self._paced(completion.as_events()), headers=offline.EVENTS)
+        return await super().chat_completions(request)
+
+
+def _two_at_once(chat: ChatRequest) -> Completion | None:
+    turn = turns_of(chat.messages)[-1]
+    asked = _TWO.fullmatch(turn.request)
+    if asked is None:
+        return None
+    deleted, postponed = map(int, asked.groups())
+    calls = [
+        Call("delete_task", json.dumps({"task_id": deleted})),
+        Call("update_task", json.dumps({"task_id": postponed, "due": "+2d"})),
+    ]
+    outputs = [text for _, answers in turn.made for text in answers.values()]
+    if outputs:
+        failed = any(not text.startswith(("{", "The person refused")) for text in outputs)
+        said = f"{'That did not work' if failed else 'I heard'}: {' / '.join(outputs)}"
+        return Completion(model=MODEL, text=said, calls=[], finish_reason="stop", usage=None)
+    return Completion(model=MODEL, text="", calls=calls, finish_reason="tool_calls", usage=None)
+
+
+@asynccontextmanager
+async def serve_model() -> AsyncIterator[LookedAt]:
+    app = offline.create_app(Settings())
+    endpoint = LookedAt()
+    app.router.routes.insert(0, Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]))
+    async with serve(app, lifespan="off") as url:
+        endpoint.url = f"{url}/v1"
+        yield endpoint

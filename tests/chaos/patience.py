@@ -1,0 +1,41 @@
+"""A client that asks again until it is answered, as people and programs do."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from client.connection import ConnectionLost, Refused
+from tests.chaos.locks import Locks, is_busy
+
+T = TypeVar("T")
+SECONDS = 300.0  # a client goes on asking while everything is killed around it
+_PAUSE_SECONDS = 0.2
+
+
+class NotDone(Exception):
+    """An answer that says why it did not come to its end."""
+
+
+async def patiently(
+    attempt: Callable[[], Awaitable[T | None]], what: str, conversation: str, locks: Locks, *, seconds: float = SECONDS
+) -> T:
+    """What an attempt gives at last; what is refused for another reason than that it goes on is raised."""
+    deadline = time.monotonic() + seconds
+    error: Exception | None = None
+    while time.monotonic() < deadline:
+        held = await locks.held(conversation) if error is not None and is_busy(error) else None
+        try:
+            if (found := await attempt()) is not None:
+                return found
+            error = None
+        except (ConnectionLost, NotDone) as failure:
+            error = failure
+        except Refused as refusal:
+            if not (is_busy(refusal) or refusal.status >= 500):
+                raise
+            error = refusal
+            if held is not None:
+                locks.refused(held, await locks.held(conversation))
+        await asyncio.sleep(_PAUSE_SECONDS)
+    raise AssertionError(f"{what} in {conversation}: nothing for {seconds:.0f} s, at last {error!r}")

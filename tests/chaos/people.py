@@ -1,0 +1,36 @@
+"""People: each has one conversation after the other, over connections of their own."""
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from client.runs import Runs
+from tests.chaos.chatkit_door import ChatKitDoor
+from tests.chaos.conversation import Conversation
+from tests.chaos.locks import Locks
+from tests.chaos.plays import Plays
+from tests.chaos.record import Record
+from tests.chaos.runs_door import RunsDoor
+from tests.chatkit_client import ChatKit
+
+_SILENCE_SECONDS = 15  # after which a client takes its connection for lost
+
+
+@asynccontextmanager
+async def person(
+    url: str, record: Record, locks: Locks, chance: random.Random, number: int
+) -> AsyncIterator[Callable[[], Awaitable[Plays]]]:
+    """Begins a new conversation whenever it is called."""
+    async with ChatKit(url) as chat, Runs(url, timeout=_SILENCE_SECONDS) as runs:
+        chatkit, api = ChatKitDoor(chat, record, chance), RunsDoor(runs, record, chance)
+        begun = 0
+
+        async def begin() -> Plays:
+            nonlocal begun
+            begun += 1
+            conversation = Conversation(chatkit, api, record, locks, chance, f"chat-{number}-{begun}")
+            plays = Plays(conversation, record, chance, number)
+            await plays.begin()
+            return plays
+
+        yield begin

@@ -1,0 +1,93 @@
+"""What is killed: the services and PostgreSQL as processes."""
+
+import contextlib
+import os
+import random
+import signal
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cli.database.postgres import Cluster
+from tests.conftest import migrate
+from tests.processes import ServiceProcess
+
+LEASE_SECONDS = 4.0
+ASKED_FIRST = ("delete_task", "update_task")  # the tools whose calls wait for consent
+
+
+class System:
+    """PostgreSQL, the MCP server and the backend; the model is an endpoint somewhere else.
+
+    A `name` lets the backend, when it starts again, free what it left running; without one, that waits for its lease.
+    """
+
+    def __init__(self, directory: Path, model_url: str, workers: int = 1, *, name: str | None = None) -> None:
+        self.workers = workers
+        self.cluster = Cluster.start(directory / "data")
+        self._keeper = ThreadPoolExecutor(1)  # PostgreSQL ends with the thread that started it
+        migrate(self.cluster.url)
+        self.mcp = ServiceProcess(
+            "mcp_server",
+            "MCP_PORT",
+            directory / "mcp.log",
+            DATABASE_URL=self.cluster.url,
+            MCP_WORKERS=str(workers),
+        )
+        self.backend = ServiceProcess(
+            "backend",
+            "BACKEND_PORT",
+            directory / "backend.log",
+            *([f"--name={name}"] if name else []),
+            DATABASE_URL=self.cluster.url,
+            MCP_URL=f"{self.mcp.url}/mcp",
+            LLM_PROVIDER="offline",
+            LLM_BASE_URL=model_url,
+            APPROVALS=",".join(ASKED_FIRST),
+            HEARTBEAT_SECONDS="0.5",
+            LEASE_SECONDS=str(LEASE_SECONDS),
+            BACKEND_WORKERS=str(workers),
+        )
+        for service in (self.mcp, self.backend):
+            service.start()
+        for service in (self.mcp, self.backend):
+            service.wait_until_ready()
+
+    def kill(self, part: str, chance: random.Random) -> None:
+        """By SIGKILL; of a service with several processes one of these, now and then all."""
+        if part == "postgres":
+            self.cluster.process.kill()
+            self.cluster.process.wait()
+            return
+        service: ServiceProcess = getattr(self, part)
+        several = service.workers if self.workers > 1 else []
+        if several and chance.random() < 0.8:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chance.choice(several), signal.SIGKILL)
+        else:
+            service.end(signal.SIGKILL)
+
+    def start(self, part: str) -> None:
+        """What was killed, or has ended since; returns when PostgreSQL is there, and at once for a service."""
+        if part == "postgres":
+            self._keeper.submit(self.cluster.restart).result()
+            return
+        service: ServiceProcess = getattr(self, part)
+        if service.process is None or service.process.poll() is not None:
+            service.start()
+
+    def stop(self) -> None:
+        for service in (self.backend, self.mcp):
+            with contextlib.suppress(ProcessLookupError):
+                service.end()
+        self.cluster.stop()
+        self._keeper.shutdown()
+
+
+@contextlib.contextmanager
+def reachable_directory() -> Iterator[Path]:
+    """A temporary directory that PostgreSQL can reach when it runs as another user."""
+    with tempfile.TemporaryDirectory(prefix="todo-chaos-") as directory:
+        Path(directory).chmod(0o711)
+        yield Path(directory)
