@@ -3,10 +3,11 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Integer,
     Select,
@@ -17,8 +18,10 @@ from sqlalchemy import (
     cast,
     column,
     func,
+    literal,
     literal_column,
     select,
+    text,
     true,
 )
 from sqlalchemy.dialects.postgresql import JSONB, insert
@@ -26,7 +29,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from backend.conversation.acting import Acting
 from backend.conversation.items import Hidden, Said
 from backend.conversation.models import Message, Profile
-from backend.conversation.rows import Storable, StoredItem, from_item
+from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item
 from backend.conversation.runs import leases
 from backend.conversation.runs.leases import CONVERSATIONS
 from service.database import Pipeline, Statement
@@ -144,6 +147,78 @@ def within_bytes(page: Select[Any], *, newest_first: bool) -> Select[Any]:
     order = rows.c.seq.desc() if newest_first else rows.c.seq.asc()
     before = func.sum(func.octet_length(cast(rows.c.item, Text))).over(order_by=order, rows=(None, -1))
     sized = select(rows, func.count().over().label("found"), before.label("before")).subquery("sized")
-    kept = select(*(sized.c[name] for name in StoredItem._fields), sized.c.found)
+    kept = select(*(sized.c[each.key] for each in rows.c), sized.c.found)
     kept = kept.where(func.coalesce(sized.c.before, 0) < PAGE_BYTES)
     return kept.order_by(sized.c.seq.desc() if newest_first else sized.c.seq.asc())
+
+
+# Of a message of the person, the runs beside the one that it belongs to, where there are several.
+_VERSIONS = """
+CASE WHEN shown.kind = 'user_message' THEN (
+    SELECT jsonb_build_object(
+        'runs', jsonb_agg(beside.id ORDER BY beside.started_at, beside.id),
+        'shown', max(beside.id) FILTER (WHERE beside.chosen),
+        'message', max(beside.message_id) FILTER (WHERE beside.chosen)
+    )
+    FROM runs AS own, LATERAL (
+        SELECT id, started_at, chosen, message_id FROM runs
+        WHERE user_id = :owner AND conversation_id = :conversation AND parent_run_id = own.parent_run_id
+        UNION ALL
+        SELECT id, started_at, chosen, message_id FROM runs
+        WHERE user_id = :owner AND conversation_id = :conversation AND parent_run_id IS NULL
+            AND own.parent_run_id IS NULL
+    ) AS beside
+    WHERE own.user_id = :owner AND own.id = shown.run_id
+    HAVING count(*) > 1
+) END AS versions
+"""
+_AFTER = select(MESSAGES.c.seq).where(
+    MESSAGES.c.user_id == _OWNER, MESSAGES.c.conversation_id == _CONVERSATION, MESSAGES.c.id == bindparam("after")
+)
+_IS_THERE = Statement(_AFTER)
+
+
+def _page(*, newest_first: bool, after: bool) -> Statement:
+    """What is shown of a conversation, one more than fits on a page, and beside each message its versions."""
+    seq = MESSAGES.c.seq
+    rows = select(*(MESSAGES.c[name] for name in StoredItem._fields), MESSAGES.c.run_id).where(
+        MESSAGES.c.user_id == _OWNER,
+        MESSAGES.c.conversation_id == _CONVERSATION,
+        MESSAGES.c.kind == func.any(literal(list(VISIBLE), ARRAY(Text))),
+        MESSAGES.c.superseded_by.is_(None),
+    )
+    if after:
+        last = _AFTER.correlate(None).scalar_subquery()
+        rows = rows.where(seq < last if newest_first else seq > last)
+    rows = rows.order_by(seq.desc() if newest_first else seq.asc()).limit(bindparam("most", type_=Integer))
+    shown = within_bytes(rows, newest_first=newest_first).subquery("shown")
+    order = shown.c.seq.desc() if newest_first else shown.c.seq.asc()
+    return Statement(select(shown, text(_VERSIONS)).order_by(order))
+
+
+_PAGES = {
+    (newest_first, after): _page(newest_first=newest_first, after=after)
+    for newest_first in (False, True)
+    for after in (False, True)
+}
+
+
+class SentPage(NamedTuple):
+    """What was asked for in a pipeline; `after` tells whether there is the item that the page comes after."""
+
+    rows: Result
+    after: Result | None
+
+
+async def send_page(
+    pipeline: Pipeline, conversation_id: str, *, user_id: str, most: int, newest_first: bool, after: str | None = None
+) -> SentPage:
+    """Ask for the first `most` rows of what is shown, after an item if one is named, as far as they fit into a page.
+
+    Beside the fields of `StoredItem` each row has `found`, how many there were before they had to fit, and `versions`
+    for `branches.versions`.
+    """
+    where = {"conversation": conversation_id, "owner": user_id}
+    named = {} if after is None else {"after": after}
+    rows = await pipeline.send(_PAGES[newest_first, after is not None], **where, **named, most=most)
+    return SentPage(rows, await pipeline.send(_IS_THERE, **where, **named) if named else None)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import psycopg
 import sqlalchemy
@@ -26,8 +25,8 @@ from backend.conversation.rows import VISIBLE, Storable, StoredItem, from_item, 
 from backend.conversation.runs import branches, events, inbox, leases
 from backend.conversation.runs.inbox import Input
 from backend.conversation.runs.leases import CONVERSATION_LOCKED, CONVERSATIONS
-from backend.conversation.statements import LOAD_CONVERSATION, MESSAGES
-from service.database import new_id, pipelined, transaction
+from backend.conversation.statements import LOAD_CONVERSATION, SentPage
+from service.database import Pipeline, new_id, pipelined, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -66,15 +65,18 @@ class PostgresStore(Store[Acting]):
             raise NotFound
         return to_thread(row)
 
-    async def load_thread_and_inbox(self, thread_id: str, context: Acting) -> tuple[ThreadMetadata, list[Input]]:
-        """A thread, and what was said to it that was not read yet, in order; one round trip."""
+    async def open_thread(
+        self, thread_id: str, limit: int, context: Acting
+    ) -> tuple[ThreadMetadata, Page[ThreadItem], list[Input]]:
+        """A thread, its first page, and what was said to it that was not read yet, in order; one round trip."""
         async with pipelined(self.engine, context.user_id) as pipeline:
             found = await pipeline.send(LOAD_CONVERSATION, conversation=thread_id, owner=context.user_id)
             waiting = await inbox.send_waiting(pipeline, thread_id, user_id=context.user_id)
+            sent = await _send_page(pipeline, thread_id, None, limit, "asc", context)
         row = await found.fetchone()
         if row is None:
             raise NotFound
-        return to_thread(row), await inbox.waiting(waiting)
+        return to_thread(row), await _page_of(sent, limit), await inbox.waiting(waiting)
 
     async def save_thread(self, thread: ThreadMetadata, context: Acting) -> None:
         """Save the metadata; never the items, which a `Thread` may carry."""
@@ -124,27 +126,9 @@ class PostgresStore(Store[Acting]):
         self, thread_id: str, after: str | None, limit: int, order: str, context: Acting
     ) -> Page[ThreadItem]:
         """Visible items in the order of writing: a full page, or what fits into its bytes. `after` is any item's id."""
-        shown = and_(
-            _in_thread(thread_id, context), col(Message.kind).in_(VISIBLE), col(Message.superseded_by).is_(None)
-        )
-        seq = MESSAGES.c.seq
-        newest_first = order == "desc"
-        query = sqlalchemy.select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(shown)
-        query = query.order_by(seq.desc() if newest_first else seq.asc()).limit(limit + 1)
-        async with transaction(self.engine, context.user_id) as session:
-            if after is not None:
-                cursor = select(col(Message.seq)).where(_in_thread(thread_id, context), col(Message.id) == after)
-                position = (await session.exec(cursor)).first()
-                if position is None:
-                    raise NotFound
-                query = query.where(seq < position if newest_first else seq > position)
-            connection = await session.connection()
-            found = (await connection.execute(_with_versions(query, thread_id, context, newest_first))).all()
-        page = found[:limit]
-        read = [(StoredItem._make(row[:-2]), branches.versions(row.versions, row.id)) for row in page]
-        items = [item for row, versions in read if (item := to_item(row, versions)) is not None]
-        more = bool(found) and found[0].found > len(page)
-        return Page(data=items, has_more=more, after=page[-1].id if more else None)
+        async with pipelined(self.engine, context.user_id) as pipeline:
+            sent = await _send_page(pipeline, thread_id, after, limit, order, context)
+        return await _page_of(sent, limit)
 
     async def load_item(self, thread_id: str, item_id: str, context: Acting) -> ThreadItem:
         shown = select(Message).where(_shown_item(thread_id, item_id, context))
@@ -308,13 +292,25 @@ def _in_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:
     return and_(col(Message.conversation_id) == thread_id, col(Message.user_id) == context.user_id)
 
 
-def _with_versions(
-    query: sqlalchemy.Select[Any], thread_id: str, context: Acting, newest_first: bool
-) -> sqlalchemy.Select[Any]:
-    """The rows of a page that fit into its bytes, and of each what `branches.versions` reads."""
-    page = statements.within_bytes(query, newest_first=newest_first).subquery("page")
-    versions = branches.versions_in(user_id=context.user_id, conversation_id=thread_id)
-    return sqlalchemy.select(page, versions).order_by(page.c.seq.desc() if newest_first else page.c.seq.asc())
+async def _send_page(
+    pipeline: Pipeline, thread_id: str, after: str | None, limit: int, order: str, context: Acting
+) -> SentPage:
+    newest_first = order == "desc"
+    return await statements.send_page(
+        pipeline, thread_id, user_id=context.user_id, most=limit + 1, newest_first=newest_first, after=after
+    )
+
+
+async def _page_of(sent: SentPage, limit: int) -> Page[ThreadItem]:
+    """Raises `NotFound` where the item that the page comes after is not there."""
+    if sent.after is not None and await sent.after.fetchone() is None:
+        raise NotFound
+    found = await sent.rows.fetchall()
+    page = [(StoredItem(*(row[name] for name in StoredItem._fields)), row["versions"]) for row in found[:limit]]
+    read = [to_item(row, branches.versions(versions, row.id)) for row, versions in page]
+    more = bool(found) and found[0]["found"] > len(page)
+    after = page[-1][0].id if more else None
+    return Page(data=[item for item in read if item is not None], has_more=more, after=after)
 
 
 def _shown_item(thread_id: str, item_id: str, context: Acting) -> ColumnElement[bool]:

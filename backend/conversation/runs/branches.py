@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, TextClause, bindparam, literal, select, text
+from sqlalchemy import ColumnElement, bindparam, literal, select
 
 from backend.conversation import statements
 from backend.conversation.acting import Acting
@@ -149,24 +149,6 @@ WITH RECURSIVE before AS (
 UPDATE conversations SET leaf_run_id = %(to)s WHERE user_id = %(owner)s AND id = %(conversation)s
 """)
 
-_VERSIONS = """
-(SELECT jsonb_build_object(
-    'runs', jsonb_agg(beside.id ORDER BY beside.started_at, beside.id),
-    'shown', max(beside.id) FILTER (WHERE beside.chosen),
-    'message', max(beside.message_id) FILTER (WHERE beside.chosen)
-)
-FROM messages AS said JOIN runs AS own ON own.user_id = said.user_id AND own.id = said.run_id, LATERAL (
-    SELECT * FROM runs WHERE user_id = :owner AND conversation_id = :conversation
-        AND parent_run_id = own.parent_run_id
-    UNION ALL
-    SELECT * FROM runs WHERE user_id = :owner AND conversation_id = :conversation
-        AND parent_run_id IS NULL AND own.parent_run_id IS NULL
-) AS beside
-WHERE said.user_id = :owner AND said.conversation_id = :conversation AND said.id = page.id
-    AND page.kind = 'user_message'
-HAVING count(*) > 1) AS versions
-"""
-
 
 @dataclass(frozen=True)
 class Moved:
@@ -245,13 +227,11 @@ async def show(
         await statements.send_items(pipeline, conversation_id, [told], Acting(user_id))
 
 
-def versions_in(*, user_id: str, conversation_id: str) -> TextClause:
-    """A column for a select of rows that is called `page`: what `versions` reads of a message of the person."""
-    return text(_VERSIONS).bindparams(owner=user_id, conversation=conversation_id)
-
-
 def versions(found: dict[str, Any] | None, message_id: str) -> Versions | None:
-    """Where the shown run stands among those beside it; None for the only one, and for other messages of a run."""
+    """Where the shown run stands among those beside it, by what `statements.send_page` has found of a message.
+
+    None for the only one, and for other messages of a run.
+    """
     if found is None or found["message"] != message_id:
         return None
     runs: list[str] = found["runs"]

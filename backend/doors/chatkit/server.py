@@ -122,9 +122,8 @@ class TodoChatServer(ChatKitServer[Acting]):
             case ck.ThreadsDeleteReq(params=params):
                 await self._turns.stop_conversation(params.thread_id, user_id=context.user_id)
             case ck.ThreadsGetByIdReq(params=params):
-                thread, inbox = await self.store.load_thread_and_inbox(params.thread_id, context)
+                thread, page, inbox = await self.store.open_thread(params.thread_id, DEFAULT_PAGE_SIZE, context)
                 shown = thread.model_dump(exclude={"metadata"})
-                page = await self.store.load_thread_items(params.thread_id, None, DEFAULT_PAGE_SIZE, "asc", context)
                 unread = [rows.unread(thread.id, waiting) for waiting in inbox] or None
                 return _as_json(rows.AnsweredThread(**shown, items=await self._opened(page, context), unread=unread))
             case ck.ItemsListReq(params=params):
