@@ -152,6 +152,31 @@ def within_bytes(page: Select[Any], *, newest_first: bool) -> Select[Any]:
     return kept.order_by(sized.c.seq.desc() if newest_first else sized.c.seq.asc())
 
 
+_MOST_DONE = 2_000  # rows of what was done
+
+
+def done(where: ColumnElement[bool]) -> Statement:
+    """The latest notes and calls of a part of a conversation that fit into a page's bytes."""
+    rows = select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(
+        MESSAGES.c.user_id == bindparam("owner"),
+        MESSAGES.c.conversation_id == bindparam("conversation"),
+        MESSAGES.c.kind.in_([literal(kind) for kind in ("note", "tool_calls", "tool_output")]),
+        where,
+    )
+    latest = rows.order_by(MESSAGES.c.seq.desc()).limit(literal(_MOST_DONE))
+    return Statement(within_bytes(latest, newest_first=True))
+
+
+async def done_rows(page: Result) -> list[StoredItem]:
+    """The rows that `done` finds, in their order."""
+    return sorted(StoredItem(*(row[name] for name in StoredItem._fields)) for row in await page.fetchall())
+
+
+def within(text: str) -> Statement:
+    """A statement about a conversation of a person, whose rows are those `IN_IT`."""
+    return Statement(text.replace("IN_IT", "user_id = %(owner)s AND conversation_id = %(conversation)s"))
+
+
 # Of a message of the person, the runs beside the one that it belongs to, where there are several.
 _VERSIONS = """
 CASE WHEN shown.kind = 'user_message' THEN (

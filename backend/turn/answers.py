@@ -22,7 +22,7 @@ from backend.conversation.items import Item
 from backend.conversation.model_input import budget, fitting, history
 from backend.conversation.model_input.budget import Window
 from backend.conversation.reading import Recent
-from backend.conversation.runs import beginnings
+from backend.conversation.runs import beside
 from backend.conversation.runs.approvals import Approval, of_last_step
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
@@ -138,7 +138,7 @@ class Answers:
     async def _begin_at(self, turn: Turn, message_id: str) -> None:
         """Let the calls' keys be those that they had when the message was read in the middle of a run."""
         run = turn.run
-        began = await beginnings.of_message(self._engine, run.conversation_id, message_id, user_id=run.user_id)
+        began = await beside.of_message(self._engine, run.conversation_id, message_id, user_id=run.user_id)
         turn.calls.go_on_from(began)
 
     async def _shown(self, turn: Turn, work: Callable[[Turn, Speech], Awaitable[None]]) -> None:

@@ -18,7 +18,7 @@ from backend.conversation.items import Hidden, Item, Json, Widget
 from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval
-from backend.conversation.runs.beginnings import Beginning
+from backend.conversation.runs.beside import Beginning
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.consent.policy import Policy, deleted_by

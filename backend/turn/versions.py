@@ -4,7 +4,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.items import Hidden
 from backend.conversation.model_input import history
-from backend.conversation.runs import branches, leases
+from backend.conversation.runs import beside, branches, leases
 from backend.conversation.runs.branches import Moved
 from backend.tools.table import READING
 from backend.turn import reports
@@ -19,7 +19,7 @@ async def begin_instead(pipeline: Pipeline, run: Run, message_id: str) -> list[H
     Returns what the model is to know of what was replaced. Raises `NotFound` when there is no such message.
     """
     again = run.said is None
-    dropped = await branches.send_beside(
+    dropped = await beside.send_beside(
         pipeline, run.id, message_id, again=again, user_id=run.user_id, conversation_id=run.conversation_id
     )
     attempted = history.abandoned_attempt(dropped or [], reading=READING, edited=not again)

@@ -4,11 +4,13 @@ What is shown is what no row's `superseded_by` takes away. A child's rows are yo
 order on every path, and who reads the shown one reads no tree.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, literal, select
+from psycopg.types.json import Jsonb
+from sqlalchemy import BigInteger, and_, bindparam
 
 from backend.conversation import statements
 from backend.conversation.acting import Acting
@@ -16,72 +18,17 @@ from backend.conversation.errors import Busy, NotFound
 from backend.conversation.items import Hidden
 from backend.conversation.rows import StoredItem, Versions
 from backend.conversation.runs import leases
-from backend.conversation.statements import MESSAGES
+from backend.conversation.statements import MESSAGES, done, done_rows, within
 from service.database import Pipeline, Statement
-from service.database.pipeline import Result
 
-
-def _statement(text: str) -> Statement:
-    return Statement(text.replace("IN_IT", "user_id = %(owner)s AND conversation_id = %(conversation)s"))
-
-
-# A message's note of its time stands right before it, but for what a job beside the turn may have written meanwhile.
-_BESIDE = _statement("""
-WITH RECURSIVE held AS (
-    SELECT id FROM runs WHERE IN_IT AND id = %(run)s AND status = 'running'
-), message AS (
-    SELECT seq, run_id FROM messages
-    WHERE IN_IT AND id = %(message)s AND kind = 'user_message'
-        AND superseded_by IS NULL AND EXISTS (SELECT FROM held)
-), note AS (
-    SELECT row.seq FROM message, LATERAL (
-        SELECT seq, run_id, kind, item FROM messages
-        WHERE IN_IT AND seq < message.seq AND kind NOT IN ('change', 'summary') ORDER BY seq DESC LIMIT 1
-    ) AS row
-    WHERE row.kind = 'note' AND row.item->'content' ? 'now' AND row.run_id IS NOT DISTINCT FROM message.run_id
-), cut AS (
-    SELECT CASE WHEN %(again)s THEN seq + 1 ELSE coalesce((SELECT seq FROM note), seq) END AS seq FROM message
-), beside AS (
-    SELECT other.id, other.parent_run_id
-    FROM message JOIN runs AS own ON own.user_id = %(owner)s AND own.id = message.run_id
-    JOIN runs AS other ON other.user_id = own.user_id AND other.conversation_id = own.conversation_id
-        AND other.parent_run_id IS NOT DISTINCT FROM own.parent_run_id
-    WHERE other.chosen AND other.id <> %(run)s
-), above AS (
-    SELECT parent_run_id AS id FROM beside
-    UNION ALL
-    SELECT parent_run_id FROM above JOIN runs ON runs.user_id = %(owner)s AND runs.id = above.id
-), unchosen AS (
-    UPDATE runs SET chosen = false FROM beside WHERE runs.user_id = %(owner)s AND runs.id = beside.id
-), placed AS (
-    UPDATE runs SET parent_run_id = beside.parent_run_id, edits_run_id = beside.id, kept_seq = cut.seq - 1
-    FROM beside, cut WHERE runs.user_id = %(owner)s AND runs.id = %(run)s
-), replaced AS (
-    UPDATE messages SET superseded_by = %(run)s FROM cut
-    WHERE IN_IT AND messages.seq >= cut.seq AND superseded_by IS NULL AND kind <> 'change'
-        AND (run_id IS NULL OR run_id NOT IN (SELECT id FROM above WHERE id IS NOT NULL))
-)
-SELECT EXISTS (SELECT FROM held) AS held, EXISTS (SELECT FROM message) AS found
-""")
-
-
-def _done(where: ColumnElement[bool]) -> Statement:
-    """The latest notes and calls of a conversation that fit into a page's bytes."""
-    rows = select(*(MESSAGES.c[name] for name in StoredItem._fields)).where(
-        MESSAGES.c.user_id == bindparam("owner"),
-        MESSAGES.c.conversation_id == bindparam("conversation"),
-        MESSAGES.c.kind.in_([literal(kind) for kind in ("note", "tool_calls", "tool_output")]),
-        where,
-    )
-    return Statement(statements.within_bytes(rows.order_by(MESSAGES.c.seq.desc()), newest_first=True))
-
-
-_REPLACED = _done(MESSAGES.c.superseded_by == bindparam("run"))
-_ASIDE, _SHOWN = _done(MESSAGES.c.superseded_by.is_not(None)), _done(MESSAGES.c.superseded_by.is_(None))
+_NEAR = 64  # runs up from where a path ends
+_CHANGED = MESSAGES.c.seq > bindparam("begin", type_=BigInteger)
+_ASIDE = done(and_(_CHANGED, MESSAGES.c.superseded_by.is_not(None)))
+_SHOWN = done(and_(_CHANGED, MESSAGES.c.superseded_by.is_(None)))
 _LEAF = Statement("SELECT leaf_run_id FROM conversations WHERE user_id = %(owner)s AND id = %(conversation)s")
-_LEASED = _statement("SELECT status FROM runs WHERE IN_IT AND status IN ('running', 'waiting')")
+_LEASED = within("SELECT status FROM runs WHERE IN_IT AND status IN ('running', 'waiting')")
 # The run, or where its path went on when it was shown last.
-_END_OF = _statement("""
+_END_OF = within("""
 WITH RECURSIVE down AS (
     SELECT id, 0 AS depth FROM runs WHERE IN_IT AND id = %(run)s
     UNION ALL
@@ -90,61 +37,64 @@ WITH RECURSIVE down AS (
 )
 SELECT id FROM down ORDER BY depth DESC LIMIT 1
 """)
-# In `kept`, which rows stand on the runs of a side: those of a run, and those that it keeps of the run beside it. All
-# are found after `begin`: a run's rows begin with its message, but for the note of its time.
-_MOVE = _statement("""
-WITH RECURSIVE before AS (
-    SELECT id, parent_run_id FROM runs WHERE IN_IT AND id = %(from)s
+# A run and those above it, the nearest first, but no more than `most`.
+_UP = within("""
+WITH RECURSIVE path AS (
+    SELECT id, parent_run_id, 1 AS up FROM runs WHERE IN_IT AND id = %(run)s
     UNION ALL
-    SELECT runs.id, runs.parent_run_id
-    FROM before JOIN runs ON runs.user_id = %(owner)s AND runs.id = before.parent_run_id
-), after AS (
-    SELECT id, parent_run_id FROM runs WHERE IN_IT AND id = %(to)s
+    SELECT runs.id, runs.parent_run_id, up + 1
+    FROM path JOIN runs ON runs.user_id = %(owner)s AND runs.id = path.parent_run_id WHERE up < %(most)s
+)
+SELECT id, parent_run_id FROM path ORDER BY up
+""")
+# Which rows stand on these runs: those of a run, and those that it keeps of the run beside it, up to their `last`.
+_KEPT = within("""
+WITH RECURSIVE kept AS (
+    SELECT id, 9223372036854775807 AS last FROM unnest(%(runs)s::text[]) AS id
     UNION ALL
-    SELECT runs.id, runs.parent_run_id
-    FROM after JOIN runs ON runs.user_id = %(owner)s AND runs.id = after.parent_run_id
-), sides AS (
-    SELECT id, parent_run_id, true AS comes FROM after WHERE id NOT IN (SELECT id FROM before)
-    UNION ALL
-    SELECT id, parent_run_id, false FROM before WHERE id NOT IN (SELECT id FROM after)
-), kept AS (
-    SELECT comes, id, 9223372036854775807 AS last FROM sides
-    UNION ALL
-    SELECT comes, runs.edits_run_id, least(last, runs.kept_seq)
+    SELECT runs.edits_run_id, least(last, runs.kept_seq)
     FROM kept JOIN runs ON runs.user_id = %(owner)s AND runs.id = kept.id WHERE runs.edits_run_id IS NOT NULL
-), first AS (
+)
+SELECT id, last FROM kept
+""")
+# The message with which the first of these runs began, if that is known of each, and `begin`, before all of their rows:
+# they begin with the message, but for the note of its time.
+_FIRST = within("""
+WITH first AS (
     SELECT CASE WHEN bool_and(message_id IS NOT NULL) THEN (
         SELECT min(seq) FROM messages WHERE IN_IT AND id IN (
-            SELECT message_id FROM runs WHERE user_id = %(owner)s AND id IN (SELECT id FROM sides)
+            SELECT message_id FROM runs WHERE user_id = %(owner)s AND id = ANY (%(runs)s::text[])
         )
-    ) END AS seq FROM runs WHERE user_id = %(owner)s AND id IN (SELECT id FROM sides)
-), begin AS (
-    SELECT coalesce((
-        SELECT messages.seq FROM first, messages WHERE IN_IT AND messages.seq < first.seq
-        ORDER BY messages.seq DESC OFFSET 100 LIMIT 1
-    ), 0) AS seq
-), hidden AS (
+    ) END AS seq FROM runs WHERE user_id = %(owner)s AND id = ANY (%(runs)s::text[])
+)
+SELECT coalesce(seq, 0) AS first, coalesce((
+    SELECT messages.seq FROM messages WHERE IN_IT AND messages.seq < first.seq
+    ORDER BY messages.seq DESC OFFSET 100 LIMIT 1
+), 0) AS begin
+FROM first
+""")
+# `coming` and `leaving` are objects of what `_KEPT` finds: a join of so many could be planned for few.
+_MOVE = within("""
+WITH hidden AS (
     UPDATE messages SET superseded_by = 'aside'
-    FROM kept AS old LEFT JOIN kept AS new ON new.comes AND new.id = old.id
-    WHERE IN_IT AND seq > (SELECT seq FROM begin) AND superseded_by IS NULL AND kind <> 'change'
-        AND NOT old.comes AND old.id = run_id AND seq <= old.last AND seq > coalesce(new.last, 0)
+    WHERE IN_IT AND seq > %(begin)s AND superseded_by IS NULL AND kind <> 'change'
+        AND seq <= (%(leaving)s ->> run_id)::bigint AND seq > coalesce((%(coming)s ->> run_id)::bigint, 0)
 ), removed AS (
     UPDATE messages SET superseded_by = 'removed'
-    WHERE IN_IT AND superseded_by IS NULL AND run_id IS NULL AND kind <> 'change'
-        AND seq > (SELECT coalesce(seq, 0) FROM first)
+    WHERE IN_IT AND seq > %(first)s AND superseded_by IS NULL AND kind <> 'change' AND run_id IS NULL
 ), revealed AS (
-    UPDATE messages SET superseded_by = NULL FROM kept
-    WHERE IN_IT AND seq > (SELECT seq FROM begin) AND comes AND kept.id = run_id AND seq <= last AND (
+    UPDATE messages SET superseded_by = NULL
+    WHERE IN_IT AND seq > %(begin)s AND seq <= (%(coming)s ->> run_id)::bigint AND (
         superseded_by = 'aside'
-        OR superseded_by IN (SELECT id FROM runs WHERE IN_IT AND edits_run_id IS NOT NULL)
-            AND superseded_by NOT IN (SELECT id FROM after)
+        OR superseded_by <> ALL (%(runs)s::text[]) AND EXISTS (
+            SELECT FROM runs
+            WHERE user_id = %(owner)s AND runs.id = messages.superseded_by AND edits_run_id IS NOT NULL
+        )
     )
 ), chosen AS (
     UPDATE runs SET chosen = NOT chosen
-    WHERE IN_IT AND chosen <> (id IN (SELECT id FROM sides WHERE comes)) AND (
-        coalesce(parent_run_id, '') IN (SELECT coalesce(parent_run_id, '') FROM sides WHERE comes)
-        OR parent_run_id IS NOT DISTINCT FROM %(to)s
-    )
+    WHERE IN_IT AND chosen <> (id = ANY (%(runs)s::text[]))
+        AND (parent_run_id = ANY (%(parents)s::text[]) OR (%(at_root)s AND parent_run_id IS NULL))
 )
 UPDATE conversations SET leaf_run_id = %(to)s WHERE user_id = %(owner)s AND id = %(conversation)s
 """)
@@ -156,28 +106,6 @@ class Moved:
 
     elsewhere: Sequence[StoredItem]
     here: Sequence[StoredItem]
-
-
-async def send_beside(
-    pipeline: Pipeline, run_id: str, message_id: str, *, again: bool, user_id: str, conversation_id: str
-) -> Sequence[StoredItem] | None:
-    """Let a run that holds its lease stand beside the one that has answered a message of the shown path.
-
-    What followed the message is replaced by the run, and so is the message, unless it is answered `again`; what the
-    person changed by hand meanwhile still holds. Returns the notes and calls that were replaced, the latest that fit
-    into a page's bytes: a round trip. Nothing is done, and None returned, for a run without its lease; raises
-    `NotFound` when there is no such message.
-    """
-    where = {"owner": user_id, "conversation": conversation_id, "run": run_id}
-    placed = await pipeline.send(_BESIDE, **where, message=message_id, again=again)
-    replaced = await pipeline.send(_REPLACED, **where)
-    row = await placed.fetchone()
-    assert row is not None
-    if not row["held"]:
-        return None
-    if not row["found"]:
-        raise NotFound
-    return await _rows(replaced)
 
 
 async def find(
@@ -220,11 +148,60 @@ async def show(
         raise NotFound
     if await (await pipeline.send(_LEASED, **where)).fetchone() is not None:
         raise Busy
-    await pipeline.send(_MOVE, **where, **{"from": locked["leaf_run_id"], "to": run_id})
-    aside, shown = await pipeline.send(_ASIDE, **where), await pipeline.send(_SHOWN, **where)
-    told = note(Moved(await _rows(aside), await _rows(shown)))
+    begin = await _move(pipeline, locked["leaf_run_id"], run_id, where)
+    changed = {**where, "begin": begin}
+    aside, shown = await pipeline.send(_ASIDE, **changed), await pipeline.send(_SHOWN, **changed)
+    told = note(Moved(await done_rows(aside), await done_rows(shown)))
     if told is not None:
         await statements.send_items(pipeline, conversation_id, [told], Acting(user_id))
+
+
+async def _move(pipeline: Pipeline, leaf: str | None, run_id: str | None, where: dict[str, str]) -> int:
+    """Change what is shown where the two paths part, and nothing above; returns a `seq` before all that was changed."""
+    leaving, coming = await _apart(pipeline, leaf, run_id, where)
+    parents = {run_id, *coming.values()}
+    kept = [await pipeline.send(_KEPT, owner=where["owner"], runs=[*runs]) for runs in (leaving, coming)]
+    sent = await pipeline.send(_FIRST, **where, runs=[*leaving, *coming])
+    left, come = [Jsonb({row["id"]: row["last"] for row in await one.fetchall()}) for one in kept]
+    bounds = await sent.fetchone()
+    assert bounds is not None
+    await pipeline.send(
+        _MOVE,
+        **where,
+        **bounds,
+        to=run_id,
+        leaving=left,
+        coming=come,
+        runs=[*coming],
+        parents=[parent for parent in parents if parent is not None],
+        at_root=None in parents,
+    )
+    return bounds["begin"]
+
+
+Parents = dict[str, str | None]
+"""Runs, and of each the one that it goes on from."""
+
+
+async def _apart(
+    pipeline: Pipeline, leaf: str | None, run_id: str | None, where: dict[str, str]
+) -> tuple[Parents, Parents]:
+    """The runs that are on the path to the first one only, and on the path to the second one only.
+
+    They are looked for no further up than where the paths meet, or a little.
+    """
+    most = 1
+    while True:
+        most *= _NEAR
+        sent = [await pipeline.send(_UP, **where, run=run, most=most) for run in (leaf, run_id)]
+        before, after = [{row["id"]: row["parent_run_id"] for row in await one.fetchall()} for one in sent]
+        shared = before.keys() & after.keys()
+        if shared or max(len(before), len(after)) < most:
+            return _up_to(shared, before), _up_to(shared, after)
+
+
+def _up_to(shared: Set[str], path: Parents) -> Parents:
+    return dict(takewhile(lambda run: run[0] not in shared, path.items()))
 
 
 def versions(found: dict[str, Any] | None, message_id: str) -> Versions | None:
@@ -243,8 +220,3 @@ def versions(found: dict[str, Any] | None, message_id: str) -> Versions | None:
         previous=before[-1] if before else None,
         next=after[0] if after else None,
     )
-
-
-async def _rows(page: Result) -> list[StoredItem]:
-    """In their order."""
-    return sorted(StoredItem(*(row[name] for name in StoredItem._fields)) for row in await page.fetchall())

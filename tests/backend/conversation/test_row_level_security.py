@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError
-from backend.conversation.runs import branches, leases, limits
+from backend.conversation.runs import beside, leases, limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.turn import versions
 from service.database import Statement, create_engine, pipelined, transaction
@@ -69,8 +69,8 @@ async def in_pipeline(engine: AsyncEngine, function: Any, *arguments: Any, **opt
     return await result.fetchall() if result is not None else None
 
 
-async def beside(*arguments: Any, **options: Any) -> None:
-    assert await branches.send_beside(*arguments, **options) is None
+async def taking_a_place(*arguments: Any, **options: Any) -> None:
+    assert await beside.send_beside(*arguments, **options) is None
 
 
 async def in_transaction(engine: AsyncEngine, function: Any, *arguments: Any, **options: Any) -> Any:
@@ -85,6 +85,7 @@ ATTEMPTS: dict[str, Callable[[AsyncEngine, PostgresStore, str, Any], Any]] = {
     "delete_thread": lambda e, s, t, i: s.delete_thread(t, BOB),
     "load_thread_items": lambda e, s, t, i: s.load_thread_items(t, None, 10, "asc", BOB),
     "load_thread_items after": lambda e, s, t, i: s.load_thread_items(t, i.id, 10, "asc", BOB),
+    "open_thread": lambda e, s, t, i: s.open_thread(t, 10, BOB),
     "load_item": lambda e, s, t, i: s.load_item(t, i.id, BOB),
     "delete_thread_item": lambda e, s, t, i: s.delete_thread_item(t, i.id, BOB),
     "save_feedback": lambda e, s, t, i: s.save_feedback(t, [i.id], "positive", BOB),
@@ -92,7 +93,7 @@ ATTEMPTS: dict[str, Callable[[AsyncEngine, PostgresStore, str, Any], Any]] = {
     "left_out": lambda e, s, t, i: s.left_out(t, BOB, up_to=10**9),
     "add_summary": lambda e, s, t, i: s.add_summary(t, "text", covers=1, context=BOB),
     "answer again": lambda e, s, t, i: in_pipeline(
-        e, beside, "run_alice", i.id, again=True, user_id="bob", conversation_id=t
+        e, taking_a_place, "run_alice", i.id, again=True, user_id="bob", conversation_id=t
     ),
     "show a version": lambda e, s, t, i: versions.show(e, t, "run_alice", user_id="bob"),
     "take a lease": lambda e, s, t, i: take_lease(e, t, user_id="bob", run_id="run_bob"),

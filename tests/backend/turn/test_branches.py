@@ -13,6 +13,7 @@ from backend.conversation.errors import Busy, NotFound
 from backend.conversation.items import Hidden, Item, Message, Said
 from backend.conversation.model_input import history
 from backend.conversation.rows import VISIBLE, VersionedMessage
+from backend.conversation.runs import branches
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.turn import versions
@@ -330,6 +331,13 @@ async def test_after_each_step_one_path_is_shown_and_read(
     engine: AsyncEngine, turns: Turns, rows: Rows, seed: int
 ) -> None:
     await _grow(engine, turns, rows, seed=seed, steps=40)
+
+
+async def test_paths_may_part_further_up_than_is_looked_at_first(
+    engine: AsyncEngine, turns: Turns, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(branches, "_NEAR", 2)
+    await _grow(engine, turns, rows, seed=4, steps=40)
 
 
 @pytest.mark.parametrize("seed", range(2))
