@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import FromClause, Insert, and_, bindparam, exists, update
+from sqlalchemy import FromClause, Insert, Subquery, and_, bindparam, exists, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
 from sqlmodel.ext.asyncio.session import AsyncSession
@@ -94,10 +94,22 @@ _ADOPT = (
 )
 
 
-def logged(change: FromClause, *, order: Any) -> Insert:
+def in_turn(change: FromClause) -> Subquery:
+    """The rows, of which none comes before all transactions of the person that have logged changes have ended.
+
+    So a person's changes are committed in the order of their numbers: who has read one has missed none before it. The
+    lock is taken as the first row is made, and is the last one that a transaction waits for.
+    """
+    turn = func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 4))
+    columns: list[Any] = [*change.c, turn.label("turn")]
+    return select(*columns).subquery("in_turn")
+
+
+def logged(rows: FromClause, *, order: str) -> Insert:
     """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides."""
+    change = in_turn(rows)
     values: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes, LOGGED_AT]
-    made = select(OWNER, _CALL, *values).order_by(order)
+    made = select(OWNER, _CALL, *values).order_by(change.c[order])
     return (
         insert(CHANGES)
         .from_select(["user_id", "call_id", "task_id", "before", "after", "undoes", "created_at"], made)

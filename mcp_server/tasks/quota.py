@@ -71,16 +71,17 @@ async def check(
 ) -> None:
     """Raise `TooManyTasks` or `TooManyChanges` for a call that is logged already, but has not changed anything yet.
 
-    It adds so many tasks and makes so many changes, those included.
+    It adds so many tasks and makes so many changes, those included. Who may add some that nobody foresees waits here,
+    too, for `check_kept`: nobody waits for this lock who holds one of the tasks or of the log.
     """
-    most = quota.tasks if adds else None
+    most = quota.tasks
     tasks_are_near = _are_near(most, hints)
     most_changes = quota.changes_per_day
     changes_are_near = most_changes is not None and (hints.busy_day or most_changes <= _BUSY + _AT_ONCE)
     if not tasks_are_near and not changes_are_near:
         return
     await connection.execute(_ONE_BY_ONE, {"owner": user_id})
-    if most is not None and tasks_are_near:
+    if most is not None and tasks_are_near and adds:
         found = await connection.scalar(_TASKS, {"owner": user_id, "most": most}) or 0
         if found + adds > most:
             raise TooManyTasks(most=f"{most:,}")
@@ -92,11 +93,13 @@ async def check(
 
 
 async def check_kept(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str) -> None:
-    """Raise `TooManyTasks` if there are more than may be kept, for a call that has added tasks nobody could foresee."""
+    """Raise `TooManyTasks` if there are more than may be kept, for a call that has added tasks nobody could foresee.
+
+    It has passed `check`, so no other call of the person near the limit is under way.
+    """
     most = quota.tasks
     if most is None or not _are_near(most, hints):
         return
-    await connection.execute(_ONE_BY_ONE, {"owner": user_id})
     if (await connection.scalar(_TASKS, {"owner": user_id, "most": most + 1}) or 0) > most:
         raise TooManyTasks(most=f"{most:,}")
 

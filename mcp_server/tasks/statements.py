@@ -13,7 +13,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN, Person
-from mcp_server.tasks.changes import CALLS, CHANGES, LOGGED_AT, OWNER, Caller, Change, change_of, logged
+from mcp_server.tasks.changes import CALLS, CHANGES, LOGGED_AT, OWNER, Caller, Change, change_of, in_turn, logged
 from mcp_server.tasks.task import TASKS, Stored
 
 PEOPLE = Person.metadata.tables["people"]
@@ -57,7 +57,7 @@ def _add() -> Any:
         .returning(TASKS.c.id.label("task_id"), *_sides(_NO_TASK, _snapshot(TASKS)))
         .cte("made")
     )
-    return logged(made, order=made.c.task_id)
+    return logged(made, order="task_id")
 
 
 def _sides(before: Any, after: Any) -> list[Any]:
@@ -74,7 +74,7 @@ def _edit() -> Any:
     gone = delete_from(TASKS).where(*_MINE).cte("gone")
     sides = [column("before", JSONB), column("after", JSONB)]
     log = _recordset("changes", [column("nth", Integer), CHANGES.c.task_id, *sides, CHANGES.c.undoes])
-    return logged(log, order=log.c.nth).add_cte(written, gone)
+    return logged(log, order="nth").add_cte(written, gone)
 
 
 def _add_each() -> Any:
@@ -89,11 +89,12 @@ def _add_each() -> Any:
     )
     calls = claims.returning(CALLS.c.id, CALLS.c.idempotency_key).cte("calls")
     written = insert(TASKS).from_select(["user_id", *names], select(OWNER, *(rows.c[name] for name in names)))
-    changed: list[Any] = [OWNER, calls.c.id, rows.c.id, rows.c.after, LOGGED_AT]
-    log = select(*changed).join_from(rows, calls, calls.c.idempotency_key == rows.c.key)
+    made: list[Any] = [calls.c.id.label("call_id"), rows.c.id.label("task_id"), rows.c.after]
+    log = in_turn(select(*made).join_from(rows, calls, calls.c.idempotency_key == rows.c.key).subquery("made"))
+    changed: list[Any] = [OWNER, log.c.call_id, log.c.task_id, log.c.after, LOGGED_AT]
     return (
         insert(CHANGES)
-        .from_select(["user_id", "call_id", "task_id", "after", "created_at"], log.order_by(rows.c.id))
+        .from_select(["user_id", "call_id", "task_id", "after", "created_at"], select(*changed).order_by(log.c.task_id))
         .add_cte(written.cte("written"))
     )
 
