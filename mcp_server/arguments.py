@@ -38,7 +38,7 @@ RULES = {
     "label": "one label",
     "repeat": "an RRULE such as FREQ=WEEKLY;BYDAY=MO, or none",
     "undo": "true, or left out",
-    "order": "created, due or priority",
+    "order": "created, due, priority or completed",
     "cursor": "the next_cursor of the page before, or left out",
     "limit": "a whole number from 1 to 100",
 }
@@ -150,7 +150,7 @@ _Texts = Annotated[list[_Words], Field(max_length=10)]
 _Limit = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
 _Id = Annotated[int, Field(ge=1), AfterValidator(_stored), BeforeValidator(_number)]
 Status = Literal["pending", "completed", "all", "deleted"]
-Order = Literal["created", "due", "priority"]
+Order = Literal["created", "due", "priority", "completed"]
 Priority = Literal["high", "medium", "low", "none"]
 
 UserId = Annotated[

@@ -25,6 +25,8 @@ _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in r
 SEARCHED = f"title || ' '::text || description || {_LABELS}"
 """Of a task, in SQL: all that a search looks at."""
 
+LONG_AGO = "'-infinity'::timestamp with time zone"
+
 
 def folded(text: str) -> str:
     """A text in SQL, in SQL without its case and its accents, as a search compares it."""
@@ -64,6 +66,13 @@ class TaskRow(SQLModel, table=True):
         ),
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
         Index("tasks_by_due", "user_id", "due_on", "id", postgresql_where=text("status = 'pending'")),
+        Index(
+            "tasks_by_completion",
+            "user_id",
+            text(f"COALESCE(completed_at, {LONG_AGO})"),
+            "id",
+            postgresql_where=text("status = 'completed'"),
+        ),
         Index(
             ONE_OPEN,
             "user_id",

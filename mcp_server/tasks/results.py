@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_server.tasks.changes import Change
 from mcp_server.tasks.dates import shown
-from mcp_server.tasks.task import ChangedTask, DeletedTask, Following, OtherDeleted, OtherTask, Stored
+from mcp_server.tasks.task import ChangedTask, DeletedTask, OtherDeleted, OtherTask, Stored
 
 
 def changed_tasks(made: Sequence[Change], ids: Sequence[int]) -> ChangedTask:
@@ -40,10 +40,11 @@ def _in_order(by_id: Mapping[int, Change], ids: Sequence[int], left: Mapping[int
 
 
 def deleted_tasks(made: Sequence[Change], ids: Sequence[int]) -> DeletedTask:
-    titles = {change.task.id: change.task.title for change in made}
-    first, *others = [id for id in dict.fromkeys(ids) if id in titles]
-    also = tuple(OtherDeleted(id=id, title=titles[id]) for id in others)
-    return DeletedTask(id=first, title=titles[first], also=also, not_found=_missing(ids, [first, *others]))
+    tasks = {change.task.id: change.task.told() for change in made}
+    found = [id for id in dict.fromkeys(ids) if id in tasks]
+    first, *others = [{"id": id, "title": tasks[id]["title"], "task": tasks[id]} for id in found]
+    also = tuple(OtherDeleted.model_validate(other) for other in others)
+    return DeletedTask.model_validate({**first, "also": also, "not_found": _missing(ids, found)})
 
 
 def _told(change: Change, left: Mapping[int | None, Stored]) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def _told(change: Change, left: Mapping[int | None, Stored]) -> dict[str, Any]:
     following = left.get(change.task.series) if ended else None
     if following is None or following.due is None:
         return task
-    return task | {"next": Following(id=following.id, due=shown(following.due))}
+    return task | {"next": {"id": following.id, "due": shown(following.due), "task": following.told()}}
 
 
 def _missing(ids: Sequence[int], found: Sequence[int]) -> tuple[int, ...]:

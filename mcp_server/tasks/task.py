@@ -4,8 +4,9 @@ from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from sqlalchemy import func, literal_column
 
-from mcp_server.models import TaskRow
+from mcp_server.models import LONG_AGO, TaskRow
 from mcp_server.tasks.dates import Due, shown
 from service.database import to_utc
 
@@ -14,6 +15,14 @@ MOST_COUNTED = 2_000  # tasks of a list: to count a hundred thousand costs more 
 PRIORITIES = ("high", "medium", "low")  # 1, 2 and 3 in the database
 
 Moment = Annotated[datetime, AfterValidator(to_utc)]
+# Constants, not parameters: only so PostgreSQL knows that the index `tasks_by_completion` has them.
+COMPLETED = TASKS.c.status == literal_column("'completed'")
+_LONG_AGO: Any = literal_column(LONG_AGO, TASKS.c.completed_at.type)
+
+
+def completion(rows: Any) -> Any:
+    """When a task was completed, long ago where that is not known."""
+    return func.coalesce(rows.c.completed_at, _LONG_AGO)
 
 
 class Stored(BaseModel):
@@ -82,6 +91,11 @@ class Task(BaseModel):
     updated_at: Moment
     completed_at: Moment | None
     deleted: Literal[True] | None = Field(default=None, description="It is not there any more.")
+    deleted_at: Moment | None = None
+
+
+Whole = Annotated[dict[str, Any], Field(description="All fields of the task.")]
+"""For programs; its schema would double what the tools' list weighs."""
 
 
 class Following(BaseModel):
@@ -91,6 +105,7 @@ class Following(BaseModel):
 
     id: int
     due: str
+    task: Whole
 
 
 class OtherTask(Task):
@@ -112,6 +127,7 @@ class OtherDeleted(BaseModel):
     id: int
     title: str
     deleted: Literal[True] = True
+    task: Whole
 
 
 class DeletedTask(OtherDeleted):
@@ -142,11 +158,12 @@ class TaskPage(BaseModel):
 
 
 def lean(result: BaseModel) -> dict[str, Any]:
-    """The result without what says nothing to a model: no value, no text, no moment of the log, no series."""
+    """The result without what says nothing to a model: no value, no text, no moment of the log, no series, and no
+    task that stands there whole for programs."""
     return _lean(result.model_dump(mode="json"))
 
 
-_UNTOLD = {"created_at", "updated_at", "series"}
+_UNTOLD = {"created_at", "updated_at", "deleted_at", "series", "task"}
 _TOLD = {"tasks", "next_cursor", "total"}
 
 

@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SNAPSHOT = Path(__file__).with_name("surface.json")
 # What a model pays for the tools in every request, at four characters to a token: real tokenizers differ by model.
 # Exact, so that no change of it goes unseen: lower it when it falls, and raise it only for what is worth it each time.
-TOKENS = {"our agent, without user_id": 1043, "other MCP clients": 1150}
+TOKENS = {"our agent, without user_id": 1046, "other MCP clients": 1153}
 
 TASK = {"id", "title", "description", "status", "due", "priority", "labels", "repeat", "series"}
-TASK |= {"created_at", "updated_at", "completed_at", "next", "deleted", "also", "not_found"}
+TASK |= {"created_at", "updated_at", "completed_at", "next", "deleted", "deleted_at", "also", "not_found"}
 DETAILS = ["due", "priority", "labels", "repeat"]
 PARAMETERS = {
     "add_task": ["user_id", "title", "description", "also", *DETAILS],
@@ -37,7 +37,7 @@ REQUIRED = {"add_task": ["title"], "list_tasks": [], "complete_task": ["task_id"
 }
 RESULTS = {
     "list_tasks": {"tasks", "next_cursor", "total", "now", "time_zone", "nearest"},
-    "delete_task": {"id", "title", "deleted", "also", "not_found"},
+    "delete_task": {"id", "title", "deleted", "task", "also", "not_found"},
 }
 HINTS = {  # read-only, destructive, idempotent
     "add_task": (False, False, False),

@@ -25,6 +25,7 @@ def conditions(rows: Any) -> Mapping[str, Any]:
     """Of rows with the columns of tasks, by the names of their values in the parameters."""
     return {
         "status": rows.c.status == bindparam("status"),
+        "completed": rows.c.status == literal_column("'completed'"),  # as the index has it
         "words": _unforeseen(rows.c.folded.like(all_(_PATTERNS))),
         "undated": rows.c.due_on.is_(None),
         "dated": rows.c.due_on.is_not(None),
@@ -59,7 +60,9 @@ def names(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 def values(wish: Wish, now: Now) -> dict[str, Any]:
     """The values of the conditions that hold, by the conditions' names."""
-    found: dict[str, Any] = {"status": wish.status} if wish.status in ("pending", "completed") else {}
+    found: dict[str, Any] = {"status": wish.status} if wish.status == "pending" else {}
+    if wish.status == "completed":
+        found["completed"] = True
     if wish.query is not None:
         found["words"] = [*dict.fromkeys(wish.query.split())]
     if wish.label is not None:

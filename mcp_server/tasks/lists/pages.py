@@ -40,15 +40,19 @@ async def list_page(
     if position or found > limit:
         total = await connection.scalar(statements.count(names, deleted=deleted), params)
     page = rows[:limit]
-    gone = {"deleted": True} if deleted else {}
     return TaskPage(
-        tasks=tuple(Task.model_validate(Stored.model_validate(row).told() | gone) for row in page),
+        tasks=tuple(_told(row, deleted=deleted) for row in page),
         next_cursor=wishes.written(wish, page[-1]) if found > len(page) else None,
         total=total or 0,
         now=dates.shown(Due(now.local.date(), now.local.time())),
         time_zone=now.zone.key,
         nearest=() if rows or position else await _nearest(session, wish, params),
     )
+
+
+def _told(row: Any, *, deleted: bool) -> Task:
+    gone = {"deleted": True, "deleted_at": row.deleted_at} if deleted else {}
+    return Task.model_validate(Stored.model_validate(row).told() | gone)
 
 
 async def _nearest(session: AsyncSession, wish: Wish, params: Mapping[str, Any]) -> tuple[Near, ...]:

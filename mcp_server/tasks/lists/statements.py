@@ -11,20 +11,23 @@ from mcp_server.tasks.changes import OWNER
 from mcp_server.tasks.lists.deleted import DELETED
 from mcp_server.tasks.lists.filters import conditions
 from mcp_server.tasks.lists.wishes import Position, Sorting
-from mcp_server.tasks.task import PRIORITIES, TASKS, Stored
+from mcp_server.tasks.task import PRIORITIES, TASKS, Stored, completion
 
 PAGE_BYTES = 64_000  # of titles and descriptions: whoever reads a page reads it at once
 _NO_PRIORITY = len(PRIORITIES) + 1
 _NEVER, _END_OF_DAY = cast(literal("infinity", String), Date), cast(literal("24:00", String), Time)
 
 _DAY, _TIME = (cast(bindparam(name, type_=Text), kind) for name, kind in (("last_day", Date), ("last_time", Time)))
+_MOMENT = cast(bindparam("last_moment", type_=Text), TIMESTAMP(timezone=True))
 _AFTER = bindparam("after", type_=TASKS.c.id.type)
 _LAST_KEYS: Mapping[Sorting, tuple[Any, ...]] = {
     "created": (_AFTER,),
     "due": (_DAY, _TIME, _AFTER),
     "priority": (bindparam("last_urgency", type_=TASKS.c.priority.type), _DAY, _TIME, _AFTER),
-    "deleted": (bindparam("last_moment", type_=TIMESTAMP(timezone=True)), _AFTER),
+    "completed": (_MOMENT, _AFTER),
+    "deleted": (_MOMENT, _AFTER),
 }
+_NEWEST_FIRST = ("completed", "deleted")
 
 
 def last(position: Position) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def last(position: Position) -> dict[str, Any]:
         "last_urgency": position.urgency or _NO_PRIORITY,
         "last_day": position.day or "infinity",
         "last_time": position.time or "24:00",
-        "last_moment": position.moment,
+        "last_moment": position.moment.isoformat() if position.moment else "-infinity",
     }
 
 
@@ -46,7 +49,7 @@ def page(names: tuple[str, ...], sorting: Sorting, *, deleted: bool, goes_on: bo
     """
     rows, mine = _rows(names, deleted=deleted)
     keys, after = tuple_(*_keys(rows, sorting)), tuple_(*_LAST_KEYS[sorting])
-    beyond = [keys < after if sorting == "deleted" else keys > after] if goes_on else []
+    beyond = [keys < after if sorting in _NEWEST_FIRST else keys > after] if goes_on else []
     columns = [column for column in rows.c if column.key in (*Stored.model_fields, "deletion", "deleted_at")]
     found = select(*columns).where(*mine, *beyond).order_by(*_order(rows, sorting))
     page = found.limit(bindparam("most")).subquery("page")
@@ -83,6 +86,8 @@ def _keys(rows: Any, sorting: Sorting) -> tuple[Any, ...]:
     """What the list is ordered by: what is due without a day or a time comes after what has one."""
     if sorting == "deleted":
         return rows.c.deleted_at, rows.c.deletion
+    if sorting == "completed":
+        return completion(rows), rows.c.id
     day, clock = func.coalesce(rows.c.due_on, _NEVER), func.coalesce(rows.c.due_time, _END_OF_DAY)
     urgency = func.coalesce(rows.c.priority, _NO_PRIORITY)
     before_id = {"created": (), "due": (day, clock), "priority": (urgency, day, clock)}
@@ -91,4 +96,4 @@ def _keys(rows: Any, sorting: Sorting) -> tuple[Any, ...]:
 
 def _order(rows: Any, sorting: Sorting) -> list[Any]:
     keys = _keys(rows, sorting)
-    return [key.desc() for key in keys] if sorting == "deleted" else [*keys]
+    return [key.desc() for key in keys] if sorting in _NEWEST_FIRST else [*keys]

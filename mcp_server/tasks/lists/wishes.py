@@ -53,17 +53,20 @@ class Position(BaseModel):
     v: Literal[2] = 2
     wish: Wish
     after: int = Field(ge=1, le=MAX_ID)
-    """The task's id; in the order of deletion that of its deletion in the log, of the `moment`."""
+    """The task's id; in the order of deletion that of its deletion in the log."""
     urgency: int | None = Field(default=None, ge=1, le=len(PRIORITIES))
     day: str | None = Field(default=None, pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
     time: str | None = Field(default=None, pattern=r"^[0-9]{2}:[0-9]{2}:[0-9]{2}$")
     moment: AwareDatetime | None = None
+    """Of the deletion, or of the completion, if there was one."""
 
 
 def written(wish: Wish, last: Any) -> str:
     """The cursor of the page after one that ends with this row."""
     if wish.sorting == "deleted":
         position = Position(wish=wish, after=last.deletion, moment=last.deleted_at)
+    elif wish.sorting == "completed":
+        position = Position(wish=wish, after=last.id, moment=last.completed_at)
     else:
         day, clock = last.due_on and last.due_on.isoformat(), last.due_time and last.due_time.isoformat()
         position = Position(wish=wish, after=last.id, urgency=last.priority, day=day, time=clock)

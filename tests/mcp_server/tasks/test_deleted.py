@@ -46,7 +46,8 @@ async def test_they_are_shown_as_they_were_the_last_first(sunday: Clocked) -> No
         (2, "pending", True),
     ]
     shown = page.tasks[1].model_dump()
-    assert shown == {name: value for name, value in water.model_dump().items() if name in shown} | {"deleted": True}
+    gone = {"deleted": True, "deleted_at": datetime.fromisoformat(sunday.now) - timedelta(hours=1)}
+    assert shown == {name: value for name, value in water.model_dump().items() if name in shown} | gone
     assert [task.deleted for task in (await sunday.page()).tasks] == [None]
 
 
