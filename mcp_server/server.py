@@ -18,15 +18,18 @@ from mcp_server.calls.paced import Paced
 from mcp_server.calls.running_calls import RunningCalls
 from mcp_server.doors.edge import Edge
 from mcp_server.doors.identity import auth_provider, own_token, token_checks
+from mcp_server.doors.reading import Reading
 from mcp_server.doors.warm_up import warm_up
 from mcp_server.doors.wire import CANCELLED_CHANNEL, Announced, Wire
 from mcp_server.errors import FriendlyErrors
 from mcp_server.settings import Settings
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
+from service.clock import Clock
 from service.database import create_engine, listen, schema
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
+from service.workers import Pace
 
 VERSION = "0.1.0"
 _LISTEN_AGAIN_SECONDS = 2.0
@@ -42,6 +45,7 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
     """The server is ready after `warm_up_seconds` at the latest, whatever holds up its first calls."""
     engine = create_engine(settings.database_url.get_secret_value())
     calls = RunningCalls()
+    clock = settings.clock()
     per_minute = settings.limit_tool_calls_per_minute
     schemas = {tool.name: tool.parameters for tool in TOOLS}
     server = FastMCP(
@@ -50,7 +54,7 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         instructions=INSTRUCTIONS,
         tools=TOOLS,
         middleware=[Announced(), calls, reports.Reported(schemas), Paced(per_minute), FriendlyErrors(schemas)],
-        lifespan=_state(settings, engine, calls),
+        lifespan=_state(settings, engine, calls, clock),
         auth=auth_provider(settings),
         on_duplicate="error",
         mask_error_details=True,
@@ -61,6 +65,7 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
     server._mcp_server.get_tool_input_schema = schemas.get
 
     _add_probes(server, engine)
+    Reading(engine, Pace(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
     app = server.http_app(
         path="/mcp",
         stateless_http=True,
@@ -78,7 +83,7 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
     return Watched(Edge(app), traced=["/mcp"])
 
 
-def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Lifespan:
+def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls, clock: Clock) -> Lifespan:
     """What lives as long as the app, and the work beside it."""
     kept = Quota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
 
@@ -87,7 +92,6 @@ def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls) -> Life
         async with traces.exporting("mcp_server", settings.otel_exporter_otlp_endpoint):
             traces.watch_statements(engine)
             metrics.watch_pool(engine, reports.CONNECTIONS)
-            clock = settings.clock()
             beside = [
                 asyncio.create_task(work)
                 for work in (

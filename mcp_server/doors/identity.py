@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mcp_server.doors.reading import PATHS
 from mcp_server.errors import shown
 from mcp_server.settings import Settings
 from service.tokens import ISSUER, Keys, SharedSecret, Tokens, make_token
@@ -82,8 +83,11 @@ def own_token(settings: Settings, *, subject: str) -> str | None:
     return make_token(secret, subject, audience=settings.mcp_url, expires=int(time.time()) + 60)
 
 
+_GUARDED = ("/mcp", *PATHS)
+
+
 class RequireToken:
-    """Answers everything on /mcp without a valid token with one 401; FastMCP's own differ by method and reason."""
+    """Answers all on these paths without a valid token with one 401; FastMCP's own differ by method and reason."""
 
     def __init__(self, app: ASGIApp, *, metadata_of: str | None, optional: bool = False) -> None:
         """With `optional`, what carries no token at all passes."""
@@ -94,7 +98,7 @@ class RequireToken:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != "/mcp" or isinstance(scope.get("user"), AuthenticatedUser):
+        if scope["type"] != "http" or scope["path"] not in _GUARDED or isinstance(scope.get("user"), AuthenticatedUser):
             return await self._app(scope, receive, send)
         sent = any(name == b"authorization" for name, _ in scope["headers"])
         if self._optional and not sent:

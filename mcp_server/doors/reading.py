@@ -1,0 +1,96 @@
+"""What is read of one's own tasks without a tool: what changed since one looked, and how much was done by day.
+
+A page asks every two seconds: no call is counted and no line is written for it.
+"""
+
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from fastmcp import FastMCP
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from mcp_server.arguments import MAX_ID
+from mcp_server.calls.caller import LOCAL_USER
+from mcp_server.calls.running_calls import person_of_request
+from mcp_server.errors import explained
+from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.lists import done, news
+from service.clock import Clock, find_zone
+from service.database import transaction
+from service.workers import Pace
+
+CHANGES, DONE = "/changes", "/done"
+PATHS = (CHANGES, DONE)
+_MONTH = 28  # days
+_AFTER = "after must be the last of an answer before, a whole number, or left out."
+_DAYS = f"days must be a whole number from 1 to {done.MOST_DAYS}, or left out."
+_ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
+_TOO_FAST = "Requests come too fast: go on in {} seconds."
+
+Handler = Callable[[Request], Awaitable[JSONResponse]]
+
+
+class Invalid(Exception):
+    """With the sentence that says what is allowed."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    engine: AsyncEngine
+    pace: Pace
+    usual_zone: ZoneInfo
+    clock: Clock
+
+    def add_to(self, server: FastMCP) -> None:
+        server.custom_route(CHANGES, methods=["GET"])(self._answering(self._changes))
+        server.custom_route(DONE, methods=["GET"])(self._answering(self._done))
+
+    def _answering(self, read: Callable[[str, Request], Awaitable[JSONResponse]]) -> Handler:
+        """For the person of the token; without one, which passes only where nobody is checked, for the one of here."""
+
+        async def answer(request: Request) -> JSONResponse:
+            person = person_of_request() or LOCAL_USER
+            if wait := math.ceil(self.pace.wait(person)):
+                return _refused(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
+            try:
+                return await read(person, request)
+            except Invalid as refusal:
+                return _refused(400, str(refusal))
+            except (DBAPIError, PoolTimeout, OSError) as error:
+                return _refused(503, str(explained(error, committing=False)))
+
+        return answer
+
+    async def _changes(self, person: str, request: Request) -> JSONResponse:
+        after = _number(request, "after", most=MAX_ID, otherwise=_AFTER)
+        return JSONResponse((await news.since(self.engine, person, after))._asdict())
+
+    async def _done(self, person: str, request: Request) -> JSONResponse:
+        days = _number(request, "days", least=1, most=done.MOST_DAYS, otherwise=_DAYS)
+        named = request.query_params.get("time_zone")
+        zone = find_zone(named) if named else None
+        if named and zone is None:
+            raise Invalid(_ZONE)
+        caller = Caller(person, zone=zone, usual_zone=self.usual_zone, clock=self.clock)
+        async with transaction(self.engine, person) as session:
+            found = await done.by_day(session, caller, days or _MONTH)
+        return JSONResponse({"days": [{"day": day.isoformat(), "done": many} for day, many in found]})
+
+
+def _number(request: Request, name: str, *, least: int = 0, most: int, otherwise: str) -> int | None:
+    given = request.query_params.get(name)
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) <= len(str(most)) and least <= int(given) <= most):
+        raise Invalid(otherwise)
+    return int(given)
+
+
+def _refused(status: int, sentence: str, **headers: str) -> JSONResponse:
+    return JSONResponse({"error": sentence}, status_code=status, headers=headers)

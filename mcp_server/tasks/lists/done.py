@@ -1,0 +1,36 @@
+"""How many tasks were completed on each of the last days."""
+
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
+from sqlmodel.ext.asyncio.session import AsyncSession
+
+from mcp_server.tasks import zones
+from mcp_server.tasks.changes import OWNER, Caller
+from mcp_server.tasks.task import COMPLETED, TASKS, completion
+
+MOST_DAYS = 366
+_MIDNIGHTS: Any = bindparam("midnights", type_=ARRAY(TIMESTAMP(timezone=True)))
+_DAY = func.width_bucket(TASKS.c.completed_at, _MIDNIGHTS)
+
+
+def _by_day() -> Any:
+    since = completion(TASKS) >= bindparam("first", type_=TIMESTAMP(timezone=True))
+    done = (TASKS.c.user_id == OWNER, COMPLETED, since)
+    return select(_DAY.label("day"), func.count().label("done")).where(*done).group_by("day")
+
+
+_BY_DAY = _by_day()
+
+
+async def by_day(session: AsyncSession, caller: Caller, days: int) -> list[tuple[date, int]]:
+    """The days up to today by the person's clock, the oldest first, each with how many are completed since then."""
+    now = await zones.now(session, caller)
+    today = now.local.date()
+    dates = [today - timedelta(days=back) for back in reversed(range(days))]
+    midnights = [datetime.combine(day, time(), now.zone) for day in dates]
+    params = {"owner": caller.user_id, "midnights": midnights, "first": midnights[0]}
+    found = {row.day: row.done for row in await (await session.connection()).execute(_BY_DAY, params)}
+    return [(day, found.get(nth, 0)) for nth, day in enumerate(dates, start=1)]
