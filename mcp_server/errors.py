@@ -2,7 +2,7 @@ import logging
 import secrets
 from collections.abc import Mapping
 from traceback import format_tb
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import psycopg
 from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
@@ -24,16 +24,35 @@ _NOT_CONFIRMED = (
 )
 
 
+Kind = Literal["invalid", "not_found", "conflict", "limit", "unavailable"]
+
+
 class TaskError(ToolError):
-    """A refusal the caller can act on. The docstring of each kind is its sentence."""
+    """A refusal the caller can act on. The docstring of each is its sentence."""
+
+    kind: ClassVar[Kind] = "invalid"
 
     def __init__(self, **values: object) -> None:
         sentence = " ".join((self.__doc__ or "").split())  # it may stand on several lines
         super().__init__(sentence.format(**values), log_level=logging.DEBUG)
 
 
+class Conflict(TaskError):
+    """What there is now does not allow it."""
+
+    kind = "conflict"
+
+
+class Limit(TaskError):
+    """There may be no more of it."""
+
+    kind = "limit"
+
+
 class TaskNotFound(TaskError):
     """There is no task {task_id}: call list_tasks to see the numbers of your tasks."""
+
+    kind = "not_found"
 
 
 class ForeignUserId(TaskError):
@@ -52,15 +71,15 @@ class UndoAlone(TaskError):
     """undo takes back the last change and stands alone: leave out everything but task_id and also."""
 
 
-class NothingToUndo(TaskError):
+class NothingToUndo(Conflict):
     """There is no change of task {task_id} within 30 days that could be taken back."""
 
 
-class NothingInBatch(TaskError):
+class NothingInBatch(Conflict):
     """There is nothing to take back: it was taken back already, or is older than 30 days."""
 
 
-class ChangedSince(TaskError):
+class ChangedSince(Conflict):
     """Nothing was taken back, because it was changed since: {tasks}. Take that back first, or change each task by
     itself."""
 
@@ -73,21 +92,21 @@ class NotRepeating(TaskError):
     """{task} does not repeat, so it has no next date: give due as a day."""
 
 
-class RepeatEnded(TaskError):
+class RepeatEnded(Conflict):
     """Task {task_id} has no date after this one: complete it, or delete it."""
 
 
-class NextIsOpen(TaskError):
+class NextIsOpen(Conflict):
     """Task {task_id} cannot be opened again: the one that followed it, task {next_id}, is open. Undo its completion
     with undo, or delete task {next_id} first."""
 
 
-class OneIsOpen(TaskError):
+class OneIsOpen(Conflict):
     """Of the tasks of one repeat only one can be open: complete or delete the one that is, and open one at a time;
     nothing was changed."""
 
 
-class NextIsChanged(TaskError):
+class NextIsChanged(Conflict):
     """Task {next_id}, which followed when this one was completed, was changed since: undo that first, or delete it."""
 
 
@@ -107,7 +126,7 @@ class CursorOfOtherList(TaskError):
     """cursor belongs to a list with {wish}: call list_tasks with that and nothing else, or without cursor."""
 
 
-class KeyUsedOtherwise(TaskError):
+class KeyUsedOtherwise(Conflict):
     """This idempotency key belongs to an earlier call with other arguments: send each new call with a new key."""
 
 
@@ -118,16 +137,18 @@ class MetaInvalid(TaskError):
 class CallCancelled(TaskError):
     """The call was cancelled before it changed anything: send it again if it is still wanted."""
 
+    kind = "unavailable"
 
-class TooFast(TaskError):
+
+class TooFast(Limit):
     """Calls come too fast, and this one was not made: go on in {seconds} seconds."""
 
 
-class TooManyTasks(TaskError):
+class TooManyTasks(Limit):
     """There are {most} tasks, which is the most: delete some with delete_task before you add another."""
 
 
-class TooManyChanges(TaskError):
+class TooManyChanges(Limit):
     """The list was changed {most} times in a day, which is the most, so nothing was changed: go on later."""
 
 
@@ -186,6 +207,8 @@ class UnknownTool(TaskError):
 
 class Unavailable(TaskError):
     """{sentence}"""
+
+    kind = "unavailable"
 
 
 class FriendlyErrors(Middleware):

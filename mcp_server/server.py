@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from mcp_server.calls import reports
 from mcp_server.calls.paced import Paced
+from mcp_server.calls.refusals import Refusals
 from mcp_server.calls.running_calls import RunningCalls
 from mcp_server.doors.edge import Edge
 from mcp_server.doors.identity import auth_provider, own_token, token_checks
@@ -53,7 +54,10 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         version=VERSION,
         instructions=INSTRUCTIONS,
         tools=TOOLS,
-        middleware=[Announced(), calls, reports.Reported(schemas), Paced(per_minute), FriendlyErrors(schemas)],
+        middleware=[
+            *(Announced(), Refusals(), calls),
+            *(reports.Reported(schemas), Paced(per_minute), FriendlyErrors(schemas)),
+        ],
         lifespan=_state(settings, engine, calls, clock),
         auth=auth_provider(settings),
         on_duplicate="error",

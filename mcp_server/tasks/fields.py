@@ -13,6 +13,7 @@ from mcp_server.tasks.zones import Now
 
 MOST_LABELS = 10
 _LONGEST_LABEL = 40  # characters
+_ALL_LABELS = "*"  # to be removed: an empty list of labels is what models send for none given
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,11 @@ def following(task: Stored, now: Now) -> Stored | None:
 
 
 def _labels(task: Stored, wanted: Wanted) -> tuple[str, ...]:
+    removed = {*map(label_of, wanted.remove_labels or ())}
     kept = set(task.labels if wanted.labels is None else map(label_of, wanted.labels))
-    kept = kept.union(map(label_of, wanted.add_labels or ())).difference(map(label_of, wanted.remove_labels or ()))
+    if _ALL_LABELS in removed:
+        kept = set[str]()
+    kept = kept.union(map(label_of, wanted.add_labels or ())).difference(removed)
     if len(kept) > MOST_LABELS:
         raise TooManyLabels(most=MOST_LABELS)
     return tuple(sorted(kept))
