@@ -20,6 +20,8 @@ from backend.doors.parts import Parts
 from backend.doors.runs.door import RunsDoor
 from backend.doors.runs.routes import runs
 from backend.doors.runs.stored import Stored
+from backend.doors.tasks.door import TasksDoor
+from backend.doors.tasks.routes import tasks
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.settings import Settings
@@ -51,7 +53,7 @@ def create_app(settings: Settings, endpoint: Endpoint, *, worker: str | None = N
     refusals.add_to(app)
     for door in (routes.chatkit(identity), runs(identity), routes.session(identity), routes.operation()):
         app.include_router(door)
-    for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading()):
+    for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading(), tasks(identity)):
         app.include_router(door)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
@@ -122,7 +124,8 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
     calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
-    return Parts(engine, model, tools, turns, inbox, chatkit, interactions, summaries, calendars, pace)
+    lists, polls = TasksDoor(engine, tools), Pace(settings.limit_requests_per_minute)
+    return Parts(engine, model, tools, turns, inbox, chatkit, interactions, summaries, calendars, lists, pace, polls)
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.calendar.events import DatedTask, Events
 from backend.conversation import profiles
 from backend.conversation.errors import BackendError
-from backend.tools.task_tools import TasksUnavailable, TaskTools
+from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from service.clock import find_zone
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Feeds:
             async with asyncio.timeout(self._seconds), own, self._room:
                 known = await profiles.time_zone(self._engine, user_id)
                 return await self._read(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
-        except (TimeoutError, TasksUnavailable, ValidationError) as error:
+        except (TimeoutError, TasksUnavailable, CallRefused, ValidationError) as error:
             logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error
 

@@ -1,6 +1,6 @@
 """What is kept of a person beside their conversations."""
 
-from sqlalchemy import LargeBinary, Text, bindparam, null, select, update
+from sqlalchemy import ColumnElement, LargeBinary, Text, bindparam, null, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -31,21 +31,27 @@ _REVOKE_CALENDAR = Statement(
 _OF_CALENDAR = Statement("SELECT user_id FROM person_of_calendar(%(hash)s)")
 
 
-def _keep() -> Statement:
-    """Writes what is new only, and only for a turn that holds its lease: a request that is refused stores nothing."""
+def _keep(*only_if: ColumnElement[bool]) -> Statement:
+    """Writes what is new only."""
     known = select(PROFILES.c.user_id).where(_MINE, PROFILES.c.time_zone == _ZONE).exists()
-    added = insert(PROFILES).from_select(["user_id", "time_zone"], select(_OWNER, _ZONE).where(leases.HOLDS, ~known))
+    added = insert(PROFILES).from_select(["user_id", "time_zone"], select(_OWNER, _ZONE).where(*only_if, ~known))
     return Statement(
         added.on_conflict_do_update(index_elements=["user_id"], set_={"time_zone": added.excluded.time_zone})
     )
 
 
-_KEEP = _keep()
+_KEEP, _KEEP_WITH_TURN = _keep(), _keep(leases.HOLDS)
 
 
 async def send_time_zone(pipeline: Pipeline, zone: str, acting: Acting) -> None:
-    """Keep the zone as the person's."""
-    await pipeline.send(_KEEP, owner=acting.user_id, run=acting.run_id, zone=zone)
+    """Keep the zone as the person's, if the turn holds its lease: one that is refused stores nothing."""
+    await pipeline.send(_KEEP_WITH_TURN, owner=acting.user_id, run=acting.run_id, zone=zone)
+
+
+async def keep_time_zone(engine: AsyncEngine, user_id: str, zone: str) -> None:
+    """Keep the zone as the person's; one round trip."""
+    async with pipelined(engine, user_id) as pipeline:
+        await pipeline.send(_KEEP, owner=user_id, zone=zone)
 
 
 async def time_zone(engine: AsyncEngine, user_id: str) -> str | None:

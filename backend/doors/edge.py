@@ -24,7 +24,7 @@ class Edge:
         cors = CORSMiddleware(
             app,
             allow_origins=self._origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id"],
             expose_headers=["x-request-id"],
         )
@@ -47,7 +47,7 @@ class Edge:
                 "Requests from this web page's origin are not served: add it to ALLOWED_ORIGINS; where it is this "
                 "server's own, behind a proxy that speaks https, add the proxy's address to TRUSTED_PROXIES.",
             )
-        if scope["method"] == "POST" and _has_body(headers) and _media_type(headers) != "application/json":
+        if scope["method"] in ("POST", "PATCH") and _has_body(headers) and _media_type(headers) != "application/json":
             return _refusal(415, "A body must be JSON and say so: send it with Content-Type: application/json.")
         return None
 

@@ -8,6 +8,7 @@ from starlette.requests import HTTPConnection
 from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chatkit.stream import ChatKitDoor
 from backend.doors.runs.door import RunsDoor
+from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.task_tools import TaskTools
 from backend.turn.inbox import Inbox
@@ -27,7 +28,9 @@ class Parts:
     runs: RunsDoor
     summaries: Summaries
     calendars: CalendarDoor
+    tasks: TasksDoor
     pace: Pace
+    polls: Pace
 
 
 def parts_of(request: HTTPConnection) -> Parts:

@@ -14,6 +14,8 @@ from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
+from backend.doors.tasks.door import NotNow
+from backend.tools.task_tools import TasksUnavailable
 from backend.turn.inbox import NoRun, Read
 from backend.turn.lifecycle.endings import explain
 from backend.turn.summaries import NoSummary
@@ -33,10 +35,12 @@ STATUS = {
     OtherRequest: 409,
     Over: 409,
     NoRun: 409,
+    NotNow: 409,
     Read: 409,
     LimitReached: 429,
     CalendarUnavailable: 503,
     NoSummary: 503,
+    TasksUnavailable: 503,
 }
 HEADERS = {
     Unauthorized: {"WWW-Authenticate": "Bearer"},

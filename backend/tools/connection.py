@@ -178,7 +178,7 @@ class ResendingClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
-        request.headers.update(_watched())
+        request.headers.update(watched())
         may_repeat = self._repeatable or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time
         deadline = now() + self._resend_seconds
@@ -200,7 +200,7 @@ class ResendingClient(httpx2.AsyncClient):
         return _unavailable(request)
 
 
-def _watched() -> dict[str, str]:
+def watched() -> dict[str, str]:
     """What lets the server's lines and spans be found with ours."""
     asked = request_id.current.get()
     return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})

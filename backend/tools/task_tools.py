@@ -3,14 +3,15 @@
 import time
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 from agents.mcp import MCPToolMetaContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent, Tool
 
-from backend.tools.connection import Connection, ToolsUnavailable
+from backend.tools.connection import Connection, ToolsUnavailable, watched
+from service.tls import tls_context
 from service.tokens import BACKEND, make_call_token
 
 TOKEN_SECONDS = 300
@@ -25,8 +26,10 @@ BATCH = "todo/batch"
 """What a call can be taken back with: all that an answer has done, by its run's id, or a click, by its key."""
 UNDO_BATCH = "todo/undo_batch"
 TIME_ZONE = "todo/time_zone"
+REFUSAL = "todo/refusal"
 
 MOST = 100  # tasks of one page
+_READ_SECONDS, _MOST_READERS = 5, 50
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
 
 
@@ -35,7 +38,11 @@ class TasksUnavailable(ToolsUnavailable):
 
 
 class CallRefused(Exception):
-    """What the tool says of a call that it did not make."""
+    """What the tool says of a call that it did not make; `kind` is what the task service says of the refusal."""
+
+    def __init__(self, sentence: str, kind: str = "invalid") -> None:
+        super().__init__(sentence)
+        self.kind = kind
 
 
 class TaskTools(Connection):
@@ -61,6 +68,18 @@ class TaskTools(Connection):
             meta=_call_meta,
         )
         self._signed = token is not None
+        self._reads = httpx2.AsyncClient(
+            base_url=url.rstrip("/").removesuffix("/mcp"),
+            auth=token,
+            limits=httpx2.Limits(max_connections=_MOST_READERS, keepalive_expiry=30),
+            timeout=httpx2.Timeout(_READ_SECONDS, connect=1),
+            trust_env=False,
+            verify=tls_context(),
+        )
+
+    async def connect(self) -> None:
+        await super().connect()
+        await self._stack.enter_async_context(self._reads)
 
     def offered(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)
@@ -109,27 +128,42 @@ class TaskTools(Connection):
         meta = {USER: user_id, KEY: key, ACTOR: "person", BATCH: key, **_here(time_zone)}
         if undo_batch is not None:
             meta[UNDO_BATCH] = undo_batch
-        result = await self.call_tool(tool, dict(arguments), meta)
-        if result.is_error or result.structured_content is None:
-            raise CallRefused("\n".join(part.text for part in result.content if isinstance(part, TextContent)))
-        return result.structured_content
+        return _result(await self.call_tool(tool, dict(arguments), meta))
 
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str
     ) -> dict[str, Any]:
-        """A page of so many tasks for no turn; raises `TasksUnavailable`.
+        """A page of so many tasks for no turn; raises `TasksUnavailable`, and `CallRefused` with the tool's sentence.
 
         The tool's other arguments say of which; without them of all, whatever their state.
         """
         arguments = {"limit": limit, **({"cursor": cursor} if cursor else {}), **wish}
         meta = {USER: user_id, ACTOR: "person", **_here(time_zone)}
         try:
-            result = await self.call_tool("list_tasks", arguments, meta)
+            return _result(await self.call_tool("list_tasks", arguments, meta))
         except MCPError as error:
             raise TasksUnavailable from error
-        if result.is_error or result.structured_content is None:
-            raise TasksUnavailable
-        return result.structured_content
+
+    async def read(self, path: Literal["changes", "done"], *, user_id: str, **asked: str | int) -> dict[str, Any]:
+        """What the task service tells without a tool; raises `TasksUnavailable`.
+
+        It is not asked twice, and over connections of its own: who polls must not cost the calls theirs.
+        """
+        token = _caller.set(user_id)
+        try:
+            response = await self._reads.get(path, params=asked, headers=watched())
+            return response.raise_for_status().json()
+        except (httpx2.HTTPError, ValueError) as error:
+            raise TasksUnavailable from error
+        finally:
+            _caller.reset(token)
+
+
+def _result(called: CallToolResult) -> dict[str, Any]:
+    if not called.is_error and called.structured_content is not None:
+        return called.structured_content
+    sentence = "\n".join(part.text for part in called.content if isinstance(part, TextContent))
+    raise CallRefused(sentence, (called.meta or {}).get(REFUSAL, "invalid"))
 
 
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.lists import done, news
 from service.clock import Clock, find_zone
 from service.database import transaction
+from service.telemetry import traces
 from service.workers import Pace
 
 CHANGES, DONE = "/changes", "/done"
@@ -58,8 +59,10 @@ class Reading:
             person = person_of_request() or LOCAL_USER
             if wait := math.ceil(self.pace.wait(person)):
                 return _refused(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
+            about = {"http.request.method": "GET", "http.route": request.url.path}
             try:
-                return await read(person, request)
+                with traces.span(f"GET {request.url.path}", about, kind="SERVER", parent=request.headers):
+                    return await read(person, request)
             except Invalid as refusal:
                 return _refused(400, str(refusal))
             except (DBAPIError, PoolTimeout, OSError) as error:

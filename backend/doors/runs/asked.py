@@ -46,13 +46,19 @@ async def read(request: Request, shape: type[Asked]) -> Asked:
         raise InvalidRequest(f"The request is not valid{where}: {problem['msg']}.") from None
 
 
+def key_of(request: Request) -> str | None:
+    """The key that makes a request harmless when it is sent again; raises `InvalidRequest` for what can be none."""
+    key = request.headers.get(KEY)
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidRequest(f"An {KEY} has 1 to 255 visible characters of ASCII: send another.")
+    return key
+
+
 async def keyed(request: Request) -> Keyed | None:
     """The request under its key, if it has one; it is the same for the same path and the same body."""
-    key = request.headers.get(KEY)
+    key = key_of(request)
     if key is None:
         return None
-    if not _KEY.fullmatch(key):
-        raise InvalidRequest(f"An {KEY} has 1 to 255 visible characters of ASCII: send another.")
     what = f"{request.method} {request.url.path}\n".encode() + await request.body()
     return Keyed(key, hashlib.sha256(what).digest())
 
