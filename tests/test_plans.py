@@ -53,6 +53,7 @@ WISHES: list[dict[str, Any]] = [
     {"status": "pending", "due": "none"},
     {"status": "pending", "order": "due"},
     {"status": "completed", "done": "today"},
+    {"status": "completed", "order": "completed"},
     {"status": "pending", "label": "plants"},
     {"status": "pending", "priority": "low"},
     {"status": "pending", "order": "priority"},
@@ -191,6 +192,10 @@ async def use_the_tools(mcp_url: str) -> None:
         await tools.call("delete_task", task_id=added["id"])
         await use_dates_and_undo(tools)
     await take_a_batch_back(mcp_url)
+    async with httpx2.AsyncClient(base_url=mcp_url, verify=False) as http:
+        last = (await http.get("/changes")).json()["last"]
+        assert (await http.get("/changes", params={"after": last - 3})).json()["task_ids"]
+        assert len((await http.get("/done")).json()["days"]) == 28
 
 
 async def use_dates_and_undo(tools: Tools) -> None:

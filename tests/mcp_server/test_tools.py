@@ -44,8 +44,9 @@ async def test_who_names_nobody_is_local(tools: Tools, rows: Rows) -> None:
     assert await tools.titles(user_id="local") == ["milk"]
 
 
+RESULT = ("next", "also", "not_found")  # beside a task
 NOTHING_MORE = {
-    **dict.fromkeys(("due", "priority", "repeat", "series", "next", "deleted")),
+    **dict.fromkeys(("due", "priority", "repeat", "series", "next", "deleted", "deleted_at")),
     **{name: [] for name in ("labels", "also", "not_found")},
 }
 
@@ -81,6 +82,7 @@ async def test_the_life_of_a_task(tools: Tools, rows: Rows, owner: dict[str, Any
         "id": 1,
         "title": "call mum at six",
         "deleted": True,
+        "task": {name: value for name, value in completed.items() if name not in ("deleted", "deleted_at", *RESULT)},
         "also": [],
         "not_found": [],
     }

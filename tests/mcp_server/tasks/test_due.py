@@ -151,6 +151,10 @@ async def test_labels_are_the_same_however_they_are_spelled(tools: Tools) -> Non
     assert (await tools.call("update_task", task_id=1, labels=["x"], add_labels=["y"]))["labels"] == ["x", "y"]
     assert (await tools.call("update_task", task_id=1, labels='["z"]'))["labels"] == ["z"]
     assert (await tools.call("update_task", task_id=1, remove_labels=["z"]))["labels"] == []
+    assert (await tools.call("update_task", task_id=1, add_labels=["a", "b"]))["labels"] == ["a", "b"]
+    assert (await tools.call("update_task", task_id=1, labels=[], title="x"))["labels"] == ["a", "b"], "not given"
+    assert (await tools.call("update_task", task_id=1, remove_labels=["*"], add_labels=["c"]))["labels"] == ["c"]
+    assert (await tools.call("update_task", task_id=1, remove_labels=["*"]))["labels"] == []
 
 
 @given(st.text(max_size=45))

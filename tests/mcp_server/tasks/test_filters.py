@@ -104,8 +104,9 @@ def many(database_url: str) -> None:
     """300 tasks of local with few different dates, priorities and labels, beside as many of bob."""
     with psycopg.connect(as_admin(database_url)) as connection:
         connection.execute(
-            "INSERT INTO tasks (user_id, id, title, status, due_on, due_time, priority, labels)"
+            "INSERT INTO tasks (user_id, id, title, status, completed_at, due_on, due_time, priority, labels)"
             " SELECT owner, n, 'same', (ARRAY['pending', 'completed'])[1 + n % 2],"
+            " CASE WHEN n % 4 = 1 THEN timestamptz '2026-11-22 10:00:00.123456Z' - n % 7 * interval '1 hour' END,"
             " CASE WHEN n % 5 > 0 THEN date '2026-11-20' + n % 5 END,"
             " CASE WHEN n % 5 > 0 AND n % 3 > 0 THEN time '09:00' + n % 3 * interval '1 hour' END,"
             " nullif(n % 4, 0), (ARRAY['{}', '{work}', '{home,work}'])[1 + n % 3]::text[]"
@@ -114,7 +115,12 @@ def many(database_url: str) -> None:
 
 
 DUE_ORDER = "coalesce(due_on, 'infinity'), coalesce(due_time, '24:00'), id"
-ORDERS = {"created": "id", "due": DUE_ORDER, "priority": f"coalesce(priority, 4), {DUE_ORDER}"}
+ORDERS = {
+    "created": "id",
+    "due": DUE_ORDER,
+    "priority": f"coalesce(priority, 4), {DUE_ORDER}",
+    "completed": "coalesce(completed_at, '-infinity') DESC, id DESC",
+}
 
 
 @pytest.mark.usefixtures("many")
@@ -125,6 +131,7 @@ ORDERS = {"created": "id", "due": DUE_ORDER, "priority": f"coalesce(priority, 4)
         ({}, "true"),
         ({"status": "pending", "label": "#Work"}, "status = 'pending' AND labels @> '{work}'"),
         ({"due": "2026-11-21..2026-11-23", "priority": "high"}, "due_on < '2026-11-24' AND priority = 1"),
+        ({"status": "completed"}, "status = 'completed'"),
         ({"due": "none"}, "due_on IS NULL"),
         ({"priority": "none", "status": "pending"}, "priority IS NULL AND status = 'pending'"),
     ],
@@ -235,7 +242,7 @@ RANGE = "is not understood: write overdue, none, any, a day (Fri 2026-11-27, tod
         ({"label": "#"}, "A label must have 1 to 40 characters"),
         ({"label": ["work"]}, "label must be one label."),
         ({"priority": "urgent"}, "priority must be high, medium, low or none."),
-        ({"order": "title"}, "order must be created, due or priority."),
+        ({"order": "title"}, "order must be created, due, priority or completed."),
         ({"due": 5}, "due must be overdue, today, none, any, a day, or a range"),
     ],
 )

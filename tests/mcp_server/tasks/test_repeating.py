@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_server.errors import NextIsOpen, RepeatNeedsDue
-from mcp_server.tasks.task import Following
+from mcp_server.tasks.task import OtherTask
 from tests.mcp_server.calls import Tools
 from tests.mcp_server.clock import Clocked, clocked
 from tests.mcp_server.conftest import Rows
@@ -28,14 +28,26 @@ def timeless(task: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in task.items() if name not in TIMES}
 
 
+def brief(told: dict[str, Any] | None) -> tuple[int, str] | None:
+    """What a model reads of the next task."""
+    return told and (told["id"], told["due"])
+
+
+def left_by(completed: OtherTask) -> tuple[int, str] | None:
+    """The number of the next task, and when it is due."""
+    return completed.next and (completed.next.id, completed.next.due)
+
+
 async def test_completing_leaves_the_next_with_the_same_details(tools: Tools, rows: Rows) -> None:
     details: dict[str, Any] = {"title": "water", "description": "all", "priority": "high", "labels": ["plants"]}
     added = await tools.call("add_task", **details, **WEEKLY)
     completed = await tools.call("complete_task", task_id=1)
     assert completed["status"] == "completed"
-    assert completed["next"] == {"id": 2, "due": "Mon 2996-12-05 09:00"}
+    told = completed["next"]
+    assert (told["id"], told["due"]) == (2, "Mon 2996-12-05 09:00")
     assert (completed["also"], completed["not_found"]) == ([], [])
     first, second = (await tools.call("list_tasks"))["tasks"]
+    assert told["task"] == {name: value for name, value in second.items() if not name.startswith("deleted")}
     following = added | {"id": 2, "due": "Mon 2996-12-05 09:00"}
     assert timeless(second) == {name: value for name, value in timeless(following).items() if name in second}
     assert second["created_at"] == second["updated_at"] == first["completed_at"]
@@ -54,14 +66,14 @@ async def test_one_that_was_completed_already_leaves_nothing(tools: Tools) -> No
     await tools.call("add_task", title="water", **WEEKLY)
     await tools.call("complete_task", task_id=1)
     again = await tools.call("complete_task", task_id=1, also=[2])
-    assert (again["next"], again["also"][0]["next"]) == (None, {"id": 3, "due": "Mon 2996-12-12 09:00"})
+    assert (again["next"], brief(again["also"][0]["next"])) == (None, (3, "Mon 2996-12-12 09:00"))
 
 
 async def test_fifty_at_once_leave_one(tools: Tools, rows: Rows) -> None:
     await tools.call("add_task", title="water", **WEEKLY)
     answers = await asyncio.gather(*(tools.call("complete_task", task_id=1) for _ in range(50)))
     assert sorted(task["status"] for task in rows.tasks()) == ["completed", "pending"]
-    assert [answer["next"] for answer in answers if answer["next"]] == [{"id": 2, "due": "Mon 2996-12-05 09:00"}]
+    assert [brief(answer["next"]) for answer in answers if answer["next"]] == [(2, "Mon 2996-12-05 09:00")]
 
 
 async def test_a_completion_sent_again_tells_the_same_next(tools: Tools, rows: Rows) -> None:
@@ -78,7 +90,7 @@ async def test_the_next_is_not_taken_for_one_of_the_ids(tools: Tools, rows: Rows
     await tools.call("add_task", title="water", **WEEKLY)
     for meta in (KEY, KEY):
         completed = await tools.call("complete_task", task_id=1, also=[2], meta=meta)
-        assert completed["next"] == {"id": 2, "due": "Mon 2996-12-05 09:00"}
+        assert brief(completed["next"]) == (2, "Mon 2996-12-05 09:00")
         assert (completed["also"], completed["not_found"]) == ([], [2])
     assert [task["status"] for task in rows.tasks()] == ["completed", "pending"]
 
@@ -86,7 +98,7 @@ async def test_the_next_is_not_taken_for_one_of_the_ids(tools: Tools, rows: Rows
 async def test_completing_by_an_update_is_the_same(tools: Tools) -> None:
     await tools.call("add_task", title="water", **WEEKLY)
     completed = await tools.call("update_task", task_id=1, title="watered", status="completed")
-    assert completed["next"] == {"id": 2, "due": "Mon 2996-12-05 09:00"}
+    assert brief(completed["next"]) == (2, "Mon 2996-12-05 09:00")
     assert await tools.titles(status="pending") == ["watered"]
 
 
@@ -112,7 +124,7 @@ async def test_next_skips_one(tools: Tools, rows: Rows) -> None:
 async def test_a_count_runs_out(tools: Tools) -> None:
     await tools.call("add_task", title="water", due=WEEKLY["due"], repeat="FREQ=DAILY;COUNT=3")
     assert (await tools.call("complete_task", task_id=1))["next"]["id"] == 2
-    assert (await tools.call("complete_task", task_id=2))["next"] == {"id": 3, "due": "Wed 2996-11-30 09:00"}
+    assert brief((await tools.call("complete_task", task_id=2))["next"]) == (3, "Wed 2996-11-30 09:00")
     assert (await tools.call("complete_task", task_id=3))["next"] is None
     assert await tools.titles(status="pending") == []
 
@@ -199,7 +211,7 @@ async def test_a_repeat_needs_a_date(tools: Tools) -> None:
 
 async def test_the_next_comes_after_today_however_late_one_is(sunday: Clocked) -> None:
     await sunday.add("water", due="Mon 2026-10-26 09:00", repeat="FREQ=WEEKLY")
-    assert (await sunday.complete(1)).next == Following(id=2, due="Mon 2026-11-23 09:00")
+    assert left_by(await sunday.complete(1)) == (2, "Mon 2026-11-23 09:00")
 
 
 @pytest.mark.parametrize(
@@ -215,20 +227,20 @@ async def test_today_is_the_person_s_own(sunday: Clocked, now: str, zone: str, d
     sunday.now, sunday.zone = now, zone
     await sunday.add("water", due="2026-11-20", repeat=None if by_update else "FREQ=DAILY")
     made = sunday.update(1, repeat="FREQ=DAILY", status="completed") if by_update else sunday.complete(1)
-    assert (await made).next == Following(id=2, due=due)
+    assert left_by(await made) == (2, due)
 
 
 async def test_from_done_counts_from_the_day_of_completion(sunday: Clocked) -> None:
     await sunday.add("filter", due="2026-08-31", repeat="FREQ=MONTHLY;INTERVAL=3;FROM=DONE")
-    assert (await sunday.complete(1)).next == Following(id=2, due="Mon 2027-02-22")
+    assert left_by(await sunday.complete(1)) == (2, "Mon 2027-02-22")
 
 
 async def test_the_thirty_first_comes_back(sunday: Clocked) -> None:
     sunday.now = "2027-01-31T12:00:00+01:00"
     await sunday.add("rent", due="2027-01-31", repeat="FREQ=MONTHLY")
-    assert (await sunday.complete(1)).next == Following(id=2, due="Sun 2027-02-28")
+    assert left_by(await sunday.complete(1)) == (2, "Sun 2027-02-28")
     sunday.now = "2027-02-28T12:00:00+01:00"
-    assert (await sunday.complete(2)).next == Following(id=3, due="Wed 2027-03-31")
+    assert left_by(await sunday.complete(2)) == (3, "Wed 2027-03-31")
 
 
 async def test_the_open_one_is_named(sunday: Clocked) -> None:
