@@ -28,6 +28,7 @@ _PROCESSES = multiprocessing.get_context("fork" if sys.platform == "linux" else 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOOK_SECONDS = 0.1
 _ASK_AGAIN_SECONDS = 1.0
+_RAISE_AGAIN_SECONDS = 0.01
 
 
 def run(
@@ -183,16 +184,31 @@ def _work(
     work(name, listener, partial(news.send, True))
 
 
+class _Stop(SystemExit):
+    """Raised by a signal's handler, wherever the process then is."""
+
+
 def _exit_on_signals() -> None:
     """What uvicorn leads to in the end: it stops gracefully on both signals, then raises them again."""
     for number in _STOP_SIGNALS:
         signal.signal(number, _exit)
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGTERM))
+    sys.unraisablehook = _raise_again
 
 
 def _exit(*_: object) -> NoReturn:
     for number in _STOP_SIGNALS:  # asked again, it would leave the event loop before the loop's threads have ended
         signal.signal(number, signal.SIG_IGN)
-    sys.exit(0)
+    raise _Stop(0)
+
+
+def _raise_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Python drops what is raised in a weakref's callback or a finalizer: the stop comes again, when that is over."""
+    if not isinstance(unraisable.exc_value, _Stop):
+        sys.__unraisablehook__(unraisable)
+        return
+    _exit_on_signals()
+    signal.setitimer(signal.ITIMER_REAL, _RAISE_AGAIN_SECONDS)
 
 
 def _end_with(supervisor: int) -> None:

@@ -7,9 +7,10 @@ import signal
 import socket
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from service import workers
 from service.workers.restarts import Restarts
@@ -22,6 +23,23 @@ async def who_am_i(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
 
 
+def ask_to_stop(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def wait_for_signals() -> NoReturn:
+    while True:
+        signal.pause()
+
+
+class Thing:
+    pass
+
+
+class Finalized:
+    __del__ = ask_to_stop
+
+
 def serve(trouble: str, _: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     if trouble == "gives up":
         sys.exit("The moon is not full: wait.")
@@ -31,11 +49,18 @@ def serve(trouble: str, _: str, listener: socket.socket, on_ready: Callable[[], 
         on_ready()
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
+    if trouble == "is asked in a weakref's callback":
+        thing = Thing()
+        _watched = weakref.ref(thing, ask_to_stop)
+        del thing
+        wait_for_signals()
+    if trouble == "is asked in a finalizer":
+        Finalized()
+        wait_for_signals()
     if trouble == "is deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         on_ready()
-        while True:
-            signal.pause()
+        wait_for_signals()
     server = workers.Server(who_am_i, workers.ClientLimits(), grace_seconds=5, on_ready=on_ready, lifespan="off")
     server.run(sockets=[listener])
 

@@ -194,3 +194,12 @@ def test_a_worker_that_is_asked_to_end_again_ends_without_a_trace(start: Start) 
     _, said = service.communicate(timeout=20)
     assert f"worker {asked} ended with exit code 0" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("moment", ["a weakref's callback", "a finalizer"])
+def test_a_worker_that_is_asked_to_end_while_python_drops_what_is_raised_ends_all_the_same(
+    start: Start, moment: str
+) -> None:
+    service = start(f"is asked in {moment}")
+    _, said = service.communicate(timeout=20)
+    assert re.fullmatch(r"worker \d+ ended with exit code 0\n", said)
