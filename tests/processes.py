@@ -13,6 +13,7 @@ import httpx2
 from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
 
+START_SECONDS = 120  # of a service, on a machine that others use, too
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 
 
@@ -40,7 +41,7 @@ class ServiceProcess:
                 preexec_fn=die_with_parent(signal.SIGKILL),
             )
 
-    def wait_until_ready(self, *, path: str = "/ready", timeout: float = 30) -> None:
+    def wait_until_ready(self, *, path: str = "/ready", timeout: float = START_SECONDS) -> None:
         deadline = time.monotonic() + timeout
         while True:
             assert self.process is not None
@@ -53,7 +54,7 @@ class ServiceProcess:
             assert time.monotonic() < deadline, f"{self.module} is not ready:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
 
-    def wait_until_all_serve(self, count: int, *, timeout: float = 30) -> None:
+    def wait_until_all_serve(self, count: int, *, timeout: float = START_SECONDS) -> None:
         """Of several processes the first makes the service ready; each of the others comes once it is warm."""
         deadline = time.monotonic() + timeout
         while len(self.workers) != count or not self._said_to_serve.issuperset(self.workers):

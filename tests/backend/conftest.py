@@ -1,14 +1,9 @@
-import os
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psycopg
 import pytest
 from psycopg.rows import dict_row
@@ -17,7 +12,6 @@ from backend.app import create_app
 from backend.model.providers import resolve
 from backend.settings import Settings
 from tests.chatkit_client import ChatKit
-from tests.conftest import ROOT, find_free_port
 from tests.logins import as_admin
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
@@ -26,31 +20,16 @@ from tests.tokens import MCP_TOKEN_SECRET
 
 
 @pytest.fixture(scope="session")
-def mcp_url(session_database_url: str) -> Iterator[str]:
+def mcp_url(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real MCP server, a process of its own, for the whole session."""
-    port = find_free_port()
-    env = os.environ | {"DATABASE_URL": session_database_url, "MCP_PORT": str(port), "LOG_LEVEL": "WARNING"}
-    env |= {"MCP_TOKEN_SECRET": MCP_TOKEN_SECRET}
-    process = subprocess.Popen([sys.executable, "-m", "mcp_server"], cwd=ROOT, env=env)
+    environment = {"DATABASE_URL": session_database_url, "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET}
+    service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path_factory.mktemp("mcp") / "log", **environment)
+    service.start()
     try:
-        wait_until_answers(f"http://127.0.0.1:{port}/ready", process)
-        yield f"http://127.0.0.1:{port}/mcp"
+        service.wait_until_ready()
+        yield f"{service.url}/mcp"
     finally:
-        process.terminate()
-        process.wait(15)
-
-
-def wait_until_answers(url: str, process: subprocess.Popen[bytes], *, timeout: float = 30) -> None:
-    deadline = time.monotonic() + timeout
-    while True:
-        assert process.poll() is None, "the service ended before it was ready"
-        try:
-            if httpx2.get(url, timeout=2, trust_env=False).status_code == 200:
-                return
-        except httpx2.TransportError:
-            pass
-        assert time.monotonic() < deadline, f"{url} does not answer"
-        time.sleep(0.02)
+        service.end()
 
 
 @pytest.fixture
