@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from cli.commands.development import test as command
@@ -18,9 +20,9 @@ def tools(tmp_path):
     return tmp_path
 
 
-AT_ONCE = "--numprocesses auto --maxprocesses 4 --dist loadfile"
+AT_ONCE = "--numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder"
 QUICK = f"pytest -m not long {AT_ONCE}"
-LONG = f"pytest -m long and not alone {AT_ONCE}"
+TOGETHER = f"pytest -m not alone {AT_ONCE}"
 
 
 @pytest.mark.parametrize("failing", ["ruff", "lint-imports", "pyright", "pytest"])
@@ -29,7 +31,8 @@ def test_any_part_that_fails_fails_the_whole_and_pytest_still_has_the_last_word(
     assert command.run(everything=True, pytest_arguments=[], tools=tools) == 1
     output, errors = capfd.readouterr()
     assert output.endswith("== pytest\npytest -m alone\n")
-    assert ("failed before the tests: " + failing in errors) == (failing != "pytest")
+    place = "beside" if failing == "pyright" else "before"
+    assert (f"failed {place} the tests: {failing}" in errors) == (failing != "pytest")
 
 
 def test_without_all_the_long_ones_are_left_out(tools, capfd):
@@ -39,8 +42,25 @@ def test_without_all_the_long_ones_are_left_out(tools, capfd):
 
 def test_all_leaves_nothing_out(tools, capfd):
     assert command.run(everything=True, pytest_arguments=["-x"], tools=tools) == 0
-    parts = [part for tests in (QUICK, LONG, "pytest -m alone") for part in ("== pytest", f"{tests} -x")]
-    assert capfd.readouterr().out.splitlines() == [*CHECKS, "== pyright", "pyright ", *parts]
+    alone = ["== pytest", "pytest -m alone -x"]
+    said = capfd.readouterr().out.splitlines()
+    assert said == [*CHECKS, "== pytest", f"{TOGETHER} -x", "== pyright", "pyright ", *alone]
+
+
+def test_types_are_checked_while_the_tests_run(tools, capfd):
+    met = tools / "met"
+    os.mkfifo(met)  # who writes waits for who reads
+    (tools / "pyright").write_text(f"#!/bin/sh\necho types > {met}\n")
+    (tools / "pytest").write_text(f'#!/bin/sh\n[ "$2" = alone ] || cat {met}\n')
+    assert command.run(everything=True, pytest_arguments=[], tools=tools) == 0
+    assert capfd.readouterr().out.splitlines() == [*CHECKS, "== pytest", "types", "== pyright", "== pytest"]
+
+
+def test_what_is_compiled_is_kept(tools, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tools / "pytest").write_text('#!/bin/sh\necho "${PYTHONDONTWRITEBYTECODE-kept}"\n')
+    assert command.run(everything=False, pytest_arguments=[], tools=tools) == 0
+    assert capfd.readouterr().out.splitlines() == [*CHECKS, "== pytest", "kept"]
 
 
 @pytest.mark.parametrize(("quick", "alone", "result"), [(5, 0, 0), (0, 5, 0), (5, 5, 1), (0, 1, 1), (1, 5, 1)])
