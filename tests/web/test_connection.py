@@ -11,7 +11,7 @@ from playwright.async_api import Error, Route, expect
 from tests.logins import as_admin
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
-from tests.web import screen
+from tests.web import ended, screen
 from tests.web.conftest import BUILT_IN, OpenPage
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
@@ -61,7 +61,7 @@ async def test_an_answer_that_broke_off_is_kept_and_can_be_tried_again(
         await restart(site)
     await expect(page.get_by_text("Connected again.")).to_be_visible(timeout=15_000)
     await expect(screen.questions(page)).to_have_count(1)
-    await page.wait_for_timeout(2_500)  # the lease of the killed process runs out
+    await ended.all_turns(database_url)  # the lease of the killed process has run out
     await screen.button(page, "Try again").or_(screen.button(page, "Answer again")).first.click()
     await expect(screen.answers(page).last).to_contain_text("Milk is on your list.", timeout=10_000)
     with psycopg.connect(as_admin(database_url)) as database:

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.scripted_model import ScriptedModel
-from tests.web import screen
+from tests.web import ended, screen
 from tests.web.conftest import OpenPage, Violations
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
@@ -110,14 +110,16 @@ async def test_what_a_failed_answer_did_not_read_is_shown_as_unsent_and_can_be_s
     await expect(queue(page)).to_have_count(0)
 
 
-async def test_one_that_comes_after_the_end_is_answered_at_once(open_page: OpenPage, model: ScriptedModel) -> None:
+async def test_one_that_comes_after_the_end_is_answered_at_once(
+    open_page: OpenPage, model: ScriptedModel, database_url: str
+) -> None:
     page = await open_page()
     await model.script({**SLOW, "text": "word " * 20}, {"text": "Second."})
 
     async def late(route: Any) -> None:
         if "while_running" in route.request.post_data:
             await expect(screen.answers(page).last).to_contain_text("word " * 19)
-            await page.wait_for_timeout(1000)
+            await ended.all_turns(database_url)
         await route.continue_()
 
     await screen.on(page, "threads.add_user_message", late)

@@ -44,7 +44,7 @@ async def arrive(chat: ChatKit, told: Told, text: str, mode: str, chance: random
     if chance.random() < 0.2:
         kind = chance.choice(("drop_input", "send_input_now"))
         action = {"type": kind, "payload": {"input_id": data["input_id"]}}
-        [event] = (await chat.stream("threads.custom_action", thread_id=told.thread, action=action)).events
+        *_, event = (await chat.stream("threads.custom_action", thread_id=told.thread, action=action)).events
         if event.get("name") == "todo.dropped":
             told.dropped.add(data["input_id"])
 
