@@ -1,6 +1,5 @@
 """ChatKit's server, store and converter, as `doors` and `conversation` use them."""
 
-from collections.abc import AsyncIterator
 from typing import Any, get_args
 
 import chatkit.server
@@ -18,7 +17,6 @@ from starlette.staticfiles import StaticFiles
 from backend.conversation.acting import Acting
 from backend.conversation.errors import NotFound
 from backend.conversation.store_adapter import PostgresStore
-from service.database import create_engine
 from tests.backend.items import ALICE, make, new_thread
 from tests.conftest import ROOT
 from tests.serving import serve
@@ -43,13 +41,6 @@ class Server(ChatKitServer[Acting]):
     async def sync_action(self, thread: Any, action: Any, sender: Any, context: Acting) -> ck.SyncCustomActionResponse:
         self.asked.append((thread.id, action.type, action.payload, sender.id))
         return ck.SyncCustomActionResponse(updated_item=sender)
-
-
-@pytest.fixture
-async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 async def test_what_does_not_stream_is_answered_from_the_store_and_by_the_hooks(engine: AsyncEngine) -> None:

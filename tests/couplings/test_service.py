@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psycopg
@@ -20,7 +19,7 @@ from sqlmodel import select
 
 from backend.process import QUIET as BACKENDS
 from mcp_server.process import QUIET as MCP_SERVERS
-from service.database import create_engine, transaction
+from service.database import transaction
 from service.database.engine import as_sqlalchemy
 from service.telemetry import metrics
 from tests.conftest import ROOT
@@ -65,13 +64,6 @@ def test_uvicorn_goes_by_the_methods_that_are_overridden() -> None:
     done = python(SERVER)
     assert done.stdout.split("\n")[:-1] == ["startup True set", "main_loop", "handle_exit", "shutdown"], done.stderr
     assert done.returncode == -signal.SIGTERM
-
-
-@pytest.fixture
-async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 async def test_a_session_over_a_connection_works_in_its_transaction(engine: AsyncEngine) -> None:

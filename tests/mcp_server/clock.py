@@ -17,6 +17,8 @@ from mcp_server.tasks.lists.wishes import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage
 from service.database import create_engine, transaction
 
+SUNDAY = "2026-11-22T10:54:00+01:00"
+
 
 class Clocked:
     """The work of the five tools for one person, on a clock that stands still until it is set."""

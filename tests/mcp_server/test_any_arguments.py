@@ -6,10 +6,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.tasks.task import Stored
+from tests.examples import same_examples
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.wire import ENVELOPE
 
@@ -88,13 +89,7 @@ def http(server_at: str) -> Iterator[httpx2.Client]:
         yield client
 
 
-@settings(
-    max_examples=300,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@same_examples(300)
 @given(call=CALLS, meta=META)
 def test_any_arguments(http: httpx2.Client, rows: Rows, call: tuple[str, dict[str, Any]], meta: dict[str, Any]) -> None:
     tool, arguments = call

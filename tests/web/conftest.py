@@ -39,7 +39,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def offline_model(logs: Path) -> Iterator[ServiceProcess]:
     service = ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", logs / "offline.log")
-    yield from _running(service, "/health")
+    yield from running(service, "/health")
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def tool_server(logs: Path, session_database_url: str) -> Iterator[ServiceProces
         MCP_TOKEN_SECRET=MCP_TOKEN_SECRET,
     )
     service.environment["MCP_URL"] = f"{service.url}/mcp"
-    yield from _running(service, "/ready")
+    yield from running(service)
 
 
 @pytest.fixture(scope="session")
@@ -82,10 +82,10 @@ def new_backend(
 @pytest.fixture(scope="session")
 def site(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
     """The backend whose page is tested; a test that stops it starts it again."""
-    yield from _running(new_backend(), "/ready")
+    yield from running(new_backend())
 
 
-def _running(service: ServiceProcess, path: str) -> Iterator[ServiceProcess]:
+def running(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:
     service.start()
     try:
         service.wait_until_ready(path=path)

@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from tests.processes import ServiceProcess
 from tests.tokens import IDP_SECRET, ISSUER, minted
 from tests.web import screen
-from tests.web.conftest import OpenPage
+from tests.web.conftest import OpenPage, running
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -17,18 +17,8 @@ AUDIENCE = "https://todo.example"
 
 @pytest.fixture(scope="module")
 def guarded(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
-    service = new_backend(
-        AUTH_MODE="jwt",
-        AUTH_JWT_SECRET=IDP_SECRET,
-        AUTH_ISSUER=ISSUER,
-        AUTH_AUDIENCE=AUDIENCE,
-    )
-    service.start()
-    try:
-        service.wait_until_ready()
-        yield service
-    finally:
-        service.end()
+    identity = {"AUTH_JWT_SECRET": IDP_SECRET, "AUTH_ISSUER": ISSUER, "AUTH_AUDIENCE": AUDIENCE}
+    yield from running(new_backend(AUTH_MODE="jwt", **identity))
 
 
 def token_of(person: str) -> str:

@@ -9,7 +9,7 @@ from playwright.async_api import expect
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.web import screen
-from tests.web.conftest import OpenPage, Violations
+from tests.web.conftest import OpenPage, Violations, running
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -18,13 +18,7 @@ LINE = re.compile(r"^\s*\d+ earlier messages? (was|were) summarised\.\s*$")
 
 @pytest.fixture(scope="module")
 def forgetful(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
-    service = new_backend(HISTORY_TOKENS="1000")
-    service.start()
-    try:
-        service.wait_until_ready()
-        yield service
-    finally:
-        service.end()
+    yield from running(new_backend(HISTORY_TOKENS="1000"))
 
 
 async def test_a_line_says_that_earlier_messages_were_summarised(

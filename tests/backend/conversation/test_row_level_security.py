@@ -15,19 +15,12 @@ from backend.conversation.errors import BackendError
 from backend.conversation.runs import beside, leases, limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.turn import versions
-from service.database import Statement, create_engine, pipelined, transaction
+from service.database import Statement, pipelined, transaction
 from tests.backend.conftest import Rows
 from tests.backend.items import make, new_thread
 
 BOB = Acting("bob")
 OWNER_CONDITION = re.compile(r"\b(?:\w+\.)?user_id = (?:%\(\w+\)s(?:::VARCHAR)?|\$\d+)")
-
-
-@pytest.fixture
-async def engine(database_url: str) -> Any:
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import get_args
 
@@ -12,18 +11,10 @@ from backend.conversation.errors import LeaseLost, NotFound
 from backend.conversation.model_input.history import note
 from backend.conversation.rows import VISIBLE
 from backend.conversation.store_adapter import PostgresStore
-from service.database import create_engine
 from tests.backend.conftest import Rows
 from tests.backend.items import ALICE, BOB, EXAMPLES, make, new_thread
 
 HIDDEN = {"hidden_context_item", "sdk_hidden_context"}
-
-
-@pytest.fixture
-async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 @pytest.fixture

@@ -7,24 +7,17 @@ import time
 
 import httpx2
 import pytest
-from pydantic import SecretStr
 
 from backend.settings import Settings
 from tests.backend.calendar.subscribers import AUDIENCE, Subscriber
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit
-from tests.tokens import IDP_SECRET, ISSUER
+from tests.tokens import of_provider
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    identity = {
-        "auth_mode": "jwt",
-        "auth_jwt_secret": SecretStr(IDP_SECRET),
-        "auth_issuer": ISSUER,
-        "auth_audience": AUDIENCE,
-    }
-    return Settings.model_validate(settings.model_dump(exclude_unset=True) | identity)
+    return Settings.model_validate(settings.model_dump(exclude_unset=True) | of_provider(AUDIENCE))
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from backend.settings import Settings, read_settings
 from service.environment import SettingsInvalid
@@ -31,6 +30,7 @@ from tests.tokens import (
     SigningKey,
     key_endpoint,
     minted,
+    of_provider,
 )
 
 AUDIENCE = "https://todo.example"
@@ -83,13 +83,7 @@ def refused_tokens() -> dict[str, str | None]:
 
 
 REFUSED = refused_tokens()
-JWT = {
-    "auth_mode": "jwt",
-    "auth_jwt_secret": SecretStr(IDP_SECRET),
-    "auth_issuer": ISSUER,
-    "auth_audience": AUDIENCE,
-    "mcp_token_secret": SecretStr(MCP_TOKEN_SECRET),
-}
+JWT = of_provider(AUDIENCE)
 
 
 @pytest.fixture(scope="module")

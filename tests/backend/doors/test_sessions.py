@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from pydantic import SecretStr
 
 from backend.commands import export as export_command
 from backend.commands import forget as forget_command
@@ -14,7 +13,7 @@ from backend.settings import Settings
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit
 from tests.logins import as_owner
-from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, minted
+from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, minted, of_provider
 
 AUDIENCE = "https://todo.example"
 LIST = {"type": "threads.list", "params": {}}
@@ -23,13 +22,7 @@ COUNT = "SELECT user_id, count(*) AS number FROM ended_sessions GROUP BY user_id
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    identity = {
-        "auth_mode": "jwt",
-        "auth_jwt_secret": SecretStr(IDP_SECRET),
-        "auth_issuer": ISSUER,
-        "auth_audience": AUDIENCE,
-    }
-    return Settings.model_validate(settings.model_dump(exclude_unset=True) | identity)
+    return Settings.model_validate(settings.model_dump(exclude_unset=True) | of_provider(AUDIENCE))
 
 
 def bearer(person: str, **claims: Any) -> dict[str, str]:

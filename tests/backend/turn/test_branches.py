@@ -19,18 +19,11 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.turn import versions
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
-from service.database import create_engine, new_id, utc_now
+from service.database import new_id, utc_now
 from tests.backend.conftest import Rows
 
 ALICE = Acting("alice")
 _LATE = 2**62
-
-
-@pytest.fixture
-async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 @pytest.fixture

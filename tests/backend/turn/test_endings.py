@@ -3,7 +3,7 @@
 import pytest
 
 from tests.backend.conftest import Backend, Rows
-from tests.backend.slow_turns import SLOW, adding_milk, read_text
+from tests.backend.slow_turns import SLOW, adding, leave_running, read_text
 from tests.chatkit_client import ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
@@ -33,7 +33,7 @@ async def test_a_stopped_answer_says_so_after_its_text(chat: ChatKit, model: Scr
 
 
 async def test_an_answer_stopped_at_its_tool_says_so(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
-    async with adding_milk(chat, model, rows):
+    async with adding(chat, model, rows, "milk"):
         pass
     rows("COMMIT")
     assert await ending(chat, await ended_thread(rows)) == ("play", "This answer was stopped before its end.")
@@ -74,11 +74,7 @@ async def test_a_notice_is_shown_after_a_reload_too(chat: ChatKit, model: Script
 async def test_who_takes_a_conversation_over_tells_of_the_answer_before(backend: Backend, rows: Rows) -> None:
     async with backend(lease_seconds=60) as chat:  # so that no sweep comes first
         thread = (await chat.say("hello")).thread_id
-        rows(
-            "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at, lease_seconds) "
-            "VALUES ('run_dead', %s, 'local', 'running', now() - interval '2 s', 1)",
-            thread,
-        )
+        leave_running(rows, thread, silent="2 s", lease=1)
         assert (await chat.say("are you there?", thread)).error is None
         items = await chat.items(thread)
     kinds = ["user_message", "assistant_message", "task", "user_message", "assistant_message"]

@@ -17,7 +17,7 @@ from service.database import Pipeline, Statement
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.now import without_now
-from tests.backend.slow_turns import SLOW, read_text
+from tests.backend.slow_turns import SLOW, leave_running, read_text
 from tests.chatkit_client import Answer, ChatKit, text_of, user_input
 from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
@@ -275,11 +275,7 @@ async def test_what_an_answer_that_failed_did_not_read_is_kept_as_unsent(
 
 async def test_what_the_process_that_died_did_not_read_is_kept_as_unsent(chat: ChatKit, rows: Rows) -> None:
     thread = (await chat.say("hello")).thread_id
-    rows(
-        "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at, lease_seconds) "
-        "VALUES ('run_dead', %s, 'local', 'running', now() - interval '0.9 seconds', 1)",
-        thread,
-    )
+    leave_running(rows, thread, silent="0.9 seconds", lease=1)
     queued(await say_meanwhile(chat, thread, "and then"))
     await asyncio.sleep(0.2)
     assert (await chat.say("hello again", thread)).error is None

@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 from tests.backend.conftest import Rows
-from tests.chatkit_client import ChatKit, user_input
+from tests.backend.slow_turns import adding
+from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
@@ -27,9 +28,9 @@ async def test_what_is_listed_in_an_order_is_stored_in_it(chat: ChatKit, rows: R
 
 
 async def test_a_list_sees_the_changes_written_before_it_and_none_after(chat: ChatKit, model: ScriptedModel) -> None:
-    reading, adding = call("list_tasks"), [call("add_task", title=title) for title in ("a", "b", "c")]
+    reading, adds = call("list_tasks"), [call("add_task", title=title) for title in ("a", "b", "c")]
     for _ in range(5):
-        await model.script({"tool_calls": [reading, *adding, reading, adding[0]]}, {"text": "Done."})
+        await model.script({"tool_calls": [reading, *adds, reading, adds[0]]}, {"text": "Done."})
         before, *_, after, _ = outputs_in((await said_alone(chat, model))[-1])
         was, became = (json.loads(text)["tasks"] for text in (before, after))
         assert [task["title"] for task in became[len(was) :]] == ["a", "b", "c"]
@@ -45,13 +46,8 @@ async def said_alone(chat: ChatKit, model: ScriptedModel) -> list[dict[str, Any]
 async def test_calls_that_had_not_begun_when_the_turn_was_stopped_are_not_made(
     chat: ChatKit, model: ScriptedModel, rows: Rows, caplog: Any
 ) -> None:
-    await model.script({"tool_calls": [call("add_task", title=title) for title in ("milk", "bread", "eggs")]})
-    rows("BEGIN")
-    rows("LOCK TABLE tasks")
-    async with chat.open("threads.create", input=user_input("add milk, bread, eggs")) as events:
-        async for event in events:
-            if event["type"] == "progress_update":
-                break
+    async with adding(chat, model, rows, "milk", "bread", "eggs"):
+        pass
     await asyncio.sleep(0.1)
     rows("COMMIT")
     [run] = await until(lambda: rows("SELECT outcome, conversation_id FROM runs WHERE status = 'ended'"))

@@ -15,7 +15,7 @@ from backend.conversation.store_adapter import PostgresStore
 from service.database import create_engine, system_transaction
 from tests.backend.completions import chunk
 from tests.backend.conftest import Backend, Rows
-from tests.backend.slow_turns import SLOW, adding_milk, read_text
+from tests.backend.slow_turns import SLOW, adding, leave_running, read_text
 from tests.chatkit_client import ChatKit, check_sequence, text_of, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
@@ -91,7 +91,7 @@ async def test_stop_saves_what_was_shown_while_its_step_is_being_written(
 async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_more(
     chat: ChatKit, model: ScriptedModel, rows: Rows
 ) -> None:
-    async with adding_milk(chat, model, rows):
+    async with adding(chat, model, rows, "milk"):
         pass
     await asyncio.sleep(0.1)
     assert rows("SELECT outcome FROM runs") == [{"outcome": None}]
@@ -105,7 +105,7 @@ async def test_stop_while_a_tool_runs_lets_it_finish_and_asks_the_model_nothing_
 
 async def test_stop_waits_for_a_tool_only_so_long(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     async with backend(tool_wait_seconds=0.2) as chat:
-        async with adding_milk(chat, model, rows):
+        async with adding(chat, model, rows, "milk"):
             pass
         await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"), seconds=2)
         rows("COMMIT")
@@ -176,11 +176,7 @@ async def test_a_stop_signal_arrives_by_heartbeat_when_the_wake_up_is_lost(
 
 async def test_the_lease_of_a_dead_process_is_taken_over(chat: ChatKit, rows: Rows) -> None:
     thread = (await chat.say("hello")).thread_id
-    rows(
-        "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at, lease_seconds) "
-        "VALUES ('run_dead', %s, 'local', 'running', now() - interval '0.8 seconds', 1)",
-        thread,
-    )
+    leave_running(rows, thread, silent="0.8 seconds", lease=1)
     assert (await chat.say("hello", thread)).error is not None
     await asyncio.sleep(0.3)
     assert (await chat.say("hello", thread)).error is None
@@ -315,7 +311,7 @@ async def test_an_outcome_that_could_not_be_written_is_written_when_the_database
 async def test_what_a_turn_used_counts_when_what_its_tool_said_is_not_stored(
     chat: ChatKit, model: ScriptedModel, rows: Rows
 ) -> None:
-    async with adding_milk(chat, model, rows) as events:
+    async with adding(chat, model, rows, "milk") as events:
         with refusing(rows, "INSERT ON messages"):
             rows("COMMIT")
             rest = [event async for event in events]
@@ -327,11 +323,7 @@ async def test_what_a_turn_used_counts_when_what_its_tool_said_is_not_stored(
 
 async def test_turns_of_dead_processes_end_even_when_nobody_returns(chat: ChatKit, rows: Rows) -> None:
     thread = (await chat.say("hello")).thread_id
-    rows(
-        "INSERT INTO runs (id, conversation_id, user_id, status, heartbeat_at) "
-        "VALUES ('run_dead', %s, 'local', 'running', now() - interval '1 day')",
-        thread,
-    )
+    leave_running(rows, thread, silent="1 day")
     await until(lambda: rows("SELECT 1 FROM runs WHERE id = 'run_dead' AND outcome = 'interrupted'"))
     await until(lambda: rows("SELECT 1 FROM messages WHERE kind = 'task'"))
     assert "The server had to end this answer" in (await chat.items(thread))[-1]["task"]["title"]

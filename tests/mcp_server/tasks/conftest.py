@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.mcp_server.calls import Tools, client_of
+from tests.mcp_server.clock import SUNDAY, Clocked, clocked
 
 
 @pytest.fixture
@@ -12,3 +13,10 @@ async def tools(server_at: str, database_url: str) -> AsyncIterator[Tools]:
     """
     async with client_of(server_at) as client:
         yield Tools(client)
+
+
+@pytest.fixture
+async def sunday(database_url: str) -> AsyncIterator[Clocked]:
+    """On a Sunday morning in Berlin."""
+    async with clocked(database_url, SUNDAY, zone="Europe/Berlin") as tools:
+        yield tools

@@ -1,35 +1,29 @@
 """All that a batch of calls has changed, taken back together."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.errors import NothingInBatch, TaskError
 from mcp_server.tasks import quota
 from mcp_server.tasks.task import ChangedTask
 from service.database import create_engine
+from tests.examples import same_examples
 from tests.logins import as_admin
-from tests.mcp_server.clock import Clocked, clocked
+from tests.mcp_server.clock import Clocked
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.tasks.states import but_updated
 
-NOW = "2026-11-22T10:54:00+01:00"
 NOTHING = "There is nothing to take back: it was taken back already, or is older than 30 days."
 SINCE = "Nothing was taken back, because it was changed since: {}. Take that back first, or change each task by itself."
 WATER: dict[str, Any] = {"due": "2026-11-22 09:00", "repeat": "FREQ=DAILY"}
-
-
-@pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
-    async with clocked(database_url, NOW, zone="Europe/Berlin") as tools:
-        yield tools
 
 
 def told(result: ChangedTask) -> list[tuple[int, str, str | None]]:
@@ -223,13 +217,7 @@ TURNS = st.lists(st.lists(STEP, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
 @pytest.mark.long
-@settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@same_examples(60)
 @given(turns=TURNS, alone=st.booleans())
 async def test_batches_taken_back_from_the_last_to_the_first_end_where_they_began(
     sunday: Clocked, rows: Rows, database_url: str, turns: list[list[Any]], alone: bool

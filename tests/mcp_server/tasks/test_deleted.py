@@ -1,6 +1,5 @@
 """The list of what was deleted and can be brought back."""
 
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,17 +7,11 @@ import pytest
 
 from mcp_server.errors import CursorUnknown
 from tests.mcp_server.calls import Tools
-from tests.mcp_server.clock import Clocked, clocked
+from tests.mcp_server.clock import Clocked
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.tasks.states import forged, position_of
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00", zone="Europe/Berlin") as tools:
-        yield tools
 
 
 def pass_by(sunday: Clocked, time: timedelta) -> None:

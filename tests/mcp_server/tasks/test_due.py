@@ -1,7 +1,6 @@
 """When a task is due, how much it matters and what it is labelled, as the tools take and show it."""
 
 import json
-from collections.abc import AsyncIterator
 from datetime import date, timedelta
 from typing import Any
 
@@ -12,18 +11,8 @@ from hypothesis import strategies as st
 from mcp_server.errors import LabelInvalid
 from mcp_server.tasks.fields import label_of
 from tests.mcp_server.calls import Tools, text
-from tests.mcp_server.clock import Clocked, clocked
+from tests.mcp_server.clock import Clocked
 from tests.mcp_server.conftest import Rows
-
-SUNDAY = "2026-11-22T10:54:00+01:00"
-
-
-@pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
-    """A Sunday morning in Berlin."""
-    async with clocked(database_url, SUNDAY, zone="Europe/Berlin") as tools:
-        yield tools
-
 
 REFUSED: list[tuple[str, str]] = [
     ("Thu 2026-11-27", "2026-11-27 is no Thursday: write Fri 2026-11-27 or Thu 2026-11-26, whichever is meant."),

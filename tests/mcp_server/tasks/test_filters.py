@@ -1,6 +1,5 @@
 """What list_tasks shows of a person's tasks, and in which order."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
@@ -27,12 +26,11 @@ DUES = [
 
 
 @pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
+async def sunday(sunday: Clocked) -> Clocked:
     """With a task for each date; their titles are their dates."""
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00", zone="Europe/Berlin") as tools:
-        for due in DUES:
-            await tools.add(str(due), due=due)
-        yield tools
+    for due in DUES:
+        await sunday.add(str(due), due=due)
+    return sunday
 
 
 @pytest.mark.parametrize(

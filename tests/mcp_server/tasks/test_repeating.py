@@ -1,7 +1,6 @@
 """Tasks that repeat: what completing leaves behind, and what ends a repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,19 +8,13 @@ import pytest
 from mcp_server.errors import NextIsOpen, RepeatNeedsDue
 from mcp_server.tasks.task import OtherTask
 from tests.mcp_server.calls import Tools
-from tests.mcp_server.clock import Clocked, clocked
+from tests.mcp_server.clock import Clocked
 from tests.mcp_server.conftest import Rows
 
 WEEKLY: dict[str, Any] = {"due": "Mon 2996-11-28 09:00", "repeat": "FREQ=WEEKLY;BYDAY=MO"}
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 KEY = {"todo/idempotency_key": "key-1"}
 TIMES = ("created_at", "updated_at", "completed_at")
-
-
-@pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00", zone="Europe/Berlin") as tools:
-        yield tools
 
 
 def timeless(task: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import same_examples
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, text
-from tests.mcp_server.clock import Clocked, clocked
+from tests.mcp_server.clock import SUNDAY, Clocked, clocked
 from tests.mcp_server.conftest import Rows
 
 TASKS: list[dict[str, Any]] = [
@@ -27,11 +28,10 @@ TASKS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00", zone="Europe/Berlin") as tools:
-        for task in TASKS:
-            await tools.add(**task)
-        yield tools
+async def sunday(sunday: Clocked) -> Clocked:
+    for task in TASKS:
+        await sunday.add(**task)
+    return sunday
 
 
 async def found(sunday: Clocked, **wish: Any) -> list[int]:
@@ -162,7 +162,7 @@ async def test_nobody_waits_for_anothers_query(database_url: str, query: str) ->
             "FROM generate_series(1, 1000) n",
             [WORST],
         )
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00") as tools:
+    async with clocked(database_url, SUNDAY) as tools:
         await tools.page(query="nothing")
         longest, ended = 0.0, asyncio.Event()
 
@@ -185,17 +185,11 @@ FOLDED = st.text(st.sampled_from("aAäÄéß İıΣσςﬁ\uff05%_\\'\"\u0301\u0
 
 @pytest.fixture
 async def empty(database_url: str) -> AsyncIterator[Clocked]:
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00") as tools:
+    async with clocked(database_url, SUNDAY) as tools:
         yield tools
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@same_examples(40)
 @given(title=FOLDED, data=st.data())
 async def test_each_part_of_a_title_finds_it(
     empty: Clocked, database_url: str, title: str, data: st.DataObject

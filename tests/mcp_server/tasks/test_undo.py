@@ -1,18 +1,18 @@
 """Changes taken back: a task's last one, then the one before it."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.errors import TaskError
+from tests.examples import same_examples
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools
-from tests.mcp_server.clock import Clocked, clocked
+from tests.mcp_server.clock import Clocked
 from tests.mcp_server.conftest import Rows
 from tests.mcp_server.tasks.states import but_updated
 
@@ -263,19 +263,7 @@ STEPS = st.lists(
 )
 
 
-@pytest.fixture
-async def sunday(database_url: str) -> AsyncIterator[Clocked]:
-    async with clocked(database_url, "2026-11-22T10:54:00+01:00", zone="Europe/Berlin") as tools:
-        yield tools
-
-
-@settings(
-    max_examples=40,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@same_examples(40)
 @given(steps=STEPS)
 async def test_as_many_undos_as_changes_end_where_they_began(
     sunday: Clocked, rows: Rows, database_url: str, steps: list[tuple[str, int, dict[str, Any]]]

@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
@@ -11,13 +10,6 @@ from sqlmodel import select
 from mcp_server.models import TaskRow
 from service.database import create_engine, login_transaction, schema, system_transaction, transaction
 from tests.logins import as_admin, as_owner
-
-
-@pytest.fixture
-async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 async def titles(engine: AsyncEngine, user_id: str) -> list[str]:

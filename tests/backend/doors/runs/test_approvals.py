@@ -1,6 +1,8 @@
 """Calls that wait: asked for in the stream, decided from anywhere, and gone on with in the same stream."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -32,20 +34,28 @@ async def until_asked(events: Any) -> list[Event]:
     return seen
 
 
+@asynccontextmanager
+async def asked_to_delete(asking: Any, model: ScriptedModel, rows: Rows, *, tasks: int = 1) -> AsyncIterator[Any]:
+    """A run that waits for what is said to a deletion: its conversation, its open stream, and what has come in it."""
+    chat, runs = asking
+    thread = await with_tasks(chat, model, tasks)
+    await model.script(calls(deleting(1)), {"text": "Done."})
+    async with runs.interact(thread, "delete the first") as events:
+        seen = await until_asked(events)
+        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
+        yield thread, events, seen
+
+
 @pytest.mark.parametrize("approved", [True, False], ids=["approved", "rejected"])
 async def test_what_is_decided_goes_on_in_the_open_stream(
     asking: Any, model: ScriptedModel, rows: Rows, approved: bool
 ) -> None:
-    chat, runs = asking
-    thread = await with_tasks(chat, model, 2)
-    await model.script(calls(deleting(1)), {"text": "Done."})
-    async with runs.interact(thread, "delete the first") as events:
-        seen = await until_asked(events)
+    _, runs = asking
+    async with asked_to_delete(asking, model, rows, tasks=2) as (thread, events, seen):
         run, wanted = id_of(seen), seen[-1].data
         assert wanted["tool_name"] == "delete_task"
         assert "task number 1" in wanted["text"]
         assert "tool_call" not in names(seen)
-        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
         waiting = await runs.get_interaction(thread, run)
         assert waiting["status"] == "WAITING_APPROVAL"
         assert waiting["final_agent_state"] is None
@@ -71,17 +81,13 @@ async def test_what_is_decided_goes_on_in_the_open_stream(
 async def test_a_decision_is_taken_once_and_in_any_process(
     backend: Backend, asking: Any, model: ScriptedModel, rows: Rows
 ) -> None:
-    chat, runs = asking
-    thread = await with_tasks(chat, model, 2)
-    await model.script(calls(deleting(1)), {"text": "Done."})
+    _, runs = asking
     async with (
         backend(approvals=("delete_task",)) as other,
         Runs(other.base_url) as there,
-        runs.interact(thread, "delete the first") as events,
+        asked_to_delete(asking, model, rows, tasks=2) as (thread, events, seen),
     ):
-        seen = await until_asked(events)
         run, approval = id_of(seen), seen[-1].data["approval_id"]
-        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
         decisions = await asyncio.gather(
             *(client.approve(thread, run, approval, approved=yes) for client in (runs, there) for yes in (True, False)),
             return_exceptions=True,
@@ -101,12 +107,8 @@ async def test_a_decision_is_taken_once_and_in_any_process(
 
 async def test_what_was_never_asked_is_not_found(asking: Any, model: ScriptedModel, rows: Rows) -> None:
     chat, runs = asking
-    thread = await with_tasks(chat, model, 1)
-    await model.script(calls(deleting(1)), {"text": "Done."})
-    async with runs.interact(thread, "delete the first") as events:
-        seen = await until_asked(events)
+    async with asked_to_delete(asking, model, rows) as (thread, _, seen):
         other = id_of(await runs.say("another", "hello"))
-        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
         run, approval = id_of(seen), seen[-1].data["approval_id"]
         for place in ((thread, run, "apr_0"), (thread, "run_0", approval), ("another", other, approval)):
             with pytest.raises(Refused) as refused:
@@ -119,12 +121,8 @@ async def test_what_was_never_asked_is_not_found(asking: Any, model: ScriptedMod
 
 
 async def test_a_decision_that_is_sent_again_is_answered_alike(asking: Any, model: ScriptedModel, rows: Rows) -> None:
-    chat, runs = asking
-    thread = await with_tasks(chat, model, 1)
-    await model.script(calls(deleting(1)), {"text": "Done."})
-    async with runs.interact(thread, "delete the first") as events:
-        seen = await until_asked(events)
-        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
+    _, runs = asking
+    async with asked_to_delete(asking, model, rows) as (thread, events, seen):
         place = (thread, id_of(seen), seen[-1].data["approval_id"])
         answers = await asyncio.gather(*(runs.approve(*place, approved=True, key="k") for _ in range(4)))
         assert [event async for event in events][-1].data["status"] == "COMPLETED"
@@ -133,12 +131,8 @@ async def test_a_decision_that_is_sent_again_is_answered_alike(asking: Any, mode
 
 
 async def test_a_run_that_waits_is_cancelled_at_once(asking: Any, model: ScriptedModel, rows: Rows) -> None:
-    chat, runs = asking
-    thread = await with_tasks(chat, model, 1)
-    await model.script(calls(deleting(1)), {"text": "Done."})
-    async with runs.interact(thread, "delete the first") as events:
-        seen = await until_asked(events)
-        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
+    _, runs = asking
+    async with asked_to_delete(asking, model, rows) as (thread, events, seen):
         assert (await runs.cancel(thread, id_of(seen)))["status"] == "cancelling"
         seen += [event async for event in events]
     assert names(seen)[-2:] == ["cancelled", "interaction_complete"]
@@ -150,11 +144,7 @@ async def test_a_run_that_waits_is_cancelled_at_once(asking: Any, model: Scripte
 
 async def test_another_message_refuses_what_waits(asking: Any, model: ScriptedModel, rows: Rows, chat: ChatKit) -> None:
     _, runs = asking
-    thread = await with_tasks(chat, model, 1)
-    await model.script(calls(deleting(1)), {"text": "Hello."})
-    async with runs.interact(thread, "delete the first") as events:
-        seen = await until_asked(events)
-        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'waiting'"))
+    async with asked_to_delete(asking, model, rows) as (thread, events, seen):
         later = await runs.say(thread, "hello")
         seen += [event async for event in events]
     assert names(seen)[-2:] == ["cancelled", "interaction_complete"]

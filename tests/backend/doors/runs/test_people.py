@@ -4,25 +4,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from client.connection import Refused
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW
 from tests.runs_client import Runs, id_of
 from tests.scripted_model import ScriptedModel
-from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, minted
+from tests.tokens import IDP_SECRET, ISSUER, minted, of_provider
 
 pytestmark = pytest.mark.long
 
 AUDIENCE = "todo"
-JWT = {
-    "auth_mode": "jwt",
-    "auth_jwt_secret": SecretStr(IDP_SECRET),
-    "auth_issuer": ISSUER,
-    "auth_audience": AUDIENCE,
-    "mcp_token_secret": SecretStr(MCP_TOKEN_SECRET),
-}
+JWT = of_provider(AUDIENCE)
 PATHS = [
     ("GET", "/chats"),
     ("GET", "/chats/one"),

@@ -1,8 +1,5 @@
 """The schema that the run API publishes: it is true, whatever is made up of it."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -18,7 +15,6 @@ from schemathesis.specs.openapi.checks import (
 from client.runs import Runs
 from tests.backend.doors.runs.published import schema
 from tests.chatkit_client import ChatKit
-from tests.processes import ServiceProcess
 
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 TRUE = [
@@ -49,32 +45,11 @@ def test_every_operation_says_how_it_refuses_and_which_are_repeated_safely() -> 
             assert keyed == (method == "post"), (method, path)
 
 
-@pytest.fixture(scope="module")
-def url(session_database_url: str, mcp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory: Path = tmp_path_factory.mktemp("runs")
-    model = ServiceProcess("offline_model", "OFFLINE_PORT", directory / "model.log")
-    backend = ServiceProcess(
-        "backend",
-        "BACKEND_PORT",
-        directory / "backend.log",
-        DATABASE_URL=session_database_url,
-        MCP_URL=mcp_url,
-        LLM_PROVIDER="offline",
-        LLM_BASE_URL=f"{model.url}/v1",
-    )
-    for service in (model, backend):
-        service.start()
-    backend.wait_until_ready()
-    yield backend.url
-    for service in (model, backend):
-        service.end()
-
-
 @pytest.mark.long
 @SCHEMA.parametrize()
 @settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
-def test_what_is_made_up_is_answered_as_the_schema_says(case: schemathesis.Case, url: str) -> None:
-    response = case.call(base_url=url, timeout=30)
+def test_what_is_made_up_is_answered_as_the_schema_says(case: schemathesis.Case, url_of_process: str) -> None:
+    response = case.call(base_url=url_of_process, timeout=30)
     case.validate_response(response, checks=TRUE)
     for secret in ("postgresql", "Traceback", "psycopg"):
         assert secret not in response.text
