@@ -93,7 +93,7 @@ def server_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def template(server_url: str) -> Iterator[str]:
     """The name of a migrated database that nobody connects to, as the script and the migrations leave it."""
-    with _database(server_url) as (name, url):
+    with new_database(server_url) as (name, url):
         prepare_roles(url)
         migrate(url)
         _execute(server_url, SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false"), name)
@@ -102,7 +102,7 @@ def template(server_url: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def session_database_url(server_url: str, template: str) -> Iterator[str]:
-    with _database(server_url, template) as (_, url):
+    with new_database(server_url, template) as (_, url):
         yield as_service(url)
 
 
@@ -133,14 +133,14 @@ async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
 @pytest.fixture
 def fresh_database_url(server_url: str, template: str) -> Iterator[str]:
     """A migrated database of the test's own, as the services log in."""
-    with _database(server_url, template) as (_, url):
+    with new_database(server_url, template) as (_, url):
         yield as_service(url)
 
 
 @pytest.fixture
 def empty_database_url(server_url: str) -> Iterator[str]:
     """A database of the test's own without any table, as its owner."""
-    with _database(server_url) as (_, url):
+    with new_database(server_url) as (_, url):
         yield as_owner(url)
 
 
@@ -176,7 +176,7 @@ def prepare_roles(url: str) -> None:
 
 
 @contextmanager
-def _database(server_url: str, template: str = "template0") -> Iterator[tuple[str, str]]:
+def new_database(server_url: str, template: str = "template0") -> Iterator[tuple[str, str]]:
     """The name and URL of a new database that lasts as long as the block."""
     name = f"todo_test_{secrets.token_hex(6)}"
     _execute(server_url, SQL("CREATE DATABASE {} TEMPLATE {} OWNER todo_owner"), name, template)

@@ -10,6 +10,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from tests.conftest import new_database
+from tests.logins import as_service
 from tests.node_packages import installed
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
@@ -34,6 +36,13 @@ def node_modules() -> Path:
 @pytest.fixture(scope="session")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("page")
+
+
+@pytest.fixture(scope="session")
+def session_database_url(server_url: str, template: str) -> Iterator[str]:
+    """Of the page's own: its backend ends stale runs for as long as the tests go on, those of other rooms, too."""
+    with new_database(server_url, template) as (_, url):
+        yield as_service(url)
 
 
 @pytest.fixture(scope="session")
