@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,8 @@ from backend.turn.waiting import decisions
 
 logger = logging.getLogger(__name__)
 
+_AWAY = (OperationalError, InterfaceError, PoolTimeout, OSError)
+_AGAIN_SECONDS = 0.1
 _STEPS_OF_A_READER = 5
 """Of the event loop, until who waits for the beginning has been sent it; then work may take the processor."""
 
@@ -94,7 +97,7 @@ class Course:
         asking = [event for approval in turn.asked for event in decisions.asked_events(approval)]
         try:
             told = self.published(turn, [*asking, Paused()])
-            if await decisions.wait(self.engine, run.acting, turn.asked, usage=turn.usage, told=told):
+            if await self._stored(turn, told):
                 reports.turn_waits(run, turn.usage or {}, turn.counted, calls=len(turn.asked))
                 for event in asking:
                     turn.say(event)
@@ -107,6 +110,17 @@ class Course:
             outcome = "cancelled"
         turn.closing = [decisions.output(approval, history.NOT_MADE) for approval in turn.asked]
         return outcome
+
+    async def _stored(self, turn: Turn, told: Sequence[tuple[int, str]]) -> bool:
+        """What is asked: tried again while the database is away and the lease lasts, unless it is to stop."""
+        until = time.monotonic() + self.lease_seconds
+        while True:
+            try:
+                return await decisions.wait(self.engine, turn.run.acting, turn.asked, usage=turn.usage, told=told)
+            except _AWAY:
+                if time.monotonic() > until or turn.stop_next is not None:
+                    raise
+                await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _end(self, turn: Turn, outcome: Outcome) -> bool:
         """Write down the end; returns False when there is more to answer: then only what was left to store is written.
@@ -127,7 +141,7 @@ class Course:
         except Exception as error:  # noqa: BLE001 - whatever it is, the conversation must be free again
             logger.error("turn %s: its outcome %s could not be recorded yet", run.id, outcome)
             failure = failure_of(error)  # whose line has the error, without the texts that a database quotes
-            away = isinstance(error, OperationalError | InterfaceError | PoolTimeout | OSError)
+            away = isinstance(error, _AWAY)
             # What can be written later is kept for then; what is refused must not hold the conversation.
             alone = replace(ended, outcome="failed") if turn.closing else ended
             why = [turn.ending or endings.failed(failure)] if turn.closing or turn.ending else []

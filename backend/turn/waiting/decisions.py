@@ -69,13 +69,15 @@ async def wait(
     """Let the run wait for what it asks; False when its lease was lost, or somebody wants it to stop.
 
     `told` is all that it has said, as it is published: what is decided is told behind that, in whichever process.
+    May be tried again when nobody said whether it was stored: what is there already is there.
     """
     [conversation_id] = {one.conversation_id for one in asked}
     assert acting.run_id is not None
     async with pipelined(engine, acting.user_id) as pipeline:
         waits = await approvals.wait(pipeline, acting.run_id, user_id=acting.user_id, usage=usage)
         if await waits.fetchone() is None:
-            return False
+            there = await approvals.read(await approvals.of_run(pipeline, acting.run_id, user_id=acting.user_id))
+            return {one.id for one in asked} <= {one.id for one in there}
         cards = [shown(one) for one in asked]
         await statements.send_items(pipeline, conversation_id, cards, acting, fenced=False)
         await approvals.add(pipeline, asked, user_id=acting.user_id)

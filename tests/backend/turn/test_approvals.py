@@ -493,6 +493,29 @@ async def test_a_turn_whose_wait_cannot_be_stored_fails_and_can_be_asked_again(
     check_pairs((await model.finished_requests())[-1]["body"]["messages"])
 
 
+async def test_a_wait_that_was_stored_though_nobody_said_so_waits(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database goes away between the commit and its answer."""
+    wait, breaks = decisions.wait, iter([True])
+
+    async def unanswered(*given: Any, **more: Any) -> bool:
+        waits = await wait(*given, **more)
+        if next(breaks, False):
+            raise OperationalError("COMMIT", {}, psycopg.OperationalError("gone"))
+        return waits
+
+    thread = await with_tasks(chat, model, 12)
+    monkeypatch.setattr(decisions, "wait", unanswered)
+    await model.script(calls(deleting(*TWELVE), text="I delete them."), {"text": "They are gone."})
+    asking = await chat.say("delete all", thread)
+    assert asking.error is None
+    [card] = cards(asking)
+    assert rows("SELECT status FROM runs ORDER BY started_at")[-1] == {"status": "waiting"}
+    assert (await decide(chat, card, approve=True)).text == "They are gone."
+    assert len(rows("SELECT 1 FROM approvals")) == 1
+
+
 async def test_a_shutdown_leaves_what_waits(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     async with backend() as chat:
         thread = await with_tasks(chat, model, 12)
