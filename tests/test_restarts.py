@@ -12,11 +12,11 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.chaos.locks import Locks
+from tests.chaos.checks.locks import Locks
+from tests.chaos.checks.stored import Stored
 from tests.chaos.model import serve_model
 from tests.chaos.people import person
 from tests.chaos.record import Record
-from tests.chaos.stored import Stored
 from tests.chaos.system import System, reachable_directory
 from tests.processes import ServiceProcess
 

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from client.connection import ConnectionLost, Refused
-from tests.chaos.chatkit_door import DECIDED, ChatKitDoor
-from tests.chaos.locks import Locks
+from tests.chaos.checks.locks import Locks
+from tests.chaos.doors.chatkit import DECIDED, ChatKitDoor
+from tests.chaos.doors.runs import RunsDoor, answers_of, new_key
 from tests.chaos.patience import NotDone, patiently
 from tests.chaos.record import Record
-from tests.chaos.runs_door import RunsDoor, answers_of, new_key
 
 Json = dict[str, Any]
 NOT_DONE = re.compile("I could not|did not work")  # an answer, as the database was away when a tool asked for it
@@ -90,13 +90,17 @@ class Conversation:
         await self._patiently(attempt, text)
 
     async def settled(self, text: str, *, approve: bool | None = False) -> Json:
-        """The interaction of this message when it has been answered: answered again where it was not."""
+        """The interaction of this message when it has been answered: answered again where it was not.
+
+        Who insists asks for another answer while the first one goes on, and is refused until its lease is over.
+        """
+        insists = self._chance.random() < 0.3
 
         async def attempt() -> Json | None:
             one = await self._runs.leaf(self.chat)
             assert one is not None, self.chat
             assert one["user_message"] == text, f"{one['user_message']!r} stands where {text!r} was acknowledged"
-            if one["status"] == "RUNNING" and self._chance.random() < 0.7:
+            if one["status"] == "RUNNING" and not insists:
                 await self._runs.follow(self.chat, one["id"])
                 return None
             if one["status"] == "WAITING_APPROVAL":
@@ -112,7 +116,7 @@ class Conversation:
         return await self._patiently(attempt, text)
 
     async def _answer_again(self, text: str) -> None:
-        """ChatKit's retry, as the same message in an edit is another message; refused as long as the answer goes on."""
+        """ChatKit's retry, as the same message in an edit is another message."""
         with suppress(NotDone):
             await self._chatkit.answer_again(self.thread, text)
 

@@ -9,13 +9,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from client.runs import Runs
-from tests.chaos import told
+from tests.chaos.checks import told
+from tests.chaos.checks.locks import Locks
+from tests.chaos.checks.stored import Stored
 from tests.chaos.kills import Kills
-from tests.chaos.locks import Locks
 from tests.chaos.model import LookedAt, serve_model
 from tests.chaos.people import person
 from tests.chaos.record import Record
-from tests.chaos.stored import Stored
 from tests.chaos.system import LEASE_SECONDS, System, reachable_directory
 from tests.chatkit_client import ChatKit
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from client.connection import ConnectionLost, Refused
-from tests.chaos.locks import Locks, is_busy
+from tests.chaos.checks.locks import Locks, is_busy
 
 T = TypeVar("T")
 SECONDS = 300.0  # a client goes on asking while everything is killed around it

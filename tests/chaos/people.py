@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from client.runs import Runs
-from tests.chaos.chatkit_door import ChatKitDoor
+from tests.chaos.checks.locks import Locks
 from tests.chaos.conversation import Conversation
-from tests.chaos.locks import Locks
+from tests.chaos.doors.chatkit import ChatKitDoor
+from tests.chaos.doors.runs import RunsDoor
 from tests.chaos.plays import Plays
 from tests.chaos.record import Record
-from tests.chaos.runs_door import RunsDoor
 from tests.chatkit_client import ChatKit
 
 _SILENCE_SECONDS = 15  # after which a client takes its connection for lost

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from client.runs import Runs
+from tests.chaos.checks.stored import Stored
+from tests.chaos.doors.runs import answers_of
 from tests.chaos.record import Record
-from tests.chaos.runs_door import answers_of
-from tests.chaos.stored import Stored
 from tests.chatkit_client import ChatKit, text_of
 
 Json = dict[str, Any]

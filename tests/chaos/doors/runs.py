@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from client.connection import ConnectionLost, Refused
 from client.runs import Event, Runs
-from tests.chaos.chatkit_door import DECIDED
+from tests.chaos.doors.chatkit import DECIDED
 from tests.chaos.record import Record
 from tests.runs_client import check
 
