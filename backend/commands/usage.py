@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, Date, Select, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.models import Run
+from backend.conversation.runs.leases import NO_TURN
 from service import data_commands
 from service.commands import days
 from service.database import login_transaction, utc_now
@@ -34,7 +35,8 @@ def _query(days: int, user: str | None) -> Select[*tuple[Any, ...]]:
     model = RUNS.c.usage["model"].as_string()
     totals = (func.coalesce(func.sum(cast(RUNS.c.usage[name].as_string(), BigInteger)), 0) for name in COUNTED)
     since = utc_now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
-    found = select(day, RUNS.c.user_id, model, func.count(), *totals).where(RUNS.c.started_at >= since)
+    turns = RUNS.c.usage.is_distinct_from(NO_TURN)
+    found = select(day, RUNS.c.user_id, model, func.count(), *totals).where(RUNS.c.started_at >= since, turns)
     if user is not None:
         found = found.where(RUNS.c.user_id == user)
     return found.group_by(day, RUNS.c.user_id, model).order_by(day, RUNS.c.user_id, model.nulls_last())

@@ -97,7 +97,8 @@ class Message(SQLModel, table=True):
 class Run(SQLModel, table=True):
     """One turn of the assistant, and the lease on its conversation while it is running or waiting.
 
-    It outlives the conversation, without any text: what was used stays counted. `worker` is the process it runs in.
+    It outlives the conversation, without any text: what was used stays counted. So does what a running one was told,
+    by a row of its own, without a conversation and with nothing in its usage. `worker` is the process it runs in.
     Runs are a tree: one goes on from the end of its parent, or stands beside the run that it edits, of whose rows it
     keeps those up to `kept_seq`. Of those beside each other one is `chosen`: where the shown path comes there, it goes
     on with that. `message_id` is the message that it answers. The events of a `followed` run are in `run_events`.

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -46,7 +46,7 @@ class Inbox:
     def __init__(self, engine: AsyncEngine, turns: Turns, limits: Limits) -> None:
         self._engine = engine
         self._turns = turns
-        self._limits = limits
+        self._limits = replace(limits, running=None)  # what it is told is read by a turn that runs already
 
     async def add(
         self,
@@ -76,7 +76,7 @@ class Inbox:
     async def _add(self, said: Said, mode: Mode, *, user_id: str, conversation_id: str, run_id: str | None) -> Queued:
         where = {"user_id": user_id, "conversation_id": conversation_id}
         async with pipelined(self._engine, user_id) as pipeline:
-            await limits.check_input(pipeline, self._limits, user_id=user_id)
+            await limits.check(pipeline, self._limits, user_id=user_id, is_new=False)
             sent = await inbox.send_said(pipeline, said, mode, run_id=run_id, **where)
         added = await inbox.added(sent)
         if added.run_id is None:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     bindparam,
     exists,
     func,
+    literal,
     literal_column,
     or_,
     select,
@@ -66,7 +67,7 @@ class Added:
 def _add() -> Statement:
     """The running run of the conversation, or none; with it what was added to its inbox and what that dropped.
 
-    The run is held meanwhile: it cannot end without having seen what is added.
+    The run is held meanwhile: it cannot end without having seen what is added. Which counts as asked.
     """
     open_runs = select(RUNS.c.id).where(
         RUNS.c.user_id == _OWNER,
@@ -91,6 +92,15 @@ def _add() -> Statement:
     }
     row = select(*given.values()).where(waiting.scalar_subquery() < bindparam("most", type_=Integer))
     added = insert(INPUTS).from_select(list(given), row.select_from(run)).returning(INPUTS.c.id).cte("added")
+    # It has ended when it begins, and is no run of a conversation: all that it does is count.
+    counted = (
+        insert(RUNS)
+        .from_select(
+            ["user_id", "id", "status", "outcome", "usage", "ended_at"],
+            select(_OWNER, added.c.id, literal("ended"), literal("completed"), leases.NO_TURN, func.now()),
+        )
+        .cte("counted")
+    )
     overtaken = (
         update(INPUTS)
         .where(
@@ -111,7 +121,7 @@ def _add() -> Statement:
             select(added.c.id).scalar_subquery().label("added"),
             select(func.array_agg(overtaken.c.id)).scalar_subquery().label("overtaken"),
             select(told).where(mode == _STEER, exists(select(added.c.id))).scalar_subquery().label("told"),
-        )
+        ).add_cte(counted)
     )
 
 

@@ -4,16 +4,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, LargeBinary, Text, bindparam, delete, func, select, update
+from sqlalchemy import Integer, LargeBinary, Text, bindparam, delete, func, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation.errors import LimitReached
 from backend.conversation.models import KeptRequest
 from backend.conversation.runs import leases
 from service.database import Pipeline, Statement, pipelined
 
 HOURS = 24
+MOST = 10_000
+"""How many requests are kept of one person."""
+_TOO_MANY = (
+    f"You have sent {MOST:,} requests with a key within {HOURS} hours, which is the most: "
+    "send this one without a key, or later."
+)
 KEPT = KeptRequest.metadata.tables["kept_requests"]
 _OWNER, _KEY = bindparam("owner", type_=Text), bindparam("key", type_=Text)
 _REQUEST = bindparam("request", type_=LargeBinary)
@@ -38,9 +45,12 @@ _KEEP_WITH_RUN = Statement(
         select(_OWNER, _KEY, _REQUEST, bindparam("run", type_=Text)).where(leases.HOLDS),
     )
 )
+_NEWEST = select(literal(1)).where(KEPT.c.user_id == _OWNER).limit(literal(MOST)).subquery()
+_IS_ROOM = select((func.count() < MOST).label("is_room")).select_from(_NEWEST)
+_ROOM = Statement(_IS_ROOM)
 _KEEP = Statement(
     insert(KEPT)
-    .values(user_id=_OWNER, key=_KEY, request=_REQUEST)
+    .from_select(["user_id", "key", "request"], select(_OWNER, _KEY, _REQUEST).where(_IS_ROOM.scalar_subquery()))
     .on_conflict_do_nothing(index_elements=["user_id", "key"])
     .returning(KEPT.c.key)
 )
@@ -84,18 +94,30 @@ async def find(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> Kept | Non
 async def keep_with_run(pipeline: Pipeline, keyed: Keyed | None, *, run_id: str, user_id: str) -> None:
     """Keep a request that has a key with the run that it begins, if that holds its lease.
 
-    For a key that is there already the transaction fails, and nothing is begun: see `is_repeated`.
+    For a key that is there already the transaction fails, and nothing is begun: see `is_repeated`. Raises
+    `LimitReached` where no more are kept of the person.
     """
     if keyed is None:
         return
+    room = await (await pipeline.send(_ROOM, owner=user_id)).fetchone()
+    if room is None or not room["is_room"]:
+        raise LimitReached(_TOO_MANY)
     await pipeline.send(_KEEP_WITH_RUN, owner=user_id, run=run_id, key=keyed.key, request=keyed.request)
 
 
 async def begin(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> bool:
-    """Keep a request before it is carried out; False for a key that is there already."""
+    """Keep a request before it is carried out; False for a key that is there already.
+
+    Raises `LimitReached` where no more are kept of the person.
+    """
     async with pipelined(engine, user_id) as pipeline:
         kept = await pipeline.send(_KEEP, owner=user_id, key=keyed.key, request=keyed.request)
-    return await kept.fetchone() is not None
+        there = await pipeline.send(_FIND, owner=user_id, key=keyed.key)
+    if await kept.fetchone() is not None:
+        return True
+    if await there.fetchone() is None:
+        raise LimitReached(_TOO_MANY)
+    return False
 
 
 async def answer(engine: AsyncEngine, keyed: Keyed, status: int, answered: dict[str, Any], *, user_id: str) -> None:

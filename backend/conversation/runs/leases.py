@@ -48,6 +48,8 @@ _PROFILES = Profile.metadata.tables["profiles"]
 _RUN, _OWNER, _CONVERSATION = bindparam("run"), bindparam("owner"), bindparam("conversation")
 _MINE = (RUNS.c.id == _RUN, RUNS.c.user_id == _OWNER, RUNS.c.status == RUNNING)
 
+NO_TURN = literal_column("'{}'::jsonb")
+"""The usage of a row that is no turn of its own: a message that a running one was told."""
 _HOLDING = select(RUNS.c.id).where(*_MINE)
 HOLDS = _HOLDING.exists()
 """Whether the run holds its lease; parameters `run` and `owner`."""

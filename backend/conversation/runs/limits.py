@@ -1,11 +1,14 @@
-"""How many turns and conversations one person may have, counted in the transaction that begins a turn."""
+"""How many turns and conversations one person may have, counted in the transaction that begins a turn.
+
+What a person asks is a row of `runs`, whether it begins a turn or is told to one that is running, and stays counted
+when its conversation is deleted.
+"""
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, func, literal, select, union_all
+from sqlalchemy import bindparam, func, literal, select
 
 from backend.conversation.errors import LimitReached
-from backend.conversation.models import RunInput
 from backend.conversation.runs.leases import CONVERSATIONS, RUNNING, RUNS
 from service.database import Pipeline, Statement
 
@@ -36,20 +39,7 @@ def _kept() -> Statement:
     )
 
 
-def _written() -> Statement:
-    """How often a person wrote within a minute and within a day: what began a run, and what running ones were told."""
-    inputs = RunInput.metadata.tables["run_inputs"]
-    began = select(RUNS.c.started_at.label("at")).where(RUNS.c.user_id == _OWNER)
-    told = select(inputs.c.created_at.label("at")).where(inputs.c.user_id == _OWNER)
-    written = union_all(began, told).subquery()
-    minute, day = func.make_interval(0, 0, 0, 0, 0, 1), func.make_interval(0, 0, 0, 1)
-    in_minute = func.count().filter(written.c.at > func.now() - minute)
-    return Statement(
-        select(in_minute.label("minute"), func.count().label("day")).where(written.c.at > func.now() - day)
-    )
-
-
-_COUNT, _KEPT, _WRITTEN = _count(), _kept(), _written()
+_COUNT, _KEPT = _count(), _kept()
 
 
 @dataclass(frozen=True)
@@ -63,9 +53,9 @@ class Limits:
 
 
 async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: bool) -> None:
-    """Raise `LimitReached` when one more turn of this person would be over a limit, with what to do.
+    """Raise `LimitReached` when one more turn or message of this person would be over a limit, with what to do.
 
-    `is_new` tells that the turn begins a conversation.
+    `is_new` tells that it begins a conversation.
     """
     if limits == Limits():
         return
@@ -92,16 +82,3 @@ async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: boo
         raise LimitReached(
             f"You have {limits.conversations:,} conversations, which is the most: go on in one of them, or delete some."
         )
-
-
-async def check_input(pipeline: Pipeline, limits: Limits, *, user_id: str) -> None:
-    """Raise `LimitReached` when one more message to a running answer would be over the limits of what may be asked."""
-    if limits.per_minute is None and limits.per_day is None:
-        return
-    await pipeline.send(_ONE_BY_ONE, owner=user_id)
-    written = await (await pipeline.send(_WRITTEN, owner=user_id)).fetchone()
-    assert written is not None
-    if limits.per_minute is not None and written["minute"] >= limits.per_minute:
-        raise LimitReached(f"You have written {written['minute']} times in a minute, which is the most: wait a moment.")
-    if limits.per_day is not None and written["day"] >= limits.per_day:
-        raise LimitReached(f"You have written {limits.per_day:,} times in a day, which is the most: go on later.")

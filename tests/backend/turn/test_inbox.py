@@ -133,7 +133,7 @@ async def test_a_steer_that_comes_with_the_last_words_is_answered_in_the_same_tu
     assert answer.text == f"{SLOW['text']}\nEleven."
     _, second = await messages_sent(model)
     assert said(second)[-2:] == [("assistant", SLOW["text"]), ("user", "go on")]
-    [run] = rows("SELECT outcome, usage->>'requests' AS requests FROM runs")
+    [run] = rows("SELECT outcome, usage->>'requests' AS requests FROM runs WHERE conversation_id IS NOT NULL")
     assert run == {"outcome": "completed", "requests": "2"}
     items = await chat.items(answer.thread_id)
     assert [text_of(item) for item in items] == ["count", SLOW["text"], "go on", "Eleven."]
@@ -148,7 +148,7 @@ async def test_follow_ups_are_answered_one_after_the_other_when_the_answer_has_e
             queued(await say_meanwhile(chat, answer.thread_id, text))
     assert answer.text == "Milk.\nSecond.\nThird."
     assert [said(messages)[-1][1] for messages in (await messages_sent(model))[2:]] == ["second", "third"]
-    assert len(rows("SELECT 1 FROM runs")) == 1
+    assert len(rows("SELECT 1 FROM runs WHERE conversation_id IS NOT NULL")) == 1
     shown = [text_of(item) for item in await chat.items(answer.thread_id) if "content" in item]
     assert shown == ["add milk", "Milk.", "second", "Second.", "third", "Third."]
 
@@ -205,7 +205,7 @@ async def test_a_word_that_is_no_mode_is_refused(chat: ChatKit, rows: Rows) -> N
     thread = (await chat.say("hello")).thread_id
     asked = {"thread_id": thread, "input": user_input("x"), "metadata": {"while_running": "abort"}}
     assert (await chat.post("threads.add_user_message", **asked)).status_code == 400
-    assert len(rows("SELECT 1 FROM runs")) == 1
+    assert len(rows("SELECT 1 FROM runs WHERE conversation_id IS NOT NULL")) == 1
 
 
 async def test_where_nothing_is_running_it_is_a_message_like_any_other(chat: ChatKit, rows: Rows) -> None:
@@ -250,7 +250,7 @@ async def test_a_stop_between_an_answer_and_the_next_stops_the_next(
     async with counting(chat) as answer:
         queued(await say_meanwhile(chat, answer.thread_id, "and then"))
         monkeypatch.setattr(inbox, "end_if_empty", stopping)
-    assert rows("SELECT outcome FROM runs") == [{"outcome": "cancelled"}]
+    assert rows("SELECT outcome FROM runs WHERE conversation_id IS NOT NULL") == [{"outcome": "cancelled"}]
     assert len(await model.finished_requests()) == 1
     assert rows("SELECT 1 FROM run_inputs WHERE dropped_at IS NULL") == []
     assert answer.text == SLOW["text"]
@@ -331,7 +331,7 @@ async def test_what_is_added_while_the_end_waits_for_it_is_answered(
         await until(lambda: rows("SELECT 1 FROM pg_locks WHERE NOT granted"))
         rows("COMMIT")
     assert answer.text == f"{SLOW['text']}\nLate."
-    assert rows("SELECT outcome FROM runs") == [{"outcome": "completed"}]
+    assert rows("SELECT outcome FROM runs WHERE conversation_id IS NOT NULL") == [{"outcome": "completed"}]
 
 
 async def test_an_answer_whose_end_is_written_later_leaves_what_it_did_not_read_unsent(
@@ -369,7 +369,7 @@ async def test_nobody_writes_into_the_answer_of_another_person(chat: ChatKit, mo
         for wrong in ({"user_id": "mallory"}, {"conversation_id": "thr_0"}, {"run_id": "run_0"}):
             with pytest.raises(NoRun):
                 await mailbox.add(message, "steer", **{**where, **wrong})
-        [run] = rows("SELECT id FROM runs")
+        [run] = rows("SELECT id FROM runs WHERE conversation_id IS NOT NULL")
         added = await mailbox.add(message, "follow_up", run_id=run["id"], **where)
         assert (added.run_id, added.input_id) == (run["id"], message.id)
         for wrong in ({"user_id": "mallory"}, {"conversation_id": "thr_0"}):
@@ -403,6 +403,21 @@ async def test_what_an_answer_is_told_counts_as_asked(backend: Backend, model: S
             await mailbox.add(Said(text="x", body=user_input("x")), "steer", **where)
         turns = chat.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
         await turns.stop_conversation(answer.thread_id, user_id="local")
+
+
+async def test_what_was_asked_and_told_counts_together_and_after_its_deletion(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({**SLOW, "hang": True})
+    async with backend(limit_turns_per_minute=3, limit_running_turns=1) as chat:
+        async with counting(chat) as answer:
+            for n in range(2):
+                queued(await say_meanwhile(chat, answer.thread_id, str(n)))
+            await chat.ask("threads.delete", thread_id=answer.thread_id)
+        refused = await chat.say("hello")
+        assert "3 times in a minute" in (refused.error or {})["message"]
+        rows("UPDATE runs SET started_at = started_at - interval '61 seconds'")
+        assert (await chat.say("hello")).error is None
 
 
 async def test_the_same_call_for_a_follow_up_is_another_call(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:

@@ -40,7 +40,10 @@ async def asked(chat: ChatKit, thread: str, text: str, *meanwhile: str) -> Answe
 
 
 def last_run(rows: Rows) -> dict[str, Any]:
-    return rows("SELECT id, status, outcome, usage->>'requests' AS requests FROM runs ORDER BY started_at DESC")[0]
+    return rows(
+        "SELECT id, status, outcome, usage->>'requests' AS requests FROM runs "
+        "WHERE conversation_id IS NOT NULL ORDER BY started_at DESC"
+    )[0]
 
 
 @pytest.mark.parametrize("mode", ["steer", "follow_up"])

@@ -49,6 +49,29 @@ async def test_a_message_is_joined_while_it_is_answered(runs: Runs, model: Scrip
     assert said(rows) == 1
 
 
+async def test_of_one_person_only_so_many_are_kept(chat: ChatKit, runs: Runs, rows: Rows) -> None:
+    first = await runs.say("groceries", "add milk", key="k")
+    rows(
+        "INSERT INTO kept_requests (user_id, key, request) "
+        "SELECT who, 'key-' || n, '' FROM generate_series(1, %s) n, unnest(ARRAY['local', 'bob']) AS who",
+        kept.MOST - 1,
+    )
+    before = rows("SELECT count(*) FROM runs"), rows("SELECT count(*) FROM kept_requests")
+    for path, body in (
+        ("groceries/interactions", {"user_message": "add bread"}),
+        ("bread/interactions", {"user_message": "add bread"}),
+        ("groceries/branch", {"interaction_id": id_of(first)}),
+    ):
+        response = await post(chat, path, "one-more", body)
+        assert response.status_code == 429
+        assert "10,000 requests with a key within 24 hours" in response.json()["error"]
+    assert (rows("SELECT count(*) FROM runs"), rows("SELECT count(*) FROM kept_requests")) == before
+    assert await runs.say("groceries", "add milk", key="k") == first
+    await runs.say("groceries", "add bread")
+    rows("DELETE FROM kept_requests WHERE key = 'key-1'")
+    assert (await post(chat, "groceries/branch", "one-more", {"interaction_id": id_of(first)})).status_code == 200
+
+
 async def test_a_key_holds_one_request(chat: ChatKit, runs: Runs, rows: Rows) -> None:
     run = id_of(await runs.say("one", "hello", key="k"))
     for path, body in (
