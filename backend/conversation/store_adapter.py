@@ -187,9 +187,9 @@ class PostgresStore(Store[Acting]):
         found = select(Message).where(shown, col(Message.id).in_(wanted))
         after: list[Widget] = []
         async with transaction(self.engine, context.user_id) as session:
+            await session.exec(_shared(thread_id, context))
             await _fence(session, context)
             if note is not None:
-                # First: as the deletion of the conversation does, this locks the conversation before its messages.
                 await session.exec(insert(Message).values(from_item(thread_id, note, context)))
             for row in (await session.exec(found.order_by(col(Message.seq)).with_for_update())).all():
                 before = to_item(row)
@@ -232,11 +232,10 @@ class PostgresStore(Store[Acting]):
         replaced = select(recent.c.run_id).where(
             recent.c.run_id == context.run_id, recent.c.superseded_by.not_in(["removed", context.run_id or ""])
         )
-        shown = select(Conversation.id).where(_own_thread(thread_id, context)).with_for_update(read=True)
         async with transaction(self.engine, context.user_id) as session:
             # Two jobs that summarise the same rows wait for each other here, so that the second sees the first's; and
             # who replaces the rows waits, so that it replaces the summary, too, or has replaced the rows before.
-            await session.exec(shown)
+            await session.exec(_shared(thread_id, context))
             if (await session.exec(last)).first() is None:
                 return False
             if any([(await session.exec(found)).first() for found in (known, replaced)]):
@@ -264,6 +263,7 @@ class PostgresStore(Store[Acting]):
             .returning(col(Message.id))
         )
         async with transaction(self.engine, context.user_id) as session:
+            await session.exec(_shared(thread_id, context))
             if len((await session.exec(statement)).all()) != len(wanted):
                 raise NotFound
 
@@ -281,6 +281,14 @@ class PostgresStore(Store[Acting]):
 
 def _own_thread(thread_id: str, context: Acting) -> ColumnElement[bool]:
     return and_(col(Conversation.id) == thread_id, col(Conversation.user_id) == context.user_id)
+
+
+def _shared(thread_id: str, context: Acting) -> SelectOfScalar[str]:
+    """Locks the conversation, before several of its messages: no other path is shown until the transaction's end.
+
+    Two who lock messages in another order than each other could wait for each other.
+    """
+    return select(Conversation.id).where(_own_thread(thread_id, context)).with_for_update(read=True)
 
 
 def _followed_runs(thread_id: str, context: Acting) -> SelectOfScalar[str]:

@@ -1,6 +1,7 @@
 """Who locks a conversation and its run locks the conversation first: no two can wait for each other."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import psycopg
@@ -8,6 +9,7 @@ import pytest
 
 from backend.commands import forget
 from backend.conversation.acting import Acting
+from backend.conversation.store_adapter import PostgresStore
 from backend.turn import versions
 from service.database import Pipeline
 from tests.backend.conftest import Backend, Rows
@@ -55,6 +57,29 @@ async def test_who_waits_for_a_run_has_its_conversation(
         finally:
             rows("ROLLBACK")
             await acting
+
+
+@pytest.mark.parametrize("what", ["redraw", "rate", "summarise"])
+async def test_who_waits_for_messages_has_their_conversation(chat: ChatKit, rows: Rows, what: str) -> None:
+    store: PostgresStore = chat.app.state.parts.chatkit.server.store  # pyright: ignore[reportAttributeAccessIssue]
+    thread = (await chat.say("add milk")).thread_id
+    items = {item["type"]: item["id"] for item in await chat.items(thread)}
+    person = Acting("local")
+    acts: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+        "redraw": lambda: store.redraw(thread, lambda widget: widget, person),
+        "rate": lambda: store.save_feedback(thread, [items["assistant_message"]], "positive", person),
+        "summarise": lambda: store.add_summary(thread, "so far", covers=last, context=person),
+    }
+    last = rows("SELECT max(seq) AS seq FROM messages")[0]["seq"]
+    rows("BEGIN")
+    rows("SELECT 1 FROM messages FOR UPDATE")
+    acting = asyncio.create_task(acts[what]())
+    try:
+        await until(lambda: rows(WAITS))
+        assert rows(FREE) == []
+    finally:
+        rows("ROLLBACK")
+        await acting
 
 
 async def test_an_ordinary_turn_locks_with_its_claim_alone(chat: ChatKit, monkeypatch: pytest.MonkeyPatch) -> None:
