@@ -11,14 +11,18 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
+from bench import checkouts
 from bench.measure.database import database
 from bench.measure.driver import driver
+from bench.measure.followed import logged_tokens, resumed_readers
 from bench.measure.lists import lists
 from bench.measure.memory import idle, streaming
 from bench.measure.sizes import first_pages, open_threads, turns_in_threads
@@ -26,7 +30,7 @@ from bench.measure.starts import starts
 from bench.measure.tool_calls import tool_calls
 from bench.measure.turns import tokens, turns
 from bench.rows import Row
-from bench.scale import SCALES
+from bench.scale import SCALES, Scale
 from bench.stage import Stage, set_up
 
 Measurement = Callable[[Stage], Awaitable[list[Row] | Row]]
@@ -39,6 +43,8 @@ MEASUREMENTS: dict[str, Measurement] = {
     "turns, 16 conversations": lambda stage: turns(stage, 16),
     "turns, 64 conversations": lambda stage: turns(stage, 64),
     "streamed tokens": tokens,
+    "logged tokens": logged_tokens,
+    "resumed readers": resumed_readers,
     "tool calls, 1 caller": lambda stage: tool_calls(stage, 1),
     "tool calls, 16 callers": lambda stage: tool_calls(stage, 16),
     "long threads": open_threads,
@@ -47,31 +53,28 @@ MEASUREMENTS: dict[str, Measurement] = {
     "lists with a filter": lists,
     "round trips to PostgreSQL": database,
 }
-STARTS = "starts"
 
 
 async def main(arguments: argparse.Namespace) -> None:
     scale = SCALES[arguments.scale]
     began = time.monotonic()
-    steps = ["starting", *MEASUREMENTS, *([STARTS] if scale.starts else [])]
-    rows: list[Row] = []
     _tell(doing="starting", share=0)
-    async with set_up(
-        scale,
-        database_url=os.environ["DATABASE_URL"],
-        admin_url=os.environ["MIGRATION_DATABASE_URL"],
-        work=arguments.work,
-        pgbench=arguments.pgbench,
-    ) as stage:
-        place = stage.place
-        notes = [await driver(stage)]
-        for name, measurement in MEASUREMENTS.items():
-            _tell(doing=name, share=steps.index(name) / len(steps))
-            found = await measurement(stage)
-            rows += [found] if isinstance(found, Row) else found
-        if scale.starts:
-            _tell(doing=STARTS, share=steps.index(STARTS) / len(steps))
-            rows += await starts(place)
+    there = {"work": arguments.work, "pgbench": arguments.pgbench}
+    async with AsyncExitStack() as stack:
+        urls = (os.environ["DATABASE_URL"], os.environ["MIGRATION_DATABASE_URL"])
+        stage = await _set_up(stack, scale, urls, **there)
+        if arguments.against:
+            urls = (os.environ["AGAINST_DATABASE_URL"], os.environ["AGAINST_MIGRATION_DATABASE_URL"])
+            other = await _set_up(stack, scale, urls, **there, checkout=arguments.against)
+            named = await checkouts.measurements(stage, other)
+            rows = await _measured({name: partial(measure, stage, other) for name, measure in named.items()})
+            notes = ["The baseline is the other checkout."]
+        else:
+            notes = [await driver(stage)]
+            rows = await _measured({name: partial(measure, stage) for name, measure in MEASUREMENTS.items()})
+    if scale.starts and not arguments.against:
+        _tell(doing="starts", share=1)
+        rows += await starts(stage.place)
     _tell(
         report={
             "machine": {"cores": len(os.sched_getaffinity(0)), "python": platform.python_version()},
@@ -80,6 +83,20 @@ async def main(arguments: argparse.Namespace) -> None:
             "rows": [row.as_json() for row in rows],
         }
     )
+
+
+async def _set_up(stack: AsyncExitStack, scale: Scale, urls: tuple[str, str], **there: Any) -> Stage:
+    database_url, admin_url = urls
+    return await stack.enter_async_context(set_up(scale, database_url=database_url, admin_url=admin_url, **there))
+
+
+async def _measured(measurements: Mapping[str, Callable[[], Awaitable[list[Row] | Row]]]) -> list[Row]:
+    rows: list[Row] = []
+    for number, (name, measure) in enumerate(measurements.items(), 1):
+        _tell(doing=name, share=number / (len(measurements) + 2))
+        found = await measure()
+        rows += [found] if isinstance(found, Row) else found
+    return rows
 
 
 def _tell(**line: Any) -> None:
@@ -91,5 +108,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("--scale", choices=SCALES, default="short")
     parser.add_argument("--work", type=Path, required=True, help="a directory for logs and data")
+    parser.add_argument("--against", type=Path, help="another checkout, on the database at AGAINST_DATABASE_URL")
     parser.add_argument("--pgbench", help="the program, when there is one")
     uvloop.run(main(parser.parse_args()))

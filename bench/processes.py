@@ -21,13 +21,23 @@ class Failed(Exception):
 class Server:
     """`python -m MODULE …` on a port of its own, its output in a file."""
 
-    def __init__(self, logs: Path, module: str, *arguments: str, port: int | None = None, **environment: str) -> None:
+    def __init__(
+        self,
+        logs: Path,
+        module: str,
+        *arguments: str,
+        port: int | None = None,
+        checkout: Path | None = None,
+        **environment: str,
+    ) -> None:
+        """Of another checkout, with its own Python where it has one."""
         self.port = port or free_port()
         self._log = logs / f"{module}-{self.port}.log"
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
+                [_python(checkout), "-m", module, *arguments],
+                cwd=checkout,
                 env={**inherited, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -54,6 +64,11 @@ class Server:
             self._process.wait()
 
 
+def _python(checkout: Path | None) -> str:
+    own = checkout / ".venv" / "bin" / "python" if checkout else None
+    return str(own) if own and own.exists() else sys.executable
+
+
 def memory(pid: int) -> int:
     """Resident bytes that are the process's own."""
     with open(f"/proc/{pid}/smaps_rollup") as file:
@@ -62,10 +77,12 @@ def memory(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has computed since its start, to a hundredth."""
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """What the threads of a process have computed since their starts."""
+    nanoseconds = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/schedstat") as file:
+            nanoseconds += int(file.read().split()[0])
+    return nanoseconds / 1e9
 
 
 def free_port() -> int:

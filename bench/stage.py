@@ -31,6 +31,7 @@ class Place:
     work: Path
     pgbench: str | None
     model_port: int
+    checkout: Path | None = None  # another one than this
 
     @property
     def model_url(self) -> str:
@@ -46,6 +47,7 @@ class Place:
             self.work,
             "mcp_server",
             port=port,
+            checkout=self.checkout,
             DATABASE_URL=database_url,
             MCP_PORT=str(port),
             MCP_URL=f"http://127.0.0.1:{port}/mcp",
@@ -58,6 +60,7 @@ class Place:
             self.work,
             "backend",
             port=port,
+            checkout=self.checkout,
             DATABASE_URL=database_url,
             BACKEND_PORT=str(port),
             MCP_URL=f"http://127.0.0.1:{mcp.port}/mcp",
@@ -89,11 +92,11 @@ class Stage:
 
 @asynccontextmanager
 async def set_up(
-    scale: Scale, *, database_url: str, admin_url: str, work: Path, pgbench: str | None
+    scale: Scale, *, database_url: str, admin_url: str, work: Path, pgbench: str | None, checkout: Path | None = None
 ) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         port = free_port()
-        place = Place(scale, database_url, admin_url, work, pgbench, port)
+        place = Place(scale, database_url, admin_url, work, pgbench, port, checkout)
         model = _started(stack, Server(work, "bench.endpoints.model", str(port), port=port))
         await model.ready()
         floor, limit = [

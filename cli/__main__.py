@@ -54,7 +54,7 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
         case "bench":
             from cli.commands.development import bench
 
-            return bench.run(scale="full" if given.full else "short", json_file=given.json)
+            return bench.run(scale="full" if given.full else "short", json_file=given.json, against=given.against)
         case "test":
             from cli.commands.development import test
 

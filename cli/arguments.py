@@ -116,6 +116,7 @@ def _add_development(commands: "argparse._SubParsersAction[Parser]") -> None:
         allow_abbrev=False,
     )
     bench.add_argument("--full", action="store_true", help="longer, for figures that vary less")
+    bench.add_argument("--against", type=Path, metavar="DIR", help="beside another checkout instead, in turns")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
 
     commands.add_parser(

@@ -66,9 +66,12 @@ class Client:
 
     async def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[Timing, bytes]:
         """The timing and the body as it came, chunked or not; raises `Answer` when it is not a 200."""
+        return await self._done(_request("POST", path, body, headers or {}))
+
+    async def _done(self, request: bytes) -> tuple[Timing, bytes]:
         exchange = await self._connection()
         began = time.perf_counter()
-        await exchange.begin(_request(path, body, headers or {}))
+        await exchange.begin(request)
         ended = time.perf_counter()
         self._idle.append(exchange)
         if not exchange.received.startswith(b"HTTP/1.1 200"):
@@ -76,10 +79,29 @@ class Client:
         timing = Timing(exchange.first - began, ended - began)
         return timing, bytes(exchange.received[exchange.body_at :])
 
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[Timing, bytes]:
+        """As `post`."""
+        return await self._done(_request("GET", path, None, headers or {}))
+
+    async def glance(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[Timing, bytes]:
+        """What comes first of an answer that goes on; then the connection is closed."""
+        exchange = await self._connection()
+        began = time.perf_counter()
+        done = exchange.begin(_request(method, path, body, headers or {}))
+        done.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await exchange.event.wait()
+        exchange.transport.abort()
+        if not exchange.received.startswith(b"HTTP/1.1 200"):
+            raise Answer(exchange.received[:500].decode(errors="replace"))
+        first = exchange.first - began
+        return Timing(first, first), bytes(exchange.received[exchange.body_at :])
+
     async def hold(self, path: str, body: Any) -> asyncio.Future[None]:
         """Returns when the answer has begun, with what tells of its end."""
         exchange = await self._connection()
-        done = exchange.begin(_request(path, body, {}))
+        done = exchange.begin(_request("POST", path, body, {}))
         await exchange.event.wait()
         return done
 
@@ -103,8 +125,9 @@ class Client:
         return exchange
 
 
-def _request(path: str, body: Any, headers: Mapping[str, str]) -> bytes:
-    content = json.dumps(body).encode()
-    fields = {"host": "127.0.0.1", "content-type": "application/json", "content-length": len(content), **headers}
+def _request(method: str, path: str, body: Any, headers: Mapping[str, str]) -> bytes:
+    content = b"" if body is None else json.dumps(body).encode()
+    of_body = {"content-type": "application/json", "content-length": len(content)} if content else {}
+    fields = {"host": "127.0.0.1", **of_body, **headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + content
+    return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + content

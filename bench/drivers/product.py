@@ -1,8 +1,9 @@
 """What the product is asked over HTTP."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.drivers.client import Answer, Client
 from bench.drivers.load import Call, Timing
@@ -10,6 +11,17 @@ from client.chatkit import request, user_input
 
 PROTOCOL = "2026-07-28"
 _META = {"io.modelcontextprotocol/protocolVersion": PROTOCOL, "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+class Interaction(NamedTuple):
+    """An answer, as the run API names it."""
+
+    chat: str
+    run: str
+
+    @property
+    def path(self) -> str:
+        return f"/chats/{self.chat}/interactions/{self.run}"
 
 
 class Chat:
@@ -30,6 +42,40 @@ class Chat:
     async def open_thread(self, thread_id: str) -> Timing:
         timing, _ = await self.http.post("/chatkit", request("threads.get_by_id", thread_id=thread_id))
         return timing
+
+    async def has_run_api(self) -> bool:
+        try:
+            await self.http.get("/chats/openapi.json")
+        except Answer:
+            return False
+        return True
+
+    async def interact(self, chat: str, text: str, *, to_its_end: bool = True) -> Interaction:
+        """A turn begun at the run API, which goes on without a reader."""
+        path, body = f"/chats/{chat}/interactions", {"user_message": text}
+        _, told = await (self.http.post(path, body) if to_its_end else self.http.glance("POST", path, body))
+        return Interaction(chat, _named(told, b"interaction_id"))
+
+    async def answering(self, thread_id: str) -> Interaction:
+        """The turn that answers in a conversation now."""
+        _, body = await self.http.post("/chatkit", request("threads.get_by_id", thread_id=thread_id))
+        return Interaction(thread_id, _named(body, b"answering"))
+
+    async def follow(self, interaction: Interaction, after: int = 0) -> Timing:
+        """To the first of what comes after that event; its reader leaves then."""
+        timing, _ = await self.http.glance("GET", f"{interaction.path}/events", headers=_last(after))
+        return timing
+
+    async def read_on(self, interaction: Interaction, after: int) -> Timing:
+        """To the end of an answer that has ended."""
+        timing, body = await self.http.get(f"{interaction.path}/events", _last(after))
+        if b"event: interaction_complete" not in body:
+            raise Answer(body[-2000:].decode(errors="replace"))
+        return timing
+
+    async def stored(self, interaction: Interaction) -> Timing:
+        """What is stored of an answer."""
+        return (await self.http.get(interaction.path))[0]
 
     def turns(self, thread_ids: Iterator[str], text: str) -> Call:
         """A turn in the next of these conversations, each time."""
@@ -71,6 +117,18 @@ class Tools:
         if b'"structuredContent"' not in answer or json.loads(answer)["result"].get("isError"):
             raise Answer(answer[:2000].decode(errors="replace"))
         return timing
+
+
+def _last(after: int) -> dict[str, str]:
+    return {"last-event-id": str(after)}
+
+
+def _named(body: bytes, name: bytes) -> str:
+    """The first value of this name in a body of JSON."""
+    found = re.search(rb'"%s": *"([^"]+)"' % name, body)
+    if not found:
+        raise Answer(body[:2000].decode(errors="replace"))
+    return found[1].decode()
 
 
 def message(thread_id: str, text: str) -> dict[str, Any]:

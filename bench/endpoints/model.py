@@ -1,7 +1,8 @@
 """A chat-completions endpoint that takes no time: a fixed tool call, then a fixed answer, a chunk for each token.
 
 The last user message says what to do: `say N` is answered with N tokens, `wait` with an answer that stays open until
-`POST /release`, anything else with a call of add_task.
+`POST /release`, `tell` with 50 tokens a second until then, anything else with a call of add_task. `POST /told` is
+answered with how many tokens were told.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ from typing import Any, ClassVar
 import uvloop
 
 ANSWER_TOKENS = 20
+PACE_SECONDS = 0.02
+OPEN = ("wait", "tell")
 _SAY = re.compile(r"say (\d+)")
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _END = b"0\r\n\r\n"
@@ -30,6 +33,8 @@ _ARGUMENTS = {"index": 0, "function": {"arguments": '{"title":"Buy milk"}'}}
 
 class Endpoint(asyncio.Protocol):
     waiting: ClassVar[set[asyncio.Transport]] = set()
+    telling: ClassVar[set[asyncio.Transport]] = set()
+    told: ClassVar[int] = 0
 
     def connection_made(self, transport: Any) -> None:
         self._transport: asyncio.Transport = transport
@@ -37,6 +42,7 @@ class Endpoint(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.waiting.discard(self._transport)
+        self.telling.discard(self._transport)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -50,7 +56,11 @@ class Endpoint(asyncio.Protocol):
         if path.endswith(b"/chat/completions"):
             self._complete(json.loads(body))
             return
+        if path == b"/told":
+            self._transport.write(_json({"told": Endpoint.told}))
+            return
         if path == b"/release":
+            self.telling.clear()
             while self.waiting:
                 self.waiting.pop().write(b"".join([*_finish("stop"), _END]))
         self._transport.write(_json({}))
@@ -62,24 +72,26 @@ class Endpoint(asyncio.Protocol):
         elif streamed is None:
             self._transport.write(_HEAD + b"".join(_text(1)))
             self.waiting.add(self._transport)
+            if doing(request) == "tell":
+                self.telling.add(self._transport)
         else:
             self._transport.write(streamed)
 
 
 def doing(request: dict[str, Any]) -> str:
-    """What the request's last message asks for: `call`, `wait` or the number of tokens to say."""
+    """What the request's last message asks for: `call`, `wait`, `tell` or the number of tokens to say."""
     last = request["messages"][-1]
     if last["role"] == "tool":
         return str(ANSWER_TOKENS)
     text = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
     said = _SAY.search(text)
-    return said[1] if said else "wait" if "wait" in text else "call"
+    return said[1] if said else next((what for what in OPEN if what in text), "call")
 
 
 @cache
 def answer(what: str, *, usage: bool) -> bytes | None:
     """A whole HTTP response, None when it has no end yet."""
-    if what == "wait":
+    if what in OPEN:
         return None
     if what == "call":
         chunks = [_chunk({"tool_calls": [_CALL]}), _chunk({"tool_calls": [_ARGUMENTS]}), *_finish("tool_calls")]
@@ -117,9 +129,20 @@ def _frame(body: bytes) -> bytes:
     return f"{len(body):x}\r\n".encode() + body + b"\r\n"
 
 
+async def tell() -> None:
+    token = _chunk({"content": " word"})
+    due = asyncio.get_running_loop().time()
+    while True:
+        due += PACE_SECONDS
+        await asyncio.sleep(due - asyncio.get_running_loop().time())
+        for transport in Endpoint.telling:
+            transport.write(token)
+        Endpoint.told += len(Endpoint.telling)
+
+
 async def main(port: int) -> None:
     server = await asyncio.get_running_loop().create_server(Endpoint, "127.0.0.1", port)
-    await server.serve_forever()
+    await asyncio.gather(server.serve_forever(), tell())
 
 
 if __name__ == "__main__":

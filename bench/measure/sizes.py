@@ -25,13 +25,19 @@ async def open_threads(stage: Stage) -> Row:
 
 
 async def turns_in_threads(stage: Stage) -> Row:
+    long = await summarise(stage)
+    short = stage.chat.turns(stage.short_threads, "add milk")
+    return await _compare(stage, "turn in a long thread", "20 items", short, f"{stage.scale.long_thread:,} items", long)
+
+
+async def summarise(stage: Stage) -> Call:
+    """Turns in the long thread, of which as much is summarised as ever will be."""
     long = stage.chat.turns(repeat(stage.long_thread), "add milk")
     made = -1
     while made < (made := seed.summaries(stage.place.admin_url, stage.long_thread)):
         await long()  # after which what is old is summarised, a part at a time
         await asyncio.sleep(stage.scale.seconds)
-    short = stage.chat.turns(stage.short_threads, "add milk")
-    return await _compare(stage, "turn in a long thread", "20 items", short, f"{stage.scale.long_thread:,} items", long)
+    return long
 
 
 async def first_pages(stage: Stage) -> Row:

@@ -44,6 +44,10 @@ def test_every_target_of_the_project_is_in_the_table() -> None:
         "turn p99, 16 conversations, to its p50": "ratio ≤ 2",
         "first event": "figure ≤ 5",
         "a streamed token": "ratio ≤ 3",
+        "what the log adds to a token, 1 stream": "ratio ≤ 2",
+        "what the log adds to a token, 50 streams": "ratio ≤ 0.15",
+        "a resumed reader, of a running answer": "figure ≤ 50",
+        "a resumed reader, 200 events behind": "figure ≤ 50",
         "tool calls a second at 16": "ratio ≥ 0.4",
         "tool calls a second at 16, with tokens": "ratio ≥ 0.3",
         "open a long thread": "ratio ≤ 1.2",
@@ -81,6 +85,21 @@ def test_a_small_run_measures_every_row_that_has_a_target(fresh_database_url: st
     assert shares == sorted(shares)
     rows = {row["name"]: row for row in last["report"]["rows"]}
     assert TARGETS.keys() - rows.keys() == {"first turn after /ready"}
-    assert all(row["figure"] > 0 for name, row in rows.items() if not name.startswith("memory"))
+    assert all(row["figure"] > 0 for name, row in rows.items() if not name.startswith(("memory", "what the log adds")))
     assert {row["reached"] for name, row in rows.items() if name not in TARGETS} == {None}
     assert len(list(report.table(last["report"]))) > len(rows)
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_two_checkouts_are_measured_beside_each_other(
+    fresh_database_url: str, database_url: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "bench", "--scale", "tiny", "--work", tmp_path, "--against", ROOT]
+    addresses = {"DATABASE_URL": fresh_database_url, "MIGRATION_DATABASE_URL": as_admin(fresh_database_url)}
+    addresses |= {"AGAINST_DATABASE_URL": database_url, "AGAINST_MIGRATION_DATABASE_URL": as_admin(database_url)}
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | addresses, stdout=subprocess.PIPE, check=True)
+    rows = {row["name"]: row for row in json.loads(done.stdout.splitlines()[-1])["report"]["rows"]}
+    assert {row["against"] for row in rows.values()} == {"the other"}
+    assert {"turn p50, 1 conversation, to the other", "open a long thread, to the other"} < rows.keys()
+    assert "a resumed reader, 200 events behind, to the other" in rows

@@ -23,8 +23,11 @@ MEMORY_NEEDED = 2 * 1024**3
 BAR = 24
 
 
-def run(*, scale: str, json_file: Path | None) -> int:
-    """Everything on a throwaway PostgreSQL, durable as a real one, on a disk in memory where there is room."""
+def run(*, scale: str, json_file: Path | None, against: Path | None = None) -> int:
+    """Everything on a throwaway PostgreSQL, durable as a real one, on a disk in memory where there is room.
+
+    Another checkout that it is compared `against` gets one of its own.
+    """
     # An end by SIGTERM clears away as one by Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > MEMORY_NEEDED
@@ -38,10 +41,14 @@ def run(*, scale: str, json_file: Path | None) -> int:
         directory.chmod(0o711)  # PostgreSQL may run as another user than we do
         work = directory / "work"
         work.mkdir(mode=0o711)
-        with Cluster.start(directory / "database") as cluster:
-            addresses = {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.admin_url}
-            _migrate(cluster.owner_url)
+        with contextlib.ExitStack() as clusters:
+            addresses = _prepared(clusters, directory / "database", CHECKOUT)
             command = [sys.executable, "-m", "bench", "--scale", scale, "--work", str(work), *_pgbench()]
+            if against:
+                other = against.resolve()
+                named = _prepared(clusters, directory / "other", other)
+                addresses |= {f"AGAINST_{name}": url for name, url in named.items()}
+                command += ["--against", str(other)]
             with _group(command, addresses, keeper) as process:
                 found = _follow(process)
     for line in report.table(found):
@@ -51,11 +58,19 @@ def run(*, scale: str, json_file: Path | None) -> int:
     return 0
 
 
-def _migrate(url: str) -> None:
-    command = [sys.executable, "-m", "migrations"]
+def _prepared(clusters: contextlib.ExitStack, directory: Path, checkout: Path) -> dict[str, str]:
+    """A database with the checkout's tables."""
+    cluster = clusters.enter_context(Cluster.start(directory))
+    _migrate(cluster.owner_url, checkout)
+    return {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.admin_url}
+
+
+def _migrate(url: str, checkout: Path) -> None:
+    own = checkout / ".venv" / "bin" / "python"
+    command = [str(own) if own.exists() else sys.executable, "-m", "migrations"]
     done = subprocess.run(
         command,
-        cwd=CHECKOUT,
+        cwd=checkout,
         env=os.environ | {"MIGRATION_DATABASE_URL": url},
         capture_output=True,
         text=True,
