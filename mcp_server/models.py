@@ -26,6 +26,8 @@ SEARCHED = f"title || ' '::text || description || {_LABELS}"
 """Of a task, in SQL: all that a search looks at."""
 
 LONG_AGO = "'-infinity'::timestamp with time zone"
+# As PostgreSQL writes it.
+_COMPLETION = f"(\nCASE\n    WHEN completed_at IS NULL THEN {LONG_AGO}\n    ELSE completed_at\nEND)"
 
 
 def folded(text: str) -> str:
@@ -69,7 +71,7 @@ class TaskRow(SQLModel, table=True):
         Index(
             "tasks_by_completion",
             "user_id",
-            text(f"COALESCE(completed_at, {LONG_AGO})"),
+            text(_COMPLETION),
             "id",
             postgresql_where=text("status = 'completed'"),
         ),

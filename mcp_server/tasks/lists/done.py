@@ -17,8 +17,9 @@ _DAY = func.width_bucket(TASKS.c.completed_at, _MIDNIGHTS)
 
 
 def _by_day() -> Any:
-    since = completion(TASKS) >= bindparam("first", type_=TIMESTAMP(timezone=True))
-    done = (TASKS.c.user_id == OWNER, COMPLETED, since)
+    # Between two moments, of which PostgreSQL expects few whatever they are: it then goes by the index.
+    first, end = (bindparam(name, type_=TIMESTAMP(timezone=True)) for name in ("first", "end"))
+    done = (TASKS.c.user_id == OWNER, COMPLETED, completion(TASKS) >= first, completion(TASKS) < end)
     return select(_DAY.label("day"), func.count().label("done")).where(*done).group_by("day")
 
 
@@ -30,7 +31,7 @@ async def by_day(session: AsyncSession, caller: Caller, days: int) -> list[tuple
     now = await zones.now(session, caller)
     today = now.local.date()
     dates = [today - timedelta(days=back) for back in reversed(range(days))]
-    midnights = [datetime.combine(day, time(), now.zone) for day in dates]
-    params = {"owner": caller.user_id, "midnights": midnights, "first": midnights[0]}
+    *midnights, end = [datetime.combine(day, time(), now.zone) for day in (*dates, today + timedelta(days=1))]
+    params = {"owner": caller.user_id, "midnights": midnights, "first": midnights[0], "end": end}
     found = {row.day: row.done for row in await (await session.connection()).execute(_BY_DAY, params)}
     return [(day, found.get(nth, 0)) for nth, day in enumerate(dates, start=1)]
