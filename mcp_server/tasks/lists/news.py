@@ -32,7 +32,7 @@ def _since() -> Statement:
     )
 
 
-_SINCE = _since()
+SINCE = _since()
 _NEWEST = Statement(select(func.max(CHANGES.c.id).label("last")).where(CHANGES.c.user_id == OWNER))
 
 
@@ -46,7 +46,7 @@ async def since(engine: AsyncEngine, user_id: str, after: int | None) -> News:
         if after is None:
             found = await pipeline.send(_NEWEST, owner=user_id)
         else:
-            found = await pipeline.send(_SINCE, owner=user_id, after=after)
+            found = await pipeline.send(SINCE, owner=user_id, after=after)
     rows = await found.fetchall()
     last = rows[0]["last"] or 0
     if after is None:
