@@ -26,7 +26,7 @@ class Stored:
 
             self.messages = read("SELECT id, kind, run_id, superseded_by, item FROM messages ORDER BY seq")
             self.tasks = read("SELECT id, title, status, due_on FROM tasks")
-            self.runs = {row["id"]: row for row in read("SELECT * FROM runs")}
+            self.runs = {row["id"]: row for row in read("SELECT * FROM runs WHERE conversation_id IS NOT NULL")}
             self.approvals = read("SELECT * FROM approvals ORDER BY created_at")
             self.inputs = read("SELECT * FROM run_inputs ORDER BY id")
             self.calls = read("SELECT * FROM task_calls ORDER BY id")
