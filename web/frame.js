@@ -1,73 +1,120 @@
 // @ts-check
-import { storage } from "./chat/storage.js";
-/** @import {TodoChat} from "./chat/element.js" */
+import { icon } from "./chat/icons.js";
+import { TEXTS } from "./texts.js";
+import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 /** @import {Config} from "./options.js" */
+/** @import {Theme, ThemeChoice} from "./theme.js" */
 
-const OFFLINE =
-  "The offline model answers: plain rules, not an AI. For a real model, stop and start with CEREBRAS_API_KEY=… ./todo up";
-const UNCHECKED = "Nobody is checked here: whoever reaches this address is its one person.";
-const UNCHECKED_READ = "todo.read.unchecked";
+const SAID = 6000; // ms
+/** @type {readonly Theme[]} */
+const THEMES = ["system", "light", "dark"];
 
-/** What stands around the chat: what is to be known of this server, which chat it is, and the way out. */
+/** What stands in the header besides the tabs: a badge that explains this server, and the menu. */
 export class Frame {
-  #about = /** @type {HTMLDetailsElement} */ (byId("about"));
-  #spacious = matchMedia("(min-width: 720px) and (min-height: 480px)"); // as in style.css
-  #place;
+  /** Whether somebody is there whose things can be reached. */
+  entered = false;
+  /** Which chat it is. */
+  #chat = "";
+  /** @type {{text: string, href: string} | undefined} */
+  #other;
+  #place = byId("corner");
+  #config;
+  #theme;
+  #actions;
 
-  /** @param {Config} config @param {HTMLElement} place where the chat is */
-  constructor({ auth, model }, place) {
-    this.#place = place;
-    if (model.offline) {
-      byId("about-summary").textContent = "Offline model, no AI";
-      byId("facts").append(fact(OFFLINE));
-    }
-    if (auth === "none" && !storage.get(UNCHECKED_READ)) byId("facts").append(unchecked());
-    this.#spacious.addEventListener("change", () => this.arrange());
-    document.addEventListener("click", ({ target }) => target instanceof Node && !this.#about.contains(target) && this.#fold());
-    this.#about.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || this.#spacious.matches) return;
-      event.stopPropagation(); // it would stop the answer
-      this.#fold();
-      byId("about-summary").focus();
-    });
-    this.arrange();
+  /** @param {Config} config @param {ThemeChoice} theme @param {{calendar: () => void, signOut: () => void}} actions */
+  constructor(config, theme, actions) {
+    this.#config = config;
+    this.#theme = theme;
+    this.#actions = actions;
+    this.#draw();
   }
 
-  /** On a small screen all of it is behind one button, which stands in the chat's own bar where there is one. */
-  arrange() {
-    const spacious = this.#spacious.matches;
-    const about = this.#about;
-    const chat = /** @type {TodoChat | null} */ (this.#place.querySelector("todo-chat"));
-    const [header, footer] = ["body > header", "body > footer"].map((one) => /** @type {HTMLElement} */ (document.querySelector(one)));
-    (spacious ? footer : byId("facts")).append(byId("strip"));
-    (spacious ? header : byId("facts")).append(byId("calendar"), byId("sign-out"));
-    about.open = spacious;
-    if (chat) {
-      chat.corner = spacious ? null : about;
-      chat.changed();
-    }
-    if (spacious || !chat) header?.insertBefore(about, header.children[1] ?? null);
+  /** @param {boolean} entered */
+  enter(entered) {
+    this.entered = entered;
+    this.#draw();
   }
 
-  #fold() {
-    if (!this.#spacious.matches) this.#about.open = false;
+  /** Which chat it is, and the way to the other one. @param {string} text @param {{text: string, href: string}} [other] */
+  describe(text, other) {
+    this.#chat = text;
+    this.#other = other;
+    this.#draw();
+  }
+
+  /** Say a sentence for a while. @param {string} text */
+  say(text) {
+    const said = Object.assign(document.createElement("p"), { className: "said", textContent: text });
+    byId("said").replaceChildren(said);
+    setTimeout(() => said.remove(), SAID);
+  }
+
+  #draw() {
+    render([this.#badge(), this.#menu()], this.#place);
+  }
+
+  #badge() {
+    const { offline, name } = this.#config.model;
+    const { about } = TEXTS;
+    const label = offline ? about.offline : name;
+    return html`
+      <button type="button" class="server ${offline ? "offline" : ""}" popovertarget="about" aria-label=${label} title=${about.title}>
+        <span class="long">${label}</span><span class="short">${offline ? about.offlineShort : icon("info")}</span>
+      </button>
+      <div id="about" class="panel" popover role="dialog" aria-label=${about.title}>
+        <h2>${about.title}</h2>
+        <p>${offline ? about.offlineMeans : about.model(name)}</p>
+        ${offline ? setUp() : nothing}
+        <p>${this.#config.auth === "none" ? about.unchecked : about.checked}</p>
+        ${this.#chat ? html`<p class="which">${this.#chat}</p>` : nothing}
+        ${this.#other ? html`<a class="button" href=${this.#other.href}>${this.#other.text}</a>` : nothing}
+      </div>
+    `;
+  }
+
+  #menu() {
+    const { calendar, signOut } = this.#actions;
+    return html`
+      <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
+      <div id="menu" class="panel" popover role="dialog" aria-label=${TEXTS.menu}>
+        <fieldset class="choice">
+          <legend>${TEXTS.theme.title}</legend>
+          ${THEMES.map((theme) => this.#themeChoice(theme))}
+        </fieldset>
+        ${this.entered ? menuButton("calendar", TEXTS.calendar, calendar) : nothing}
+        ${this.entered && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
+      </div>
+    `;
+  }
+
+  /** @param {Theme} theme */
+  #themeChoice(theme) {
+    const choose = () => this.#theme.choose(theme);
+    return html`<label
+      ><input type="radio" name="theme" value=${theme} .checked=${this.#theme.chosen === theme} @change=${choose} /><span
+        >${icon(theme)}${TEXTS.theme[theme]}</span
+      ></label
+    >`;
   }
 }
 
-/** @param {string} text */
-const fact = (text) => Object.assign(document.createElement("p"), { textContent: text });
+const setUp = () => html`
+  <details>
+    <summary>${TEXTS.about.setUp}</summary>
+    <p>${TEXTS.about.setUpHow}</p>
+    <pre tabindex="0"><code>${TEXTS.about.setUpLines}</code></pre>
+    <p>${TEXTS.about.setUpElse}</p>
+  </details>
+`;
 
-/** Said until somebody has read it. */
-function unchecked() {
-  const sentence = fact(`${UNCHECKED} `);
-  const read = Object.assign(document.createElement("button"), { type: "button", className: "text-button", textContent: "Got it" });
-  read.addEventListener("click", (event) => {
-    event.stopPropagation();
-    storage.set(UNCHECKED_READ, "yes");
-    sentence.remove();
-  });
-  sentence.append(read);
-  return sentence;
+/** @param {import("./chat/icons.js").Icon} drawn @param {string} label @param {() => void} action */
+function menuButton(drawn, label, action) {
+  const click = () => {
+    byId("menu").hidePopover();
+    action();
+  };
+  return html`<button type="button" class="item" @click=${click}>${icon(drawn)}${label}</button>`;
 }
 
 /** @param {string} id @returns {HTMLElement} */

@@ -7,7 +7,7 @@ const PROMPTS = ["Add call the bank and buy milk", "What is on my list?", "What 
  * A request that says in which time zone the person is: `today` and `at six` are theirs. The server has its own zone for a browser that does not know.
  * @type {typeof fetch}
  */
-function fetchFromHere(input, init) {
+export function fetchFromHere(input, init) {
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   if (timeZone) headers.set("X-Time-Zone", timeZone);

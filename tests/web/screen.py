@@ -68,6 +68,19 @@ async def answered(page: Page) -> None:
     await button(page, "Send").wait_for()
 
 
+async def open_about(page: Page) -> Locator:
+    """What the badge in the header explains."""
+    await button(page, "Offline model, no AI").click()
+    panel = page.get_by_role("dialog", name="About this assistant")
+    await panel.wait_for()
+    return panel
+
+
+async def from_menu(page: Page, name: str) -> None:
+    await button(page, "Menu").click()
+    await button(page.get_by_role("dialog", name="Menu"), name).click()
+
+
 def history(page: Page) -> Any:
     return page.get_by_role("navigation", name="Conversations")
 

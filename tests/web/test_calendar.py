@@ -30,9 +30,7 @@ async def test_an_address_is_shown_once_copied_replaced_and_revoked(
 ) -> None:
     page = await open_page(viewport={"width": width, "height": 700}, permissions=["clipboard-read", "clipboard-write"])
     await expect(screen.message_box(page)).to_be_visible()
-    if width < 720:
-        await page.get_by_text("Offline model, no AI").click()
-    await screen.button(page, "Calendar").click()
+    await screen.from_menu(page, "Calendar")
     dialog = page.get_by_role("dialog", name="Calendar")
     await expect(dialog.get_by_text("You have no address.")).to_be_visible()
     assert await violations(page) == []
@@ -49,9 +47,7 @@ async def test_an_address_is_shown_once_copied_replaced_and_revoked(
     await page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)
     assert first not in await page.content()
-    if width < 720:
-        await page.get_by_text("Offline model, no AI").click()
-    await screen.button(page, "Calendar").click()
+    await screen.from_menu(page, "Calendar")
     await expect(dialog.get_by_text("You have an address. A new one replaces it.")).to_be_visible()
     await expect(page.get_by_label("Your address")).to_have_count(0)
     second = await make(page, "Make a new address")
@@ -68,6 +64,6 @@ async def test_an_address_is_shown_once_copied_replaced_and_revoked(
 async def test_a_server_that_is_away_is_told_of(open_page: OpenPage) -> None:
     page = await open_page()
     await page.route("**/calendar", lambda route: route.abort())
-    await screen.button(page, "Calendar").click()
+    await screen.from_menu(page, "Calendar")
     await expect(page.get_by_role("alert")).to_have_text("The server cannot be reached.")
     await expect(screen.button(page, "Make an address")).to_be_disabled()

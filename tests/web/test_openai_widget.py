@@ -57,7 +57,7 @@ def real(page: Page) -> Any:
 async def test_it_is_shown_where_it_loads_with_the_options(open_page: OpenPage) -> None:
     page = await open_page("/", prepare=serving(STUB % READY))
     await expect(real(page)).to_be_visible()
-    await expect(page.get_by_text("OpenAI's ChatKit widget")).to_be_visible()
+    await expect(await screen.open_about(page)).to_contain_text("OpenAI's ChatKit widget")
     await expect(page.locator("todo-chat")).to_have_count(0)
     assert await page.evaluate("window.loaded") == 1
     given = await page.evaluate("({...window.given, api: {...window.given.api, fetch: typeof window.given.api.fetch}})")
@@ -103,15 +103,16 @@ async def test_ours_is_there_at_once_and_stays_where_it_does_not_load(open_page:
     page = await open_page("about:blank", prepare=case, tolerate="script: broken")
     await page.goto("/", wait_until="commit")
     await expect(screen.message_box(page)).to_be_visible()
+    about = await screen.open_about(page)
     if case in SLOW:
-        await expect(page.get_by_text("OpenAI's widget is being loaded")).to_be_visible()
-    await expect(page.get_by_text("OpenAI's widget could not be loaded")).to_be_visible()
+        await expect(about).to_contain_text("OpenAI's widget is being loaded")
+    await expect(about).to_contain_text("OpenAI's widget could not be loaded")
     await expect(page.locator("openai-chatkit")).to_have_count(0)
     await screen.say(page, "add milk")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     await page.reload()
-    await expect(page.get_by_text("OpenAI's widget could not be loaded")).to_be_visible(timeout=1_000)
+    await expect(await screen.open_about(page)).to_contain_text("OpenAI's widget could not be loaded", timeout=1_000)
     assert SCRIPT not in asked, "what failed is not tried again during a visit"
 
 
@@ -148,9 +149,10 @@ async def test_one_that_comes_while_somebody_writes_does_not_replace_ours(open_p
 
 async def test_one_can_switch_between_the_two(open_page: OpenPage) -> None:
     page = await open_page("/", prepare=serving(STUB % READY))
+    await screen.open_about(page)
     await page.get_by_role("link", name="Use the built-in chat").click()
     await expect(screen.message_box(page)).to_be_visible()
-    await expect(page.get_by_text("Built-in chat", exact=True)).to_be_visible()
+    await expect((await screen.open_about(page)).get_by_text("Built-in chat", exact=True)).to_be_visible()
     await page.get_by_role("link", name="Use OpenAI's widget").click()
     await expect(real(page)).to_be_visible()
 
@@ -168,7 +170,7 @@ async def test_the_built_in_chat_asks_nothing_of_other_servers(open_page: OpenPa
 
 async def test_the_widget_follows_the_system_from_light_to_dark(open_page: OpenPage) -> None:
     page = await open_page("/", prepare=serving(STUB % READY), color_scheme="light")
-    await expect(page.get_by_role("link", name="Use the built-in chat")).to_be_visible()
+    await expect(real(page)).to_be_visible()
     assert await page.evaluate("window.given.theme.colorScheme") == "light"
     await page.emulate_media(color_scheme="dark")
     await screen.until(page, "window.given.theme.colorScheme === 'dark'")

@@ -49,7 +49,7 @@ async def test_the_next_person_finds_nothing_of_the_last(open_page: OpenPage, gu
     await sign_in(page, token_of("alice"))
     await screen.say(page, "add secret plans")
     await screen.message_box(page).fill("half a secret")
-    await screen.button(page, "Sign out").click()
+    await screen.from_menu(page, "Sign out")
     await expect(page.get_by_label("Token")).to_be_visible()
     assert "secret" not in await page.locator("body").inner_text()
     assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")
@@ -65,7 +65,7 @@ async def test_a_copied_cookie_opens_nothing_after_signing_out(open_page: OpenPa
     await screen.say(page, "add milk")
     copied = [cookie for cookie in await page.context.cookies() if "todo_session" in cookie.get("name", "")]
     assert len(copied) == 1
-    await screen.button(page, "Sign out").click()
+    await screen.from_menu(page, "Sign out")
     await expect(page.get_by_label("Token")).to_be_visible()
     await page.context.add_cookies([{**copied[0]}])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
     await page.reload()
@@ -95,7 +95,7 @@ async def test_signing_out_while_the_server_is_away_is_told(open_page: OpenPage,
     await sign_in(page, token_of("alice"))
     await screen.say(page, "add milk")
     await page.route("**/session", lambda route: route.abort())
-    await screen.button(page, "Sign out").click()
+    await screen.from_menu(page, "Sign out")
     await expect(page.get_by_text("You are still signed in")).to_be_visible()
     await expect(screen.questions(page)).to_have_count(1)
 
@@ -107,7 +107,7 @@ async def test_a_message_on_its_way_is_forgotten_with_its_person(open_page: Open
     await page.route("**/chatkit", lambda route: None)
     await screen.message_box(page).fill("a secret")
     await screen.message_box(page).press("Enter")
-    await screen.button(page, "Sign out").click()
+    await screen.from_menu(page, "Sign out")
     await expect(page.get_by_label("Token")).to_be_visible()
     await page.wait_for_timeout(700)  # longer than a stopped message is looked for
     assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")

@@ -9,12 +9,14 @@ import { chatView } from "./view.js";
 /** @import {ChatKitOptions} from "@openai/chatkit" */
 /** @import {Action} from "./types" */
 
+const SPACIOUS = 720; // px: has room for the list of conversations beside the open one
+
 /** The built-in chat: a custom element with the surface of `<openai-chatkit>`. */
 export class TodoChat extends HTMLElement {
   /** The longest message, in characters. */
   messageChars = 8000;
-  /** Something of the page's that stands in the bar. @type {HTMLElement | null} */
-  corner = null;
+  /** Whether the list of conversations covers the rest, as in style.css. */
+  narrow = false;
   /** @type {ChatKitOptions | null} */
   #options = null;
   /** @type {Ui | null} */
@@ -22,18 +24,23 @@ export class TodoChat extends HTMLElement {
   #root = document.createElement("div");
   #news = document.createElement("p");
   #frame = 0;
+  #sizes = new ResizeObserver(() => {
+    this.#measure();
+    this.#grown = undefined;
+    this.changed();
+  });
   /** What the composer's height was measured for. @type {string | undefined} */
   #grown;
 
   connectedCallback() {
     this.addEventListener("keydown", this.#keydown);
-    addEventListener("resize", this.#resized);
+    this.#sizes.observe(this);
     if (this.#options) this.#begin(this.#options);
   }
 
   disconnectedCallback() {
     this.removeEventListener("keydown", this.#keydown);
-    removeEventListener("resize", this.#resized);
+    this.#sizes.disconnect();
     this.#ui?.scroll?.close();
     this.#ui?.chat.close();
     this.#ui = null;
@@ -115,6 +122,7 @@ export class TodoChat extends HTMLElement {
     this.#root = Object.assign(document.createElement("div"), { className: "chat" });
     this.#news = Object.assign(document.createElement("p"), { className: "visually-hidden", ariaLive: "polite" });
     this.append(this.#root, this.#news);
+    this.#measure();
     const chat = new Chat(options.api, this);
     const ui = (this.#ui = new Ui(this, chat));
     this.draw();
@@ -126,10 +134,10 @@ export class TodoChat extends HTMLElement {
     this.emit("chatkit.ready");
   }
 
-  #resized = () => {
-    this.#grown = undefined;
-    this.changed();
-  };
+  #measure() {
+    this.narrow = this.clientWidth < SPACIOUS;
+    this.toggleAttribute("data-narrow", this.narrow);
+  }
 
   /** Draw once, in the next frame. */
   changed = () => {

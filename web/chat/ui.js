@@ -6,13 +6,12 @@ import { drafts, storage } from "./storage.js";
 /** @import {Scroll} from "./scroll.js" */
 /** @import {Action, Item, Retry, Thread, Unread} from "./types" */
 
-const COVERS = matchMedia("(max-width: 719px)"); // where the list of conversations covers the rest, as in style.css
 const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
 const COPIED = 1500;
 
 /** What a person sees besides the conversations themselves, and all that they can do. */
 export class Ui {
-  historyOpen = storage.get("todo.history") === "open" && !COVERS.matches;
+  historyOpen;
   /** The conversation whose title is being written. @type {string | null} */
   renaming = null;
   /** The message that is being edited. @type {string | null} */
@@ -33,11 +32,7 @@ export class Ui {
     this.#element = element;
     this.chat = chat;
     this.messageChars = element.messageChars;
-  }
-
-  /** What the page wants to have in the bar. */
-  get corner() {
-    return this.#element.corner;
+    this.historyOpen = storage.get("todo.history") === "open" && !element.narrow;
   }
 
   get options() {
@@ -54,7 +49,7 @@ export class Ui {
 
   /** Whether the list of conversations covers everything else. */
   get covered() {
-    return this.historyOpen && COVERS.matches;
+    return this.historyOpen && this.#element.narrow;
   }
 
   /** Whether a message could be sent now. */

@@ -63,7 +63,7 @@ function bar(ui) {
             ${icon("list")}
           </button>`}
       ${text ? html`<h2 dir="auto">${text}</h2>` : html`<span class="spacer"></span>`}
-      ${ui.corner ?? nothing} ${iconButton("plus", "New conversation", () => ui.open(null))}
+      ${iconButton("plus", "New conversation", () => ui.open(null))}
     </div>
   `;
 }
