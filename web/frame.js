@@ -1,5 +1,5 @@
 // @ts-check
-import { icon } from "./chat/icons.js";
+import { icon } from "./icons.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 /** @import {Config} from "./options.js" */
@@ -108,7 +108,7 @@ const setUp = () => html`
   </details>
 `;
 
-/** @param {import("./chat/icons.js").Icon} drawn @param {string} label @param {() => void} action */
+/** @param {import("./icons.js").Icon} drawn @param {string} label @param {() => void} action */
 function menuButton(drawn, label, action) {
   const click = () => {
     byId("menu").hidePopover();

@@ -1,7 +1,15 @@
 // @ts-check
+import { TEXTS } from "./texts.js";
 /** @import {ChatKitOptions, ColorScheme} from "@openai/chatkit" */
 
-const PROMPTS = ["Add call the bank and buy milk", "What is on my list?", "What have I done?"];
+/** @type {import("@openai/chatkit").StartScreenPrompt[]} */
+const PROMPTS = [
+  { icon: "plus", label: TEXTS.start.add, prompt: TEXTS.start.add },
+  { icon: "notebook", label: TEXTS.start.list, prompt: TEXTS.start.list },
+  { icon: "check-circle", label: TEXTS.start.done, prompt: TEXTS.start.done },
+];
+/** As --accent in style.css. */
+const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
 
 /**
  * A request that says in which time zone the person is: `today` and `at six` are theirs. The server has its own zone for a browser that does not know.
@@ -28,21 +36,24 @@ export function fetchFromHere(input, init) {
  * The options of the chat, the same for OpenAI's widget and for the built-in one.
  * @param {Config} config
  * @param {string | null} thread the conversation to open
- * @param {ColorScheme} [colorScheme] without one, the built-in chat follows the system
+ * @param {ColorScheme} [colorScheme] without one, the built-in chat follows the page
  * @returns {ChatKitOptions}
  */
 export function chatOptions(config, thread, colorScheme) {
   return {
     api: { url: "/chatkit", domainKey: config.widget?.domainKey ?? "local-dev", fetch: fetchFromHere },
-    theme: { radius: "round", ...(colorScheme && { colorScheme }) },
+    theme: {
+      radius: "round",
+      ...(colorScheme && { colorScheme, color: { accent: { primary: ACCENT[colorScheme], level: 1 } } }),
+    },
     header: { enabled: true },
     history: { enabled: true, showDelete: true, showRename: true },
     initialThread: thread,
     startScreen: {
-      greeting: "What is there to do?",
-      prompts: PROMPTS.map((prompt) => ({ label: prompt, prompt, icon: "check-circle" })),
+      greeting: TEXTS.start.greeting,
+      prompts: PROMPTS,
     },
-    composer: { placeholder: "Add, finish or ask about tasks" },
+    composer: { placeholder: TEXTS.start.placeholder },
     threadItemActions: { feedback: true, retry: true },
     thread: { autoScroll: true },
   };

@@ -1,6 +1,7 @@
 // @ts-check
 import "./chat/element.js";
 import { storage, visit } from "./chat/storage.js";
+import { conversationHere, nameConversation } from "./address.js";
 import { byId, Frame } from "./frame.js";
 import { chatOptions, fetchFromHere } from "./options.js";
 import { Panes } from "./panes.js";
@@ -23,7 +24,12 @@ const SWITCH = { text: TEXTS.chats.useWidget, href: "?ui=openai" };
 const READY = "ready"; // what a visit remembers of a widget that was shown; else why it was not
 /** Whether the built-in chat is used, so that nothing may take its place. */
 let used = false;
+/** Whether the address names what is not there, and is to be put right. */
+let misnamed = false;
 
+addEventListener("popstate", () => void shownChat()?.setThreadId(conversationHere()));
+if (conversationHere() && !visit.get("todo.visited")) panes.show("chat"); // who follows a link wants to see what it names
+visit.set("todo.visited", "yes");
 void boot();
 
 async function boot() {
@@ -36,7 +42,7 @@ async function boot() {
   for (const sign of ["pointerdown", "keydown", "input"]) place.addEventListener(sign, () => (used = atOnce), { once: true });
   try {
     const { mountWidget, watchWidget } = await import("./openai.js");
-    const options = () => chatOptions(config, storage.get("todo.thread"), theme.scheme);
+    const options = () => chatOptions(config, opened(), theme.scheme);
     const element = await mountWidget(place, options(), config.ui === "openai" ? 15_000 : 3_000);
     if (used) return keepBuiltIn(element);
     follow(element);
@@ -70,7 +76,7 @@ function mountBuiltIn(text) {
   const element = /** @type {TodoChat} */ (document.createElement("todo-chat"));
   element.messageChars = config.messageChars;
   follow(element);
-  element.setOptions(chatOptions(config, storage.get("todo.thread")));
+  element.setOptions(chatOptions(config, opened()));
   place.replaceChildren(element);
   if (!panes.list) enter();
   if (text) frame.describe(text, config.widget ? SWITCH : undefined);
@@ -83,16 +89,31 @@ function enter() {
   panes.list?.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }
 
+/** The conversation to begin with: the one that the address names, else the last. */
+function opened() {
+  return conversationHere() ?? storage.get("todo.thread");
+}
+
+/** @returns {TodoChat | OpenAIChatKit | null} */
+function shownChat() {
+  return place.querySelector("todo-chat, openai-chatkit:not(.coming)");
+}
+
 /** @param {TodoChat | OpenAIChatKit} element */
 function follow(element) {
+  let first = true; // it opens what it was made with
   element.addEventListener("chatkit.thread.change", (event) => {
-    storage.set("todo.thread", /** @type {CustomEvent} */ (event).detail.threadId);
+    const { threadId } = /** @type {CustomEvent} */ (event).detail;
+    storage.set("todo.thread", threadId);
+    nameConversation(threadId, { instead: misnamed || first });
+    misnamed = first = false;
   });
   for (const changing of ["chatkit.effect", "chatkit.response.end", "todo.changed"]) {
     element.addEventListener(changing, () => panes.list?.refresh());
   }
   element.addEventListener("chatkit.error", (event) => {
     const { error } = /** @type {CustomEvent} */ (event).detail;
+    misnamed = error?.name === "HttpError" && error.status === 404;
     if (error?.name === "HttpError" && error.status === 401 && element.isConnected) void askToSignIn();
   });
 }
@@ -112,4 +133,5 @@ async function leave() {
   if (!(await endSession())) return frame.say(TEXTS.stillSignedIn);
   await askToSignIn();
   forget(); // last: the chat keeps the drafts when it is taken off the screen
+  nameConversation(null, { instead: true });
 }

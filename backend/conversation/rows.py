@@ -138,6 +138,11 @@ def to_thread(row: Mapping[str, Any]) -> ThreadMetadata:
     return AnsweredMetadata.model_validate({**row, "created_at": to_utc(row["created_at"])})
 
 
+def listed(thread: ThreadMetadata) -> AnsweredThread:
+    """The thread as a list of them has it, without its items."""
+    return AnsweredThread(**thread.model_dump(exclude={"metadata"}), items=Page())
+
+
 def to_item(row: StoredItem | MessageRow, versions: Versions | None = None) -> ThreadItem | None:
     """The item a row holds, or None for a type this version of ChatKit does not know."""
     try:

@@ -93,10 +93,16 @@ class PostgresStore(Store[Acting]):
             if found is None:
                 raise NotFound
 
-    async def load_threads(self, limit: int, after: str | None, order: str, context: Acting) -> Page[ThreadMetadata]:
+    async def load_threads(
+        self, limit: int, after: str | None, order: str, context: Acting, *, titled: str = ""
+    ) -> Page[ThreadMetadata]:
+        """`titled`: only those whose title has these letters, large or small."""
         owned = CONVERSATIONS.c.user_id == context.user_id
         key = CONVERSATIONS.c.id
-        query = sqlalchemy.select(CONVERSATIONS).where(owned).limit(limit + 1)
+        query = sqlalchemy.select(CONVERSATIONS, leases.ANSWERING_IN_EACH.label("answering")).where(owned)
+        query = query.limit(limit + 1)
+        if titled:
+            query = query.where(CONVERSATIONS.c.title.icontains(titled, autoescape=True))
         query = query.order_by(key.desc() if order == "desc" else key.asc())
         async with transaction(self.engine, context.user_id) as session:
             connection = await session.connection()

@@ -1,15 +1,18 @@
-"""The page at `/`: which chat it may show, what it may load, and what it is told of this server."""
+"""The page at `/` and at each conversation's address: which chat it shows, what it may load, what it is told."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
+from backend.conversation.errors import NotFound
 from backend.doors.edge import LOOPBACK, without_port
 from backend.model.providers import Endpoint
 from backend.settings import Settings
@@ -18,10 +21,11 @@ WEB = Path(__file__).parents[2] / "web"
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"
 LOCAL_DOMAIN_KEY = "local-dev"  # OpenAI verifies none for localhost
 CHATS = ("built-in", "openai")
+_CONVERSATION = re.compile(r"thr_[0-9a-f]{32}")  # as in web/address.js
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _BUILT_IN_POLICY = f"{_POLICY}; require-trusted-types-for 'script'; trusted-types lit-html"
 _WIDGET_POLICY = _POLICY.replace("script-src 'self'", f"script-src 'self' {WIDGET_ORIGIN}").replace(
@@ -82,8 +86,15 @@ class _Files(StaticFiles):
 
 
 def routes(settings: Settings, endpoint: Endpoint) -> list[BaseRoute]:
-    """`/`, and the files it loads."""
+    """`/`, the same page at `/c/ID`, which opens that conversation, and the files it loads."""
     page = Page(settings, endpoint)
+
+    def of_conversation(request: Request, chat_id: Annotated[str, InPath()]) -> Response:
+        if not _CONVERSATION.fullmatch(chat_id):
+            raise NotFound
+        return page.response(request)
+
     router = APIRouter()
     router.add_api_route("/", page.response, methods=["GET"], include_in_schema=False)
+    router.add_api_route("/c/{chat_id}", of_conversation, methods=["GET"], include_in_schema=False)
     return [*router.routes, Mount("/web", GZipMiddleware(_Files(directory=WEB)))]

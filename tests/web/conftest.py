@@ -1,7 +1,5 @@
 """The page in a real browser, on real services."""
 
-import os
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,15 +15,11 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.tokens import MCP_TOKEN_SECRET
 from tests.web import screen
+from tests.web.draw_icons import chromium
 
 BUILT_IN = "/?ui=built-in"
 expect.set_options(timeout=30_000)  # a busy machine takes longer than the 5 s of the default
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
-
-
-def _chromium() -> str | None:
-    """The system's Chromium; None lets Playwright use the one it installed itself."""
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +109,7 @@ async def model(offline_model: ServiceProcess) -> AsyncIterator[ScriptedModel]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield browser
         await browser.close()
 

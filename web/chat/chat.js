@@ -127,6 +127,7 @@ export class Chat {
     const shown = () => conversation.items.find(({ id }) => id === itemId);
     const before = shown();
     if (!(await this.#guard(conversation.act(action, itemId), conversation))) return;
+    this.#owner.emit("todo.changed");
     const said = spokenAction(action, before, shown());
     if (said) this.#owner.announce(said);
     this.tabs.tell(conversation.id);
@@ -144,6 +145,17 @@ export class Chat {
 
   moreHistory() {
     return this.#listed(this.history.more());
+  }
+
+  /** @param {string} text what the titles are to have in them */
+  searchHistory(text) {
+    return this.#listed(this.history.search(text));
+  }
+
+  /** Whether it is being answered, as far as we know. @param {Thread} thread */
+  isAnswered({ id, answering }) {
+    const held = this.#all.find((conversation) => conversation.id === id);
+    return this.tabs.answering.has(id) || (held?.streaming ?? Boolean(answering));
   }
 
   /** @param {Thread} thread @param {string} title */
@@ -218,6 +230,7 @@ export class Chat {
     this.#owner.emit(answering ? "chatkit.response.start" : "chatkit.response.end");
     if (answering) this.tabs.begin(conversation.id);
     else this.tabs.end(conversation.id);
+    if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // it is held here
     if (!answering && conversation === this.conversation && !conversation.error) {
       this.#owner.announce(conversation.stopped ? "The answer was stopped." : spokenAnswer(conversation.answer));
     }

@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon } from "./icons.js";
+import { icon } from "../icons.js";
 
 /** A block of code with a button that copies it; the log hears its click, as what is drawn of a text is kept. @param {string} code @param {string} [language] */
 export const codeBlock = (code, language) => html`

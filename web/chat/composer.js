@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon } from "./icons.js";
+import { icon } from "../icons.js";
 
 /** @import {Ui} from "./ui.js" */
 
@@ -30,6 +30,7 @@ export function composerView(ui) {
         @input=${(/** @type {InputEvent} */ event) => ui.write(/** @type {HTMLTextAreaElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => {
           const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
+          if (event.key === "ArrowUp" && !composing && ui.recall()) event.preventDefault();
           if (event.key !== "Enter" || event.shiftKey || composing) return;
           event.preventDefault();
           void ui.send();
@@ -37,7 +38,7 @@ export function composerView(ui) {
       ></textarea>
       <span id="message-length" class=${over ? "over" : "quiet"}>
         ${draft.length > longest * 0.9
-          ? html`${draft.length.toLocaleString("en")} of ${longest.toLocaleString("en")} characters`
+          ? html`${draft.length.toLocaleString()} of ${longest.toLocaleString()} characters`
           : nothing}
       </span>
       <div class="rounds">

@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { iconButton } from "./icons.js";
+import { iconButton } from "../icons.js";
 import { textOf } from "./outgoing.js";
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */

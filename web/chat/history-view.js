@@ -1,36 +1,68 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
-import { icon, iconButton } from "./icons.js";
+import { icon, iconButton } from "../icons.js";
+import { TEXTS } from "../texts.js";
+import { byDay } from "./days.js";
 /** @import {Thread} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 const LONGEST_TITLE = 200;
 
 /** @param {{title?: string | null}} thread */
-export const titleOf = ({ title }) => title || "Untitled";
+export const titleOf = ({ title }) => title || TEXTS.history.untitled;
 
 /** @param {Ui} ui */
 export function historyView(ui) {
   const { history } = ui.chat;
+  const nothingThere = history.loaded && history.threads.length === 0;
   return html`
-    <nav id="conversations" aria-label="Conversations">
+    <nav id="conversations" aria-label=${TEXTS.history.title}>
       <div class="panel-head">
-        <h2>Conversations</h2>
-        ${iconButton("close", "Close", () => ui.showHistory(false))}
+        <h2>${TEXTS.history.title}</h2>
+        ${iconButton("close", TEXTS.history.close, () => ui.showHistory(false))}
       </div>
-      ${history.loaded && history.threads.length === 0 ? html`<p class="quiet">There are no conversations yet.</p>` : nothing}
-      <ul>
-        ${repeat(
-          history.threads,
-          ({ id }) => id,
-          (thread) => html`<li>${thread.id === ui.renaming ? renameForm(thread, ui) : entry(thread, ui)}</li>`,
-        )}
-      </ul>
-      ${history.hasMore ? html`<button type="button" class="text-button" @click=${() => ui.chat.moreHistory()}>Show more</button>` : nothing}
+      ${nothingThere && !history.titled ? nothing : searchField(ui)}
+      ${nothingThere ? html`<p class="quiet" role="status">${history.titled ? TEXTS.history.notFound : TEXTS.history.none}</p>` : nothing}
+      ${repeat(
+        byDay(history.threads, ({ created_at }) => new Date(created_at)),
+        ({ title }) => title,
+        ({ title, things }) => html`
+          <h3>${title}</h3>
+          <ul>
+            ${repeat(
+              things,
+              ({ id }) => id,
+              (thread) => html`<li>${thread.id === ui.renaming ? renameForm(thread, ui) : entry(thread, ui)}</li>`,
+            )}
+          </ul>
+        `,
+      )}
+      ${history.hasMore
+        ? html`<button type="button" class="text-button" @click=${() => ui.chat.moreHistory()}>${TEXTS.history.more}</button>`
+        : nothing}
     </nav>
   `;
 }
+
+/** @param {Ui} ui */
+const searchField = (ui) => html`
+  <label class="search">
+    ${icon("search")}
+    <input
+      type="search"
+      dir="auto"
+      autocomplete="off"
+      maxlength=${LONGEST_TITLE}
+      aria-label=${TEXTS.history.search}
+      placeholder=${TEXTS.history.search}
+      @input=${(/** @type {InputEvent} */ event) => ui.searchHistory(/** @type {HTMLInputElement} */ (event.target).value)}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => {
+        if (event.key === "Escape" && /** @type {HTMLInputElement} */ (event.target).value) event.stopPropagation(); // it empties the field
+      }}
+    />
+  </label>
+`;
 
 /** @param {Thread} thread @param {Ui} ui */
 function entry(thread, ui) {
@@ -49,9 +81,10 @@ function entry(thread, ui) {
       >
         ${title}
       </button>
+      ${ui.chat.isAnswered(thread) ? html`<span class="answered" role="img" aria-label=${TEXTS.history.answered}></span>` : nothing}
       <span class="entry-actions">
-        ${showRename ? iconButton("rename", `Rename ${title}`, () => ui.startRename(thread)) : nothing}
-        ${showDelete ? iconButton("remove", `Delete ${title}`, () => ui.askToDelete(thread)) : nothing}
+        ${showRename ? iconButton("rename", `${TEXTS.history.rename} ${title}`, () => ui.startRename(thread)) : nothing}
+        ${showDelete ? iconButton("remove", `${TEXTS.history.remove} ${title}`, () => ui.askToDelete(thread)) : nothing}
       </span>
     </div>
   `;

@@ -11,6 +11,8 @@ export class History {
   threads = [];
   hasMore = false;
   loaded = false;
+  /** What the titles have in them; empty: any title will do. */
+  titled = "";
   /** @type {string | null} */
   #after = null;
   /** @type {Promise<void> | null} the page on its way */
@@ -25,8 +27,14 @@ export class History {
   /** Load the newest, as many as were there. */
   async load() {
     const limit = Math.min(LONGEST_PAGE, Math.max(PAGE, this.threads.length));
-    this.threads = await this.#page(limit, null);
+    await this.#page(limit, null, (page) => (this.threads = page));
     this.loaded = true;
+  }
+
+  /** Load those whose titles have this in them. @param {string} text */
+  async search(text) {
+    this.titled = text;
+    await this.#page(PAGE, null, (page) => (this.threads = page));
   }
 
   /** Load one page more; asked again meanwhile, it is still that page. */
@@ -36,17 +44,19 @@ export class History {
   }
 
   async #loadOlder() {
-    const older = await this.#page(PAGE, this.#after);
-    const known = new Set(this.threads.map(({ id }) => id));
-    this.threads = [...this.threads, ...older.filter(({ id }) => !known.has(id))];
+    await this.#page(PAGE, this.#after, (older) => {
+      const known = new Set(this.threads.map(({ id }) => id));
+      this.threads = [...this.threads, ...older.filter(({ id }) => !known.has(id))];
+    });
   }
 
   /** @param {Thread} thread a new one */
   put(thread) {
+    if (this.titled) return;
     this.threads = [thread, ...this.threads.filter(({ id }) => id !== thread.id)];
   }
 
-  /** @param {Thread} thread */
+  /** @param {Pick<Thread, "id"> & Partial<Thread>} thread */
   update(thread) {
     this.threads = this.threads.map((old) => (old.id === thread.id ? { ...old, ...thread } : old));
   }
@@ -62,12 +72,18 @@ export class History {
     this.threads = this.threads.filter(({ id }) => id !== thread.id);
   }
 
-  /** @param {number} limit @param {string | null} after @returns {Promise<Thread[]>} */
-  async #page(limit, after) {
+  /**
+   * Nothing is taken of a page that comes when something else is searched for.
+   * @param {number} limit @param {string | null} after @param {(threads: Thread[]) => void} take
+   */
+  async #page(limit, after, take) {
+    const { titled } = this;
+    const params = { limit, order: "desc", ...(after && { after }) };
     /** @type {Page<Thread>} */
-    const page = await this.#api.ask("threads.list", { limit, order: "desc", ...(after && { after }) });
+    const page = await this.#api.ask("threads.list", params, titled ? { titled } : {});
+    if (titled !== this.titled) return;
     this.hasMore = page.has_more;
     this.#after = page.after ?? null;
-    return page.data;
+    take(page.data);
   }
 }

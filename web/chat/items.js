@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon } from "./icons.js";
+import { icon } from "../icons.js";
 import { growing, link, load, markdown, readable } from "./markdown.js";
 import { textOf } from "./outgoing.js";
 import { editForm, versionsView } from "./versions.js";

@@ -43,9 +43,10 @@ export class Api {
    * The JSON reply to a request that does not stream.
    * @param {string} type
    * @param {Record<string, unknown>} params
+   * @param {object} [metadata] what the protocol has no place for
    */
-  async ask(type, params) {
-    const response = await this.#post(type, params);
+  async ask(type, params, metadata) {
+    const response = await this.#post(type, params, undefined, metadata);
     return response.json().catch(() => {
       throw new ConnectionLost();
     });

@@ -60,7 +60,7 @@ export type Thread = {
   created_at: string;
   status?: Status;
   /** The run that answers in it now. */
-  answering?: string;
+  answering?: string | undefined;
   unread?: UnreadItem[];
 };
 export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };

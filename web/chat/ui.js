@@ -1,5 +1,6 @@
 // @ts-check
 import { codeToCopy } from "./code.js";
+import { textOf } from "./outgoing.js";
 import { drafts, storage } from "./storage.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
@@ -8,6 +9,7 @@ import { drafts, storage } from "./storage.js";
 
 const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
 const COPIED = 1500;
+const PAUSE = 150; // ms between two letters of who writes on
 
 /** What a person sees besides the conversations themselves, and all that they can do. */
 export class Ui {
@@ -24,6 +26,8 @@ export class Ui {
   expanded = new Set();
   /** @type {Scroll | null} */
   scroll = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #searching;
   #element;
   redraw = () => this.#element.changed();
 
@@ -78,6 +82,14 @@ export class Ui {
   write(text) {
     drafts.set(this.conversation.id, text);
     this.#element.draw();
+  }
+
+  /** Into the empty composer, to be changed or sent once more. */
+  recall() {
+    const { lastQuestion } = this.conversation;
+    if (this.draft || !lastQuestion) return false;
+    this.write(textOf(lastQuestion));
+    return true;
   }
 
   async send() {
@@ -186,10 +198,17 @@ export class Ui {
     this.historyOpen = open;
     storage.set("todo.history", open ? "open" : null);
     if (open) void this.chat.loadHistory();
+    else if (this.chat.history.titled) void this.chat.searchHistory("");
     const left = !open && this.#element.querySelector("nav")?.contains(document.activeElement);
     this.#element.draw();
     if (this.covered) this.#focus("nav button");
     else if (left) this.#focus(".bar [aria-expanded]");
+  }
+
+  /** @param {string} text */
+  searchHistory(text) {
+    clearTimeout(this.#searching);
+    this.#searching = setTimeout(() => void this.chat.searchHistory(text.trim()), PAUSE);
   }
 
   /** @param {Thread} thread */

@@ -1,8 +1,8 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon, iconButton } from "./icons.js";
+import { icon, iconButton } from "../icons.js";
 import { textOf } from "./outgoing.js";
-/** @import {Icon} from "./icons.js" */
+/** @import {Icon} from "../icons.js" */
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 

@@ -4,7 +4,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { composerView } from "./composer.js";
 import { controls } from "./controls.js";
 import { confirmDialog, historyView } from "./history-view.js";
-import { icon, iconButton } from "./icons.js";
+import { chatKitIcon, icon, iconButton } from "../icons.js";
 import { itemView } from "./items.js";
 import { markdown } from "./markdown.js";
 import { SLOW } from "./patience.js";
@@ -111,9 +111,11 @@ const startScreen = (ui) => html`
   <div class="start">
     <p class="greeting">${ui.options.startScreen?.greeting ?? "What can I help with today?"}</p>
     <ul>
-      ${(ui.options.startScreen?.prompts ?? []).map(({ label, prompt }) => {
+      ${(ui.options.startScreen?.prompts ?? []).map(({ label, prompt, icon: name }) => {
         const text = typeof prompt === "string" ? prompt : label;
-        return html`<li><button type="button" class="prompt" @click=${() => ui.deliver(text)}>${label}</button></li>`;
+        return html`<li>
+          <button type="button" class="prompt" @click=${() => ui.deliver(text)}>${chatKitIcon(name) ?? nothing}<span>${label}</span></button>
+        </li>`;
       })}
     </ul>
   </div>

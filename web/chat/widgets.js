@@ -3,9 +3,8 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { actionKey } from "./actions.js";
 import { areaView, dateView, formView, inputView, labelView, selectView, written } from "./fields.js";
-import { icon } from "./icons.js";
+import { chatKitIcon } from "../icons.js";
 /** @import {Action, CardAction, Item, Widget} from "./types" */
-/** @import {Icon as IconName} from "./icons.js" */
 /** @import {Ui} from "./ui.js" */
 
 /**
@@ -14,8 +13,6 @@ import { icon } from "./icons.js";
  * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string}} Context
  */
 
-/** ChatKit's names of those that are drawn here; others are left out: words stand beside them. @type {Map<string, IconName>} */
-const ICONS = new Map([["reload", "repeat"], ["dots-horizontal", "dots"]]);
 const COLORED = new Set(["primary", "danger"]); // buttons
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
 
@@ -104,8 +101,8 @@ function node(widget, context) {
     case "Badge":
       return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${text(widget.label)}</span>`;
     case "Icon": {
-      const drawn = ICONS.get(text(widget.name));
-      return drawn ? html`<span class="symbol ${color(widget)}">${icon(drawn)}</span>` : nothing;
+      const drawn = chatKitIcon(text(widget.name));
+      return drawn ? html`<span class="symbol ${color(widget)}">${drawn}</span>` : nothing;
     }
     case "Spacer":
       return html`<span class="spacer"></span>`;
@@ -167,7 +164,6 @@ function checkbox(widget, context) {
 function button(widget, context) {
   const action = /** @type {Action | undefined} */ (widget.onClickAction);
   const label = text(widget.label);
-  const drawn = ICONS.get(text(widget.iconStart));
   const kind = widget.variant === "ghost" ? "text-button" : "button";
   const name = label || (action?.type ?? "").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
   return html`
@@ -180,7 +176,7 @@ function button(widget, context) {
       ?disabled=${Boolean(widget.disabled)}
       @click=${() => action && act(action, context)}
     >
-      ${drawn ? icon(drawn) : nothing}${label}
+      ${chatKitIcon(text(widget.iconStart)) ?? nothing}${label}
     </button>
   `;
 }

@@ -135,6 +135,14 @@ def _claim() -> Statement:
 _OF_CONVERSATION = select(RUNS.c.id).where(RUNS.c.user_id == _OWNER, RUNS.c.conversation_id == _CONVERSATION)
 ANSWERING = _OF_CONVERSATION.where(LEASED, RUNS.c.status == RUNNING).scalar_subquery()
 """The run that answers in the conversation now; parameters `conversation` and `owner`."""
+ANSWERING_IN_EACH = (
+    select(RUNS.c.id)
+    .where(RUNS.c.user_id == CONVERSATIONS.c.user_id, RUNS.c.conversation_id == CONVERSATIONS.c.id)
+    .where(LEASED, RUNS.c.status == RUNNING)
+    .correlate(CONVERSATIONS)
+    .scalar_subquery()
+)
+"""The same for each row of a statement on `conversations`."""
 _CLAIM = _claim()
 _LOCK_CONVERSATION = Statement(CONVERSATION_LOCKED)
 _CURRENT = Statement(_OF_CONVERSATION.where(LEASED))

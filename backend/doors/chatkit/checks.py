@@ -50,7 +50,7 @@ def _check_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
 
 
 def _check_title(params: ck.ThreadUpdateParams) -> None:
-    if not is_line(title := params.title.strip(), longest=200):
+    if not is_line(title := params.title.strip(), longest=own.LONGEST_TITLE):
         raise InvalidRequest("A title has 1 to 200 characters on one line that can be seen, and no control characters.")
     params.title = without_unseen(title).strip()
 

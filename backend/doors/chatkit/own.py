@@ -22,6 +22,9 @@ TURNS = (EDIT,)
 """Those that the assistant answers."""
 
 
+LONGEST_TITLE = 200
+
+
 class Edit(BaseModel):
     """A message of the person, and what it is to say."""
 
@@ -46,6 +49,14 @@ def while_running(request: ck.ChatKitReq) -> Mode | None:
             raise InvalidRequest('while_running is "steer" or "follow_up".')
         case _:
             return None
+
+
+def titled(request: ck.ThreadsListReq) -> str:
+    """What the titles of the conversations that are asked for have in them; empty: any title will do."""
+    asked = request.metadata.get("titled", "")
+    if not isinstance(asked, str) or len(asked) > LONGEST_TITLE:
+        raise InvalidRequest(f"titled is text of at most {LONGEST_TITLE} characters.")
+    return asked
 
 
 def input_of(action: Action[str, Any]) -> str:

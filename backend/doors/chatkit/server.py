@@ -126,6 +126,12 @@ class TodoChatServer(ChatKitServer[Acting]):
                 shown = thread.model_dump(exclude={"metadata"})
                 unread = [rows.unread(thread.id, waiting) for waiting in inbox] or None
                 return _as_json(rows.AnsweredThread(**shown, items=await self._opened(page, context), unread=unread))
+            case ck.ThreadsListReq(params=params):
+                limit = params.limit or DEFAULT_PAGE_SIZE
+                found = await self.store.load_threads(
+                    limit, params.after, params.order, context, titled=own.titled(request)
+                )
+                return _as_json(found.model_copy(update={"data": [rows.listed(thread) for thread in found.data]}))
             case ck.ItemsListReq(params=params):
                 page = await self.store.load_thread_items(
                     params.thread_id, params.after, params.limit or checks.LONGEST_PAGE, params.order, context

@@ -1,5 +1,5 @@
 // @ts-check
-import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { html, nothing } from "./vendor/lit-html/lit-html.js";
 
 /** Drawn on a 20 × 20 grid. */
 const PATHS = {
@@ -26,10 +26,29 @@ const PATHS = {
   system: "M3 4.5h14v9H3zM7.5 16.5h5",
   light: "M10 6.7a3.3 3.3 0 1 0 .01 0M10 2.5v1.3M10 16.2v1.3M2.5 10h1.3M16.2 10h1.3M4.7 4.7l.9.9M14.4 14.4l.9.9M4.7 15.3l.9-.9M14.4 5.6l.9-.9",
   dark: "M16 12A6.5 6.5 0 0 1 8 4a6.5 6.5 0 1 0 8 8z",
+  search: "M8.8 3.5a5.3 5.3 0 1 0 .01 0M12.8 12.8l4 4",
+  notes: "M4 5.5h.1M4 10h.1M4 14.5h.1M7.5 5.5H16M7.5 10H16M7.5 14.5H16",
+  done: "M10 3a7 7 0 1 0 .01 0M6.8 10.2l2.3 2.3 4.1-4.6",
   info: "M10 3a7 7 0 1 0 .01 0M10 9.5v4M10 6.6v.1",
 };
 
 /** @typedef {keyof typeof PATHS} Icon */
+
+/** ChatKit's names of those that are drawn here. @type {Map<string | undefined, Icon>} */
+const CHATKIT = new Map([
+  ["calendar", "calendar"],
+  ["check-circle", "done"],
+  ["dots-horizontal", "dots"],
+  ["notebook", "notes"],
+  ["plus", "plus"],
+  ["reload", "repeat"],
+]);
+
+/** The icon of this name of ChatKit's, where it is drawn: words stand beside the others. @param {string} [name] */
+export const chatKitIcon = (name) => {
+  const drawn = CHATKIT.get(name);
+  return drawn && icon(drawn);
+};
 
 /** @param {Icon} name */
 export const icon = (name) =>

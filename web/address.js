@@ -1,0 +1,13 @@
+// @ts-check
+const CONVERSATION = /^\/c\/(thr_[0-9a-f]{32})$/;
+
+/** The conversation that the address in the address bar names; nothing else there does. */
+export const conversationHere = () => CONVERSATION.exec(location.pathname)?.[1] ?? null;
+
+/** Let the address name the open conversation. @param {string | null} id @param {{instead?: boolean}} [how] instead of the entry before */
+export function nameConversation(id, { instead = false } = {}) {
+  const path = id === null ? "/" : `/c/${id}`;
+  if (path === location.pathname || (id !== null && !CONVERSATION.test(path))) return;
+  if (instead) history.replaceState(null, "", path + location.search);
+  else history.pushState(null, "", path + location.search);
+}
