@@ -26,6 +26,19 @@ def tasks(database_url: str) -> Tasks:
     return read
 
 
+async def test_arrow_up_recalls_the_last_message_into_the_empty_composer(open_page: OpenPage) -> None:
+    page = await open_page()
+    await screen.message_box(page).press("ArrowUp")
+    await expect(screen.message_box(page)).to_have_value("")
+    await screen.say(page, "add milk")
+    await screen.message_box(page).press("ArrowUp")
+    await expect(screen.message_box(page)).to_have_value("add milk")
+    await page.keyboard.type(" and bread")
+    await expect(screen.message_box(page)).to_have_value("add milk and bread")
+    await screen.message_box(page).press("ArrowUp")
+    await expect(screen.message_box(page)).to_have_value("add milk and bread")
+
+
 async def test_a_first_conversation(open_page: OpenPage, tasks: Tasks) -> None:
     page = await open_page()
     await expect(page.get_by_role("heading", name="To-do assistant")).to_be_visible()

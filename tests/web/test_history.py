@@ -1,6 +1,7 @@
 """Earlier conversations: opened, renamed, deleted, read back page by page."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -98,6 +99,126 @@ async def test_escape_closes_the_list_after_it_stopped_what_runs(open_page: Open
     await screen.button(screen.history(page), "Close").focus()
     await page.keyboard.press("Escape")
     await expect(screen.button(page, "Conversations")).to_be_focused()
+
+
+async def test_conversations_are_by_day_in_the_reader_s_zone(open_page: OpenPage, rows: Rows) -> None:
+    now = datetime(2026, 11, 25, 1, tzinfo=UTC)  # a Wednesday; still Tuesday in New York
+    created = {
+        "This morning": "2026-11-24 14:00+00",
+        "Last night": "2026-11-24 04:59+00",
+        "On Sunday": "2026-11-22 15:00+00",
+        "On Friday": "2026-11-20 12:00+00",
+        "In May": "2026-05-04 12:00+00",
+        "Long ago": "2024-05-04 12:00+00",
+    }
+    for number, (title, moment) in enumerate(created.items()):
+        old_conversation(rows, f"thr_{9 - number}", title, moment)
+    page = await open_page("about:blank", timezone_id="America/New_York", locale="en-US")
+    await page.clock.set_fixed_time(now)
+    await page.goto(BUILT_IN)
+    await screen.open_history(page)
+    await expect(screen.history(page).get_by_role("heading", level=3)).to_have_text(
+        ["Today", "Yesterday", "This week", "November", "May", "May 2024"]
+    )
+    shown = await screen.history(page).locator("h3, .title").all_inner_texts()
+    assert shown[:4] == ["Today", "This morning", "Yesterday", "Last night"]
+
+
+async def test_months_are_named_as_the_reader_s_language_does(open_page: OpenPage, rows: Rows) -> None:
+    old_conversation(rows, "thr_1", "Old", "2019-05-04 12:00+00")
+    page = await open_page(locale="de-DE")
+    await screen.open_history(page)
+    await expect(screen.history(page).get_by_role("heading", level=3)).to_have_text(["Mai 2019"])
+
+
+def old_conversation(rows: Rows, thread: str, title: str, created: str) -> None:
+    rows(
+        "INSERT INTO conversations (id, user_id, title, status, created_at) "
+        "VALUES (%s, 'local', %s, '{\"type\": \"active\"}', %s)",
+        thread,
+        title,
+        created,
+    )
+
+
+async def test_conversations_are_found_by_their_titles(open_page: OpenPage, rows: Rows) -> None:
+    forty_five_conversations(rows)
+    page = await open_page()
+    await screen.open_history(page)
+    field = page.get_by_role("searchbox", name="Search conversations")
+    await field.fill("talk 3")
+    titles = screen.history(page).locator(".title")
+    await expect(titles).to_have_count(11)  # one that no page has loaded yet among them
+    await expect(screen.button(screen.history(page), "Talk 3")).to_be_visible()
+    await field.fill("100%")
+    await expect(page.get_by_text("No conversation has this in its title.")).to_be_visible()
+    await field.press("Escape")
+    await expect(screen.history(page)).to_be_visible()
+    await expect(titles).to_have_count(20)
+    await field.fill("Talk 7")
+    await expect(titles).to_have_count(1)
+    await screen.button(screen.history(page), "Close").click()
+    await screen.open_history(page)
+    await expect(titles).to_have_count(20)
+
+
+async def test_a_slow_reply_does_not_undo_a_later_search(open_page: OpenPage, rows: Rows) -> None:
+    forty_five_conversations(rows)
+    page = await open_page()
+    await screen.open_history(page)
+    held: list[Route] = []
+
+    async def hold(route: Route) -> None:
+        if "Talk 4" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            await route.fallback()
+
+    await screen.on(page, "threads.list", hold)
+    field = page.get_by_role("searchbox", name="Search conversations")
+    await field.fill("Talk 4")
+    await until(lambda: held)
+    await field.fill("Talk 7")
+    titles = screen.history(page).locator(".title")
+    await expect(titles).to_have_text(["Talk 7"])
+    async with page.expect_response("**/chatkit"):
+        await held[0].continue_()
+    await expect(titles).to_have_text(["Talk 7"])
+
+
+async def test_what_is_being_answered_is_marked(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(viewport={"width": 1280, "height": 800})
+    await model.script({"text": "word " * 500, "token_delay": 0.05})
+    await screen.send(page, "go on")
+    await expect(screen.answers(page)).to_contain_text("word")
+    mark = screen.history(page).get_by_role("img", name="Being answered")
+    await screen.button(page, "New conversation").click()
+    await screen.open_history(page)
+    await expect(mark).to_have_count(1)
+    elsewhere = await page.context.new_page()
+    await elsewhere.goto(BUILT_IN)
+    await screen.open_history(elsewhere)
+    await expect(screen.history(elsewhere).get_by_role("img", name="Being answered")).to_have_count(1)
+    await screen.button(screen.history(page), "go on").click()
+    await screen.button(page, "Stop").click()
+    await expect(mark).to_have_count(0)
+    await expect(screen.history(elsewhere).get_by_role("img", name="Being answered")).to_have_count(0)
+
+
+async def test_what_another_device_is_answered_is_marked_until_its_end(
+    open_page: OpenPage, model: ScriptedModel
+) -> None:
+    page = await open_page()
+    await model.script({"text": "word " * 500, "token_delay": 0.05})
+    await screen.send(page, "go on")
+    await expect(screen.answers(page)).to_contain_text("word")
+    other = await open_page()  # a browser of its own
+    await screen.open_history(other)
+    mark = screen.history(other).get_by_role("img", name="Being answered")
+    await expect(mark).to_have_count(1)
+    await screen.button(page, "Stop").click()
+    await expect(screen.button(page, "Continue")).to_be_visible()
+    await expect(mark).to_have_count(0)
 
 
 def forty_five_conversations(rows: Rows) -> None:

@@ -8,34 +8,13 @@ from playwright.async_api import Page, Route, expect
 
 from tests.web import screen
 from tests.web.conftest import OpenPage
+from tests.web.stand_ins import READY, SCRIPT, WIDGET, serving
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
-SCRIPT = "https://cdn.platform.openai.com/deployments/chatkit/chatkit.js"
-STUB = """
-customElements.define('openai-chatkit', class extends HTMLElement {
-  connectedCallback() {
-    window.loaded = (window.loaded ?? 0) + 1;
-  }
-  setOptions(options) {
-    window.given = options;
-    this.textContent = 'The real widget';
-    Object.assign(this.style, {display: 'block', height: '300px'});
-    setTimeout(() => { %s });
-  }
-});
-"""
-READY = "this.dispatchEvent(new CustomEvent('chatkit.ready'));"
 REFUSED = (
     "this.dispatchEvent(new CustomEvent('chatkit.error', {detail: {error: new Error('Domain verification failed')}}));"
 )
-
-
-def serving(body: str) -> Any:
-    async def prepare(page: Page) -> None:
-        await page.route(SCRIPT, lambda route: route.fulfill(body=body, content_type="text/javascript"))
-
-    return prepare
 
 
 async def offline(page: Page) -> None:
@@ -55,7 +34,7 @@ def real(page: Page) -> Any:
 
 
 async def test_it_is_shown_where_it_loads_with_the_options(open_page: OpenPage) -> None:
-    page = await open_page("/", prepare=serving(STUB % READY))
+    page = await open_page("/", prepare=serving(WIDGET % READY))
     await expect(real(page)).to_be_visible()
     await expect(await screen.open_about(page)).to_contain_text("OpenAI's ChatKit widget")
     await expect(page.locator("todo-chat")).to_have_count(0)
@@ -68,7 +47,7 @@ async def test_it_is_shown_where_it_loads_with_the_options(open_page: OpenPage) 
 
 
 async def test_it_asks_as_the_built_in_chat_does_from_where_the_person_is(open_page: OpenPage) -> None:
-    page = await open_page("/", prepare=serving(STUB % READY), timezone_id="Asia/Tokyo")
+    page = await open_page("/", prepare=serving(WIDGET % READY), timezone_id="Asia/Tokyo")
     await expect(real(page)).to_be_visible()
     body = '{"type": "threads.list", "params": {}}'
     init = "{method: 'POST', body, headers: {'Content-Type': 'application/json'}}"
@@ -79,7 +58,7 @@ async def test_it_asks_as_the_built_in_chat_does_from_where_the_person_is(open_p
 
 
 async def test_the_open_conversation_is_remembered_for_either_chat(open_page: OpenPage) -> None:
-    page = await open_page("/", prepare=serving(STUB % READY))
+    page = await open_page("/", prepare=serving(WIDGET % READY))
     await expect(real(page)).to_be_visible()
     await page.evaluate(
         "document.querySelector('openai-chatkit').dispatchEvent("
@@ -90,13 +69,13 @@ async def test_the_open_conversation_is_remembered_for_either_chat(open_page: Op
     assert await page.evaluate("window.given.initialThread") == "thr_x"
 
 
-NEVER_READY = serving(STUB % "")
+NEVER_READY = serving(WIDGET % "")
 SLOW = (hanging, NEVER_READY)
 
 
 @pytest.mark.parametrize(
     "case",
-    [offline, hanging, serving("throw new Error('broken')"), NEVER_READY, serving(STUB % REFUSED)],
+    [offline, hanging, serving("throw new Error('broken')"), NEVER_READY, serving(WIDGET % REFUSED)],
     ids=["offline", "hanging", "broken", "never ready", "refusing"],
 )
 async def test_ours_is_there_at_once_and_stays_where_it_does_not_load(open_page: OpenPage, case: Any) -> None:
@@ -122,7 +101,7 @@ async def test_ours_is_there_at_once_and_stays_where_it_does_not_load(open_page:
     ids=["removed", "without height", "refused later"],
 )
 async def test_one_that_vanishes_is_replaced(open_page: OpenPage, end: str) -> None:
-    body = STUB % f"{READY} setTimeout(() => {{ {end} }}, 1000);"
+    body = WIDGET % f"{READY} setTimeout(() => {{ {end} }}, 1000);"
     page = await open_page("/", prepare=serving(body))
     await expect(real(page)).to_be_visible()
     await expect(screen.message_box(page)).to_be_visible(timeout=8_000)
@@ -135,7 +114,7 @@ async def test_one_that_comes_while_somebody_writes_does_not_replace_ours(open_p
     async def late(page: Page) -> None:
         async def after_a_while(route: Route) -> None:
             await asyncio.sleep(seconds)
-            await route.fulfill(body=STUB % READY, content_type="text/javascript")
+            await route.fulfill(body=WIDGET % READY, content_type="text/javascript")
 
         await page.route(SCRIPT, after_a_while)
 
@@ -148,7 +127,7 @@ async def test_one_that_comes_while_somebody_writes_does_not_replace_ours(open_p
 
 
 async def test_one_can_switch_between_the_two(open_page: OpenPage) -> None:
-    page = await open_page("/", prepare=serving(STUB % READY))
+    page = await open_page("/", prepare=serving(WIDGET % READY))
     await screen.open_about(page)
     await page.get_by_role("link", name="Use the built-in chat").click()
     await expect(screen.message_box(page)).to_be_visible()
@@ -169,7 +148,7 @@ async def test_the_built_in_chat_asks_nothing_of_other_servers(open_page: OpenPa
 
 
 async def test_the_widget_follows_the_system_from_light_to_dark(open_page: OpenPage) -> None:
-    page = await open_page("/", prepare=serving(STUB % READY), color_scheme="light")
+    page = await open_page("/", prepare=serving(WIDGET % READY), color_scheme="light")
     await expect(real(page)).to_be_visible()
     assert await page.evaluate("window.given.theme.colorScheme") == "light"
     await page.emulate_media(color_scheme="dark")

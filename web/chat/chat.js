@@ -10,6 +10,7 @@ import { Tabs } from "./tabs.js";
 /** @import {TodoChat} from "./element.js" */
 /** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
+const MARKED = 3000; // ms
 const GONE = "That conversation is not there any more. This is a new one.";
 
 /** The open conversation, those whose answer goes on in the background, their list, and the other tabs. */
@@ -19,6 +20,8 @@ export class Chat {
   /** Those that are busy though another one is shown. @type {Conversation[]} */
   #background = [];
   #closed = new AbortController();
+  /** Looks whether what is answered elsewhere still is. @type {ReturnType<typeof setTimeout> | undefined} */
+  #marked;
   #owner;
 
   /**
@@ -42,6 +45,7 @@ export class Chat {
 
   close() {
     this.#closed.abort();
+    clearTimeout(this.#marked);
     for (const conversation of this.#all) conversation.close();
     this.connection.close();
     this.tabs.close();
@@ -139,8 +143,11 @@ export class Chat {
     if (await this.#guard(conversation.rate(item, kind), conversation)) this.tabs.tell(conversation.id);
   }
 
-  loadHistory() {
-    return this.#listed(this.history.load());
+  async loadHistory() {
+    const done = await this.#listed(this.history.load());
+    clearTimeout(this.#marked);
+    if (this.history.threads.some(({ answering }) => answering)) this.#marked = setTimeout(() => this.#seen(null), MARKED);
+    return done;
   }
 
   moreHistory() {

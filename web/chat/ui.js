@@ -215,7 +215,7 @@ export class Ui {
   startRename(thread) {
     this.renaming = thread.id;
     this.#element.draw();
-    /** @type {HTMLInputElement | null} */ (this.#element.querySelector("nav input"))?.select();
+    /** @type {HTMLInputElement | null} */ (this.#element.querySelector("nav form input"))?.select();
   }
 
   /** @param {Thread} thread @param {string} title empty or the old one: leave it as it is */

@@ -41,6 +41,20 @@ async def test_the_built_in_chat_loads_nothing_from_elsewhere(chat: ChatKit) -> 
     assert "require-trusted-types-for 'script'" in policy
 
 
+async def test_a_conversation_s_address_is_the_same_page_and_only_one_of_our_form_is(chat: ChatKit) -> None:
+    address = "/c/thr_0123456789abcdef0123456789abcdef"
+    assert await page_of(chat, f"{address}?ui=built-in") == await page_of(chat, "/?ui=built-in")
+    for other in (
+        "/c/",
+        "/c/thr_1",
+        "/c/run_0123456789abcdef0123456789abcdef",
+        f"{address}0",
+        f"{address}/x",
+        "/c/%00",
+    ):
+        assert (await chat.http.get(other)).status_code == 404
+
+
 @pytest.mark.parametrize(
     ("setting", "key", "host", "expected"),
     [
