@@ -13,6 +13,8 @@ const THEMES = ["system", "light", "dark"];
 export class Frame {
   /** Whether somebody is there whose things can be reached. */
   entered = false;
+  /** Whether notifications are shown; undefined where they cannot be. @type {boolean | undefined} */
+  #reminding;
   /** Which chat it is. */
   #chat = "";
   /** @type {{text: string, href: string} | undefined} */
@@ -22,7 +24,7 @@ export class Frame {
   #theme;
   #actions;
 
-  /** @param {Config} config @param {ThemeChoice} theme @param {{calendar: () => void, signOut: () => void}} actions */
+  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, signOut: () => void}} actions */
   constructor(config, theme, actions) {
     this.#config = config;
     this.#theme = theme;
@@ -33,6 +35,12 @@ export class Frame {
   /** @param {boolean} entered */
   enter(entered) {
     this.entered = entered;
+    this.#draw();
+  }
+
+  /** @param {boolean | undefined} reminding */
+  remind(reminding) {
+    this.#reminding = reminding;
     this.#draw();
   }
 
@@ -74,7 +82,8 @@ export class Frame {
   }
 
   #menu() {
-    const { calendar, signOut } = this.#actions;
+    const { remind, calendar, signOut } = this.#actions;
+    const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
       <div id="menu" class="panel" popover role="dialog" aria-label=${TEXTS.menu}>
@@ -82,6 +91,11 @@ export class Frame {
           <legend>${TEXTS.theme.title}</legend>
           ${THEMES.map((theme) => this.#themeChoice(theme))}
         </fieldset>
+        ${this.entered && reminding !== undefined
+          ? html`<button type="button" class="item" aria-pressed=${reminding} @click=${() => remind(!reminding)}>
+              ${icon("bell")}${TEXTS.remind}${reminding ? icon("check") : nothing}
+            </button>`
+          : nothing}
         ${this.entered ? menuButton("calendar", TEXTS.calendar, calendar) : nothing}
         ${this.entered && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
       </div>

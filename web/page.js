@@ -5,6 +5,7 @@ import { conversationHere, nameConversation } from "./address.js";
 import { byId, Frame } from "./frame.js";
 import { chatOptions, fetchFromHere } from "./options.js";
 import { Panes } from "./panes.js";
+import { Reminders } from "./reminders.js";
 import { TEXTS } from "./texts.js";
 import { ThemeChoice } from "./theme.js";
 /** @import {OpenAIChatKit} from "@openai/chatkit" */
@@ -16,7 +17,15 @@ const config = JSON.parse(byId("config").textContent ?? "");
 const place = byId("chat");
 const theme = new ThemeChoice();
 const panes = new Panes(byId("tabs"), { tasks: byId("tasks"), chat: place });
+const reminders = new Reminders(fetchFromHere, (taskId) => {
+  panes.show("tasks");
+  panes.list?.show(taskId);
+});
 const frame = new Frame(config, theme, {
+  remind: async (wanted) => {
+    if (!(await reminders.want(wanted))) frame.say(TEXTS.remindRefused);
+    frame.remind(reminders.wanted);
+  },
   calendar: async () => (await import("./calendar.js")).showCalendar(),
   signOut: () => void leave(),
 });
@@ -86,7 +95,15 @@ function mountBuiltIn(text) {
 function enter() {
   frame.enter(true);
   panes.openList(fetchFromHere);
-  panes.list?.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
+  if (!panes.list) return;
+  if (reminders.possible) frame.remind(reminders.wanted);
+  reminders.begin();
+  panes.list.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
+}
+
+/** What the browser calls this page. @param {string | null} title the conversation's */
+function entitle(title) {
+  document.title = title ? `${title} – ${TEXTS.name}` : TEXTS.name;
 }
 
 /** The conversation to begin with: the one that the address names, else the last. */
@@ -108,6 +125,7 @@ function follow(element) {
     nameConversation(threadId, { instead: misnamed || first });
     misnamed = first = false;
   });
+  element.addEventListener("todo.title", (event) => entitle(/** @type {CustomEvent} */ (event).detail.title));
   for (const changing of ["chatkit.effect", "chatkit.response.end", "todo.changed"]) {
     element.addEventListener(changing, () => panes.list?.refresh());
   }
@@ -122,7 +140,9 @@ function follow(element) {
 async function askToSignIn() {
   used = true;
   frame.enter(false);
+  entitle(null);
   panes.closeList();
+  reminders.end();
   place.replaceChildren();
   const { showSignIn } = await import("./sign-in.js");
   showSignIn(place, mountBuiltIn);

@@ -8,6 +8,8 @@ export const TEXTS = {
   tabs: "Shown",
   menu: "Menu",
   theme: { title: "Theme", system: "System", light: "Light", dark: "Dark" },
+  remind: "Notify me of due tasks",
+  remindRefused: "The browser does not let this page notify you. Its settings for this page can change that.",
   calendar: "Calendar",
   signOut: "Sign out",
   stillSignedIn: "You are still signed in: the server cannot be reached.",

@@ -36,6 +36,9 @@ customElements.define('todo-tasks', class extends HTMLElement {
   refresh() {
     window.refreshed += 1;
   }
+  show(id) {
+    window.shown = id;
+  }
 });
 const define = customElements.define.bind(customElements);
 customElements.define = (name, ...rest) => name === 'todo-tasks' ? undefined : define(name, ...rest);

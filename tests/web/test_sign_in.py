@@ -52,6 +52,8 @@ async def test_the_next_person_finds_nothing_of_the_last(open_page: OpenPage, gu
     await screen.from_menu(page, "Sign out")
     await expect(page.get_by_label("Token")).to_be_visible()
     assert "secret" not in await page.locator("body").inner_text()
+    assert "secret" not in await page.title()
+    assert await page.evaluate("location.pathname") == "/"
     assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")
     await sign_in(page, token_of("bob"))
     await expect(screen.message_box(page)).to_have_value("")

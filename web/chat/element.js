@@ -29,6 +29,8 @@ export class TodoChat extends HTMLElement {
     this.#grown = undefined;
     this.changed();
   });
+  /** Of the conversation that is shown. @type {string | null} */
+  #title = null;
   /** What the composer's height was measured for. @type {string | undefined} */
   #grown;
 
@@ -153,6 +155,10 @@ export class TodoChat extends HTMLElement {
     const inHistory = focused?.closest("nav") != null;
     const place = focused?.closest(".widget li, .widget");
     const form = place?.querySelector("form");
+    if (ui.conversation.title !== this.#title) {
+      this.#title = ui.conversation.title;
+      this.emit("todo.title", { title: this.#title });
+    }
     ui.scroll?.beforeDrawing();
     render(chatView(ui), this.#root);
     if (place && !form) place.querySelector("form")?.querySelector("input")?.focus(); // it was opened here

@@ -1,0 +1,117 @@
+"""Notifications of what becomes due while the page is open; the list's door is played, to set its clock."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, Route, expect
+
+from tests.web import screen
+from tests.web.conftest import OpenPage, Violations
+from tests.web.stand_ins import with_list
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+NOTIFICATIONS = """
+window.told = [];
+Notification = class extends EventTarget {
+  static permission = '%s';
+  static async requestPermission() {
+    window.requested = true;
+    return (this.permission = '%s');
+  }
+  constructor(title, options) {
+    super();
+    window.told.push([title, options.body]);
+    window.last = this;
+  }
+  close() {}
+};
+"""
+DAY = "2026-11-23"
+
+
+def task(number: int, title: str, time: str | None) -> dict[str, Any]:
+    return {"id": number, "title": title, "due": DAY, "time": time}
+
+
+class Door:
+    """`GET /tasks` at a wall-clock time."""
+
+    def __init__(self, *tasks: dict[str, Any]) -> None:
+        self.tasks = list(tasks)
+        self.time = "14:59"
+        self.asked = 0
+
+    async def answer(self, route: Route) -> None:
+        self.asked += 1
+        second = "cursor=" in route.request.url
+        shown = {"now": f"{DAY}T{self.time}", "tasks": self.tasks[1:] if second else self.tasks[:1]}
+        await route.fulfill(body=json.dumps({**shown, "next_cursor": None if second else "n/1"}))
+
+    def prepare(self, permission: str, answer: str = "granted") -> Any:
+        async def prepare(page: Page) -> None:
+            await with_list(page)
+            await page.add_init_script(NOTIFICATIONS % (permission, answer))
+            await page.route("**/tasks?view=today*", self.answer)
+            await page.clock.install()
+
+        return prepare
+
+
+async def turn_on(page: Page) -> None:
+    await screen.button(page, "Menu").click()
+    await screen.button(page, "Notify me of due tasks").click()
+
+
+async def looked(page: Page, door: Door) -> None:
+    """It has looked once more, at the door's time."""
+    before = door.asked
+    await page.clock.run_for(21_000)
+    while door.asked < before + 2:
+        await page.wait_for_timeout(20)
+
+
+async def test_who_asks_is_told_once_of_what_becomes_due(open_page: OpenPage, violations: Violations) -> None:
+    door = Door(task(1, "No time", None), task(2, "Call mum", "15:00"), task(3, "Long over", "09:00"))
+    page = await open_page(prepare=door.prepare("default"), locale="en-US")
+    await expect(screen.message_box(page)).to_be_visible()
+    assert not await page.evaluate("window.requested"), "nobody is asked unasked"
+    assert door.asked == 0
+    await turn_on(page)
+    await expect(screen.button(page, "Notify me of due tasks")).to_have_attribute("aria-pressed", "true")
+    await screen.until(page, "window.requested")
+    assert await violations(page) == []
+    door.time = "15:00"
+    await looked(page, door)
+    await screen.until(page, "window.told.length")
+    door.time = "15:01"
+    await looked(page, door)
+    assert [(title, body.replace("\u202f", " ")) for title, body in await page.evaluate("window.told")] == [
+        ("Call mum", "3:00 PM")
+    ]
+    await page.evaluate("window.last.onclick()")
+    assert await page.evaluate("window.shown") == 2
+
+
+async def test_it_is_kept_until_it_is_turned_off(open_page: OpenPage) -> None:
+    door = Door(task(1, "Call mum", "15:00"))
+    page = await open_page(prepare=door.prepare("granted"))
+    await turn_on(page)
+    await page.reload()
+    await looked(page, door)
+    await screen.button(page, "Menu").click()
+    pressed = screen.button(page, "Notify me of due tasks")
+    await expect(pressed).to_have_attribute("aria-pressed", "true")
+    await pressed.click()
+    await expect(pressed).to_have_attribute("aria-pressed", "false")
+    asked = door.asked
+    await page.clock.run_for(90_000)
+    assert door.asked == asked
+
+
+async def test_a_browser_that_refuses_is_told_of(open_page: OpenPage) -> None:
+    page = await open_page(prepare=Door().prepare("default", "denied"))
+    await turn_on(page)
+    await expect(page.get_by_text("The browser does not let this page notify you.")).to_be_visible()
+    await expect(screen.button(page, "Notify me of due tasks")).to_have_attribute("aria-pressed", "false")
