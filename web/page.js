@@ -103,7 +103,7 @@ function enter() {
 
 /** What the browser calls this page. @param {string | null} title the conversation's */
 function entitle(title) {
-  document.title = title ? `${title} – ${TEXTS.name}` : TEXTS.name;
+  document.title = title ? `${title} · ${TEXTS.name}` : TEXTS.name;
 }
 
 /** The conversation to begin with: the one that the address names, else the last. */

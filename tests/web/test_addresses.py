@@ -23,7 +23,7 @@ async def test_back_and_forward_go_through_the_conversations(open_page: OpenPage
     await screen.say(page, "add milk")
     first = await path(page)
     assert first.startswith("/c/thr_")
-    await expect(page).to_have_title("add milk – To-do assistant")
+    await expect(page).to_have_title("add milk · To-do assistant")
     await screen.button(page, "New conversation").click()
     assert await path(page) == "/"
     await expect(page).to_have_title("To-do assistant")
