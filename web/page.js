@@ -47,7 +47,7 @@ async function boot() {
   if (config.ui === "auto" && known && known !== READY) return fallBack(known);
   const atOnce = config.ui === "auto" && !known;
   if (atOnce) mountBuiltIn(TEXTS.chats.builtInMeanwhile);
-  else place.append(Object.assign(document.createElement("p"), { className: "quiet arriving", textContent: TEXTS.chats.loading }));
+  else waitForWidget();
   for (const sign of ["pointerdown", "keydown", "input"]) place.addEventListener(sign, () => (used = atOnce), { once: true });
   try {
     const { mountWidget, watchWidget } = await import("./openai.js");
@@ -64,6 +64,11 @@ async function boot() {
   } catch (error) {
     fallBack(error instanceof Error ? error.message : String(error));
   }
+}
+
+function waitForWidget() {
+  enter();
+  place.append(Object.assign(document.createElement("p"), { className: "quiet arriving", textContent: TEXTS.chats.loading }));
 }
 
 /** @param {string} reason */

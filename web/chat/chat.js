@@ -1,4 +1,5 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 import { Connection } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { History } from "./history.js";
@@ -11,7 +12,6 @@ import { Tabs } from "./tabs.js";
 /** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
 const MARKED = 3000; // ms
-const GONE = "That conversation is not there any more. This is a new one.";
 
 /** The open conversation, those whose answer goes on in the background, their list, and the other tabs. */
 export class Chat {
@@ -87,7 +87,7 @@ export class Chat {
   async queue(text) {
     const { conversation } = this;
     if (conversation.id === null) return;
-    this.#owner.announce("This message waits until the answer is done.");
+    this.#owner.announce(TEXTS.talk.queued);
     await this.#guard(conversation.queue.add(text, conversation.id), conversation);
   }
 
@@ -239,7 +239,7 @@ export class Chat {
     else this.tabs.end(conversation.id);
     if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // it is held here
     if (!answering && conversation === this.conversation && !conversation.error) {
-      this.#owner.announce(conversation.stopped ? "The answer was stopped." : spokenAnswer(conversation.answer));
+      this.#owner.announce(conversation.stopped ? TEXTS.talk.stopped : spokenAnswer(conversation.answer));
     }
     this.#owner.changed();
   }
@@ -305,7 +305,7 @@ export class Chat {
     this.#owner.emit("chatkit.error", { error });
     if (error.status === 404 && retry === "load" && conversation === this.conversation) {
       void this.open(null);
-      this.notice = GONE;
+      this.notice = TEXTS.talk.gone;
     } else if (error.status !== 401) {
       conversation.error = { message: error.message, retry };
     }

@@ -1,6 +1,7 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "../icons.js";
+import { TEXTS } from "../texts.js";
 
 /** @import {Ui} from "./ui.js" */
 
@@ -9,7 +10,7 @@ export function composerView(ui) {
   const { conversation, draft, messageChars: longest } = ui;
   const { status, streaming, allowCancel } = conversation;
   if (status.type !== "active") {
-    return html`<p class="composer locked" dir="auto">${status.reason ?? "This conversation is closed."}</p>`;
+    return html`<p class="composer locked" dir="auto">${status.reason ?? TEXTS.talk.closed}</p>`;
   }
   const over = draft.length > longest;
   return html`
@@ -23,10 +24,10 @@ export function composerView(ui) {
       <textarea
         rows="1"
         dir="auto"
-        aria-label="Message"
+        aria-label=${TEXTS.talk.message}
         aria-invalid=${over}
         aria-describedby="message-length"
-        placeholder=${ui.options.composer?.placeholder ?? "Message"}
+        placeholder=${ui.options.composer?.placeholder ?? TEXTS.talk.message}
         @input=${(/** @type {InputEvent} */ event) => ui.write(/** @type {HTMLTextAreaElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => {
           const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
@@ -38,18 +39,18 @@ export function composerView(ui) {
       ></textarea>
       <span id="message-length" class=${over ? "over" : "quiet"}>
         ${draft.length > longest * 0.9
-          ? html`${draft.length.toLocaleString()} of ${longest.toLocaleString()} characters`
+          ? TEXTS.talk.length(draft.length, longest)
           : nothing}
       </span>
       <div class="rounds">
         ${streaming && allowCancel
-          ? html`<button type="button" class="round stop" aria-label="Stop" title="Stop" @click=${() => conversation.stop()}>${icon("stop")}</button>`
+          ? html`<button type="button" class="round stop" aria-label=${TEXTS.talk.stop} title=${TEXTS.talk.stop} @click=${() => conversation.stop()}>${icon("stop")}</button>`
           : nothing}
         ${ui.queueable
-          ? html`<button type="submit" class="round" aria-label="Queue" title="Send after this answer">${icon("send")}</button>`
+          ? html`<button type="submit" class="round" aria-label=${TEXTS.talk.queue} title=${TEXTS.talk.queueWhen}>${icon("send")}</button>`
           : streaming && allowCancel
             ? nothing
-            : html`<button type="submit" class="round" aria-label="Send" title="Send" ?disabled=${!ui.sendable}>${icon("send")}</button>`}
+            : html`<button type="submit" class="round" aria-label=${TEXTS.talk.send} title=${TEXTS.talk.send} ?disabled=${!ui.sendable}>${icon("send")}</button>`}
       </div>
     </form>
   `;

@@ -1,6 +1,7 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { iconButton } from "../icons.js";
+import { TEXTS } from "../texts.js";
 import { textOf } from "./outgoing.js";
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
@@ -17,7 +18,7 @@ export function controls(answer, ui) {
       ${copyButton(last, copyOf(answer), ui)}
       ${rated && options.threadItemActions?.feedback ? thumbs(rated, ui) : nothing}
       ${isLast && conversation.lastQuestion && options.threadItemActions?.retry
-        ? iconButton("retry", "Answer again", () => ui.again("answer"))
+        ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.again("answer"))
         : nothing}
     </div>
   `;
@@ -26,14 +27,14 @@ export function controls(answer, ui) {
 /** @param {Item} item @param {string} text @param {Ui} ui */
 function copyButton(item, text, ui) {
   if (!navigator.clipboard || !text) return nothing; // the browser gives it to https and localhost only
-  return iconButton(ui.copied === item.id ? "check" : "copy", "Copy", () => ui.copy(item, text));
+  return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.talk.copy, () => ui.copy(item, text));
 }
 
 /** @param {Item} item @param {Ui} ui */
 function thumbs(item, ui) {
   return [
-    iconButton("good", "Good answer", () => ui.chat.rate(item, "positive"), item.feedback === "positive"),
-    iconButton("poor", "Poor answer", () => ui.chat.rate(item, "negative"), item.feedback === "negative"),
+    iconButton("good", TEXTS.talk.good, () => ui.chat.rate(item, "positive"), item.feedback === "positive"),
+    iconButton("poor", TEXTS.talk.poor, () => ui.chat.rate(item, "negative"), item.feedback === "negative"),
   ];
 }
 

@@ -1,4 +1,5 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 import { Actions } from "./actions.js";
 import { Outgoing } from "./outgoing.js";
 import { Pages } from "./pages.js";
@@ -387,7 +388,7 @@ export class Conversation {
 
   /** @param {string | undefined} message @param {Retry} retry */
   #fail(message, retry) {
-    this.error = { message: message || "Something went wrong.", retry, after: this.items.at(-1)?.id };
+    this.error = { message: message || TEXTS.talk.wrong, retry, after: this.items.at(-1)?.id };
     this.#owner.emit("chatkit.error", { error: new Error(this.error.message) });
     this.#owner.changed();
   }
@@ -409,7 +410,7 @@ export class Conversation {
     } else {
       this.#broken = false;
       this.#giveBack(outgoing);
-      this.#fail("This message was not sent.", null);
+      this.#fail(TEXTS.talk.notSent, null);
     }
   }
 

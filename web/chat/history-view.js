@@ -108,7 +108,7 @@ function renameForm(thread, ui) {
       <input
         name="title_field"
         dir="auto"
-        aria-label="Title"
+        aria-label=${TEXTS.history.titleField}
         autocomplete="off"
         maxlength=${LONGEST_TITLE}
         .defaultValue=${thread.title ?? ""}
@@ -118,7 +118,7 @@ function renameForm(thread, ui) {
           ui.rename(thread, "");
         }}
       />
-      <button type="submit" class="icon-button" aria-label="Save" title="Save">${icon("check")}</button>
+      <button type="submit" class="icon-button" aria-label=${TEXTS.save} title=${TEXTS.save}>${icon("check")}</button>
     </form>
   `;
 }
@@ -127,11 +127,11 @@ function renameForm(thread, ui) {
 export const confirmDialog = (ui) => html`
   <dialog aria-labelledby="confirm-text">
     <p id="confirm-text">
-      Delete “<bdi>${ui.deleting ? titleOf(ui.deleting) : ""}</bdi>”? Its messages are gone then; your tasks stay.
+      ${TEXTS.history.askBefore}<bdi>${ui.deleting ? titleOf(ui.deleting) : ""}</bdi>${TEXTS.history.askAfter}
     </p>
     <form method="dialog">
-      <button type="submit" class="button">Cancel</button>
-      <button type="submit" class="button danger" @click=${() => ui.deleting && ui.chat.remove(ui.deleting)}>Delete</button>
+      <button type="submit" class="button">${TEXTS.cancel}</button>
+      <button type="submit" class="button danger" @click=${() => ui.deleting && ui.chat.remove(ui.deleting)}>${TEXTS.history.remove}</button>
     </form>
   </dialog>
 `;

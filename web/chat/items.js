@@ -1,14 +1,13 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "../icons.js";
+import { TEXTS } from "../texts.js";
 import { growing, link, load, markdown, readable } from "./markdown.js";
 import { textOf } from "./outgoing.js";
 import { editForm, versionsView } from "./versions.js";
 import { widgetView } from "./widgets.js";
 /** @import {Annotation, Content, Item, Source, Task, Workflow} from "./types" */
 /** @import {Ui} from "./ui.js" */
-
-const CONTINUE = "Continue where you stopped.";
 
 /** What was drawn of a text, as long as the text lives. @type {WeakMap<Content, unknown>} */
 const drawn = new WeakMap();
@@ -29,19 +28,19 @@ export function itemView(item, ui) {
     case "structured_input":
       return (item.inputs ?? []).map(({ question, answer }) => note(question, answer?.values.join(", ")));
     case "client_tool_call":
-      return note(`A step in the browser: ${item.name ?? "unnamed"}`, item.status);
+      return note(TEXTS.talk.step(item.name), item.status);
     case "generated_image":
-      return html`<p class="note">${item.image ? link(item.image.url, "Generated image") : "An image is being made."}</p>`;
+      return html`<p class="note">${item.image ? link(item.image.url, TEXTS.talk.image) : TEXTS.talk.imageComes}</p>`;
     case "end_of_turn":
       return nothing;
     default:
-      return note(`This kind of item cannot be shown here: ${item.type}`);
+      return note(TEXTS.talk.unknown(item.type));
   }
 }
 
 /** @param {Item} item */
 const question = (item) => html`
-  <article class="question" aria-label="You">
+  <article class="question" aria-label=${TEXTS.talk.you}>
     ${item.quoted_text ? html`<blockquote dir="auto">${item.quoted_text}</blockquote>` : nothing}
     ${(item.content ?? []).map(({ type, text }) =>
       type === "input_tag" ? html`<span class="tag" dir="auto">${text}</span>` : html`<span class="text" dir="auto">${text}</span>`,
@@ -57,7 +56,7 @@ function answer(item, ui) {
   if (!textOf(item)) return nothing;
   if (!readable()) void load().then(ui.redraw);
   return html`
-    <article class="answer" aria-label="Assistant" aria-busy=${open}>
+    <article class="answer" aria-label=${TEXTS.talk.assistant} aria-busy=${open}>
       <div class="markdown ${open ? "open" : ""}">${parts.map((part) => (open ? growing(part.text) : whole(part)))}</div>
       ${sources.length ? sourceList(sources) : nothing}
     </article>
@@ -78,8 +77,8 @@ function taskView(item, task, ui) {
   const isLast = item === items.at(-1);
   if (isLast && error) return nothing; // it says the same
   const again = {
-    play: html`<button type="button" class="text-button" @click=${() => ui.deliver(CONTINUE)}>Continue</button>`,
-    reload: html`<button type="button" class="text-button" @click=${() => ui.again("answer")}>Try again</button>`,
+    play: html`<button type="button" class="text-button" @click=${() => ui.deliver(TEXTS.talk.goOnMessage)}>${TEXTS.talk.goOn}</button>`,
+    reload: html`<button type="button" class="text-button" @click=${() => ui.again("answer")}>${TEXTS.tryAgain}</button>`,
   }[task.icon ?? ""];
   return html`
     <p class="note ending"><span dir="auto">${task.title}</span> ${isLast && ui.ready ? again : nothing}</p>
@@ -88,7 +87,7 @@ function taskView(item, task, ui) {
 
 /** @param {Annotation[]} annotations */
 const sourceList = (annotations) => html`
-  <ul class="sources" aria-label="Sources">
+  <ul class="sources" aria-label=${TEXTS.talk.sources}>
     ${annotations.map(({ source }) => html`<li dir="auto">${sourceView(source)}</li>`)}
   </ul>
 `;
@@ -98,8 +97,8 @@ const sourceView = (source) => (source.url ? link(source.url, source.title) : so
 
 /** @param {Workflow} workflow @param {Ui} ui */
 function workflow({ tasks, summary, expanded, type }, ui) {
-  const running = type === "reasoning" ? "Thinking…" : "Working…";
-  const title = summary?.title ?? (summary?.duration === undefined ? running : `Thought for ${summary.duration} s`);
+  const running = type === "reasoning" ? TEXTS.talk.thinking : TEXTS.talk.working;
+  const title = summary?.title ?? (summary?.duration === undefined ? running : TEXTS.talk.thought(summary.duration));
   if (tasks.length === 0) return html`<p class="workflow">${title}</p>`;
   return html`
     <details class="workflow" ?open=${expanded ?? false}>

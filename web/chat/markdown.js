@@ -1,5 +1,6 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { TEXTS } from "../texts.js";
 import { codeBlock } from "./code.js";
 /** @import {Token, Tokens} from "../vendor/marked/marked.esm.js" */
 
@@ -154,7 +155,7 @@ function inline(token) {
     case "image":
       return link(token.href, token.text || "image", token.text);
     case "checkbox":
-      return html`<span class="checkbox" role="img" aria-label=${token.checked ? "Done" : "Not done"}></span> `;
+      return html`<span class="checkbox" role="img" ?data-done=${token.checked} aria-label=${token.checked ? TEXTS.talk.done : TEXTS.talk.notDone}></span> `;
     case "text":
       return token.tokens ? inlines(token) : decoded(token.text);
     default:

@@ -1,7 +1,8 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 const USUAL = 5000; // ms
 
-export const SLOW = "This is taking longer than usual…";
+export const SLOW = TEXTS.talk.slow;
 
 /** Counts what has been waited for longer than usual. */
 export class Patience {

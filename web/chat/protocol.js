@@ -1,4 +1,5 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 import { Patience } from "./patience.js";
 /** @import {ThreadEvent} from "./types" */
 
@@ -15,7 +16,7 @@ export class HttpError extends Error {
 /** No answer, or one that broke off: nobody knows what the server has done. */
 export class ConnectionLost extends Error {
   constructor() {
-    super("The connection to the server is lost.");
+    super(TEXTS.talk.lost);
     this.name = "ConnectionLost";
   }
 }
@@ -142,5 +143,5 @@ function dataOf(frame) {
 /** @param {Response} response */
 export async function sentence(response) {
   const body = await response.json().catch(() => null);
-  return typeof body?.error === "string" ? body.error : `The server answered with status ${response.status}.`;
+  return typeof body?.error === "string" ? body.error : TEXTS.talk.status(response.status);
 }

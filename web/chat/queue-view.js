@@ -1,14 +1,15 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { TEXTS } from "../texts.js";
 /** @import {Ui} from "./ui.js" */
 /** @import {Unread} from "./types" */
 
 const SAID = {
-  sending: "Sending…",
-  queued: "Waits until this answer is done.",
-  next: "Is read next.",
-  unsent: "Not sent.",
+  sending: TEXTS.queue.sending,
+  queued: TEXTS.queue.queued,
+  next: TEXTS.queue.next,
+  unsent: TEXTS.queue.unsent,
 };
 
 /** What the assistant has not read yet, below everything else. @param {Ui} ui */
@@ -16,7 +17,7 @@ export function queueView(ui) {
   const { messages } = ui.conversation.queue;
   if (!messages.length) return nothing;
   return html`
-    <ul class="queue" aria-label="Not read yet">
+    <ul class="queue" aria-label=${TEXTS.queue.title}>
       ${repeat(messages, ({ id }) => id, (message) => messageView(message, ui))}
     </ul>
   `;
@@ -27,9 +28,9 @@ const messageView = (message, ui) => html`
   <li class="question unread">
     <span class="text" dir="auto">${message.text}</span>
     <span class="quiet">${SAID[message.state]}</span>
-    ${message.state === "queued" ? act("Send now", () => ui.chat.sendNow(message)) : nothing}
-    ${message.state === "unsent" && ui.ready ? act("Send again", () => ui.sendAgain(message)) : nothing}
-    ${message.state === "sending" ? nothing : act("Remove", () => ui.chat.unqueue(message))}
+    ${message.state === "queued" ? act(TEXTS.queue.sendNow, () => ui.chat.sendNow(message)) : nothing}
+    ${message.state === "unsent" && ui.ready ? act(TEXTS.queue.sendAgain, () => ui.sendAgain(message)) : nothing}
+    ${message.state === "sending" ? nothing : act(TEXTS.queue.remove, () => ui.chat.unqueue(message))}
   </li>
 `;
 

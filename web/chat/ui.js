@@ -1,4 +1,5 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 import { codeToCopy } from "./code.js";
 import { textOf } from "./outgoing.js";
 import { drafts, storage } from "./storage.js";
@@ -170,10 +171,10 @@ export class Ui {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      this.chat.fail("The browser did not let this page copy.");
+      this.chat.fail(TEXTS.talk.notCopied);
       return false;
     }
-    this.#element.announce("Copied.");
+    this.#element.announce(TEXTS.talk.copied);
     return true;
   }
 
@@ -247,7 +248,7 @@ export class Ui {
   endEdit({ id }) {
     this.editing = null;
     this.#element.draw();
-    this.#focus(`[data-of="${id}"] [aria-label="Edit"]`);
+    this.#focus(`[data-of="${id}"] [data-edits]`);
   }
 
   /** @param {Item} item @param {string} text */
@@ -271,7 +272,7 @@ export class Ui {
     this.#element.draw();
     const shown = this.conversation.items[place];
     if (!shown?.versions) return;
-    this.#element.announce(`Version ${shown.versions.number} of ${shown.versions.count}`);
+    this.#element.announce(TEXTS.versions.number(shown.versions.number, shown.versions.count));
     const arrows = `[data-of="${shown.id}"] [data-side]:enabled`;
     this.#focus(`${arrows}[data-side="${side}"]`) || this.#focus(arrows);
   }

@@ -1,6 +1,7 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon, iconButton } from "../icons.js";
+import { icon } from "../icons.js";
+import { TEXTS } from "../texts.js";
 import { textOf } from "./outgoing.js";
 /** @import {Icon} from "../icons.js" */
 /** @import {Item} from "./types" */
@@ -14,10 +15,24 @@ export function versionsView(item, ui) {
   return html`
     <div class="controls asked" data-of=${item.id}>
       ${item.versions ? pager(item, ui) : nothing}
-      ${editable ? iconButton("rename", "Edit", () => ui.startEdit(item)) : nothing}
+      ${editable ? editButton(item, ui) : nothing}
     </div>
   `;
 }
+
+/** @param {Item} item @param {Ui} ui */
+const editButton = (item, ui) => html`
+  <button
+    type="button"
+    class="icon-button"
+    data-edits
+    aria-label=${TEXTS.versions.begin}
+    title=${TEXTS.versions.begin}
+    @click=${() => ui.startEdit(item)}
+  >
+    ${icon("rename")}
+  </button>
+`;
 
 /** @param {Item} item @param {Ui} ui */
 function pager({ versions, ...item }, ui) {
@@ -38,8 +53,8 @@ function pager({ versions, ...item }, ui) {
     </button>
   `;
   return html`
-    <span class="versions" role="group" aria-label="Versions">
-      ${arrow("previous", "left", "Previous version")}<span>${number} of ${count}</span>${arrow("next", "right", "Next version")}
+    <span class="versions" role="group" aria-label=${TEXTS.versions.title}>
+      ${arrow("previous", "left", TEXTS.versions.previous)}<span>${TEXTS.versions.place(number, count)}</span>${arrow("next", "right", TEXTS.versions.next)}
     </span>
   `;
 }
@@ -48,7 +63,7 @@ function pager({ versions, ...item }, ui) {
 export const editForm = (item, ui) => html`
   <form
     class="question editing"
-    aria-label="Edit your message"
+    aria-label=${TEXTS.versions.edit}
     @submit=${(/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       const { message } = /** @type {HTMLFormElement} */ (event.target);
@@ -71,14 +86,14 @@ export const editForm = (item, ui) => html`
       name="message"
       rows="3"
       dir="auto"
-      aria-label="Your message"
+      aria-label=${TEXTS.versions.field}
       required
       maxlength=${ui.messageChars}
       .defaultValue=${textOf(item)}
     ></textarea>
     <div class="row">
-      <button type="button" class="button" @click=${() => ui.endEdit(item)}>Cancel</button>
-      <button type="submit" class="button primary" aria-disabled=${ui.ready ? nothing : "true"}>Save</button>
+      <button type="button" class="button" @click=${() => ui.endEdit(item)}>${TEXTS.cancel}</button>
+      <button type="submit" class="button primary" aria-disabled=${ui.ready ? nothing : "true"}>${TEXTS.save}</button>
     </div>
   </form>
 `;

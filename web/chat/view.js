@@ -5,6 +5,7 @@ import { composerView } from "./composer.js";
 import { controls } from "./controls.js";
 import { confirmDialog, historyView } from "./history-view.js";
 import { chatKitIcon, icon, iconButton } from "../icons.js";
+import { TEXTS } from "../texts.js";
 import { itemView } from "./items.js";
 import { markdown } from "./markdown.js";
 import { SLOW } from "./patience.js";
@@ -23,7 +24,7 @@ export function chatView(ui) {
       <div
         class="log"
         role="log"
-        aria-label="Conversation"
+        aria-label=${TEXTS.talk.title}
         aria-live="off"
         tabindex="0"
         @scroll=${() => scroll?.scrolled()}
@@ -34,7 +35,7 @@ export function chatView(ui) {
       <div class="foot">
         ${(scroll?.atEnd ?? true)
           ? nothing
-          : html`<button type="button" class="newest" @click=${() => scroll?.toEnd()}>${icon("down")}Newest</button>`}
+          : html`<button type="button" class="newest" @click=${() => scroll?.toEnd()}>${icon("down")}${TEXTS.talk.newest}</button>`}
         ${connectionView(ui)} ${composerView(ui)}
         ${options.disclaimer ? html`<div class="disclaimer">${markdown(options.disclaimer.text)}</div>` : nothing}
       </div>
@@ -54,8 +55,8 @@ function bar(ui) {
         : html`<button
             type="button"
             class="icon-button"
-            aria-label="Conversations"
-            title="Conversations"
+            aria-label=${TEXTS.history.title}
+            title=${TEXTS.history.title}
             aria-expanded=${historyOpen}
             aria-controls=${historyOpen ? "conversations" : nothing}
             @click=${() => ui.showHistory(!historyOpen)}
@@ -63,7 +64,7 @@ function bar(ui) {
             ${icon("list")}
           </button>`}
       ${text ? html`<h2 dir="auto">${text}</h2>` : html`<span class="spacer"></span>`}
-      ${iconButton("plus", "New conversation", () => ui.open(null))}
+      ${iconButton("plus", TEXTS.talk.begin, () => ui.open(null))}
     </div>
   `;
 }
@@ -78,10 +79,10 @@ function log(ui) {
   return html`
     ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
     ${pages.hasMore
-      ? html`<button type="button" class="text-button older" @click=${() => ui.chat.loadOlder()}>Show older</button>`
+      ? html`<button type="button" class="text-button older" @click=${() => ui.chat.loadOlder()}>${TEXTS.talk.older}</button>`
       : nothing}
     ${isNew ? startScreen(ui) : nothing}
-    ${loading && items.length === 0 ? html`<p class="quiet loading">Loading…</p>` : nothing}
+    ${loading && items.length === 0 ? html`<p class="quiet loading">${TEXTS.talk.loading}</p>` : nothing}
     ${repeat(
       items,
       ({ id }) => id,
@@ -109,7 +110,7 @@ function answersOf(items) {
 /** @param {Ui} ui */
 const startScreen = (ui) => html`
   <div class="start">
-    <p class="greeting">${ui.options.startScreen?.greeting ?? "What can I help with today?"}</p>
+    <p class="greeting">${ui.options.startScreen?.greeting ?? TEXTS.start.greeting}</p>
     <ul>
       ${(ui.options.startScreen?.prompts ?? []).map(({ label, prompt, icon: name }) => {
         const text = typeof prompt === "string" ? prompt : label;
@@ -145,15 +146,15 @@ function activity(ui) {
   if (slow) return html`<p class="progress"><span class="spinner"></span>${SLOW}</p>`;
   const last = items.at(-1);
   if (streaming && !(last && last.type === "assistant_message" && last.content?.some(({ text }) => text))) {
-    return html`<p class="progress waiting" aria-label="Thinking"><span></span><span></span><span></span></p>`;
+    return html`<p class="progress waiting" aria-label=${TEXTS.talk.thinks}><span></span><span></span><span></span></p>`;
   }
-  if (waiting && !streaming) return html`<p class="progress">Looking whether the message arrived…</p>`;
+  if (waiting && !streaming) return html`<p class="progress">${TEXTS.talk.looking}</p>`;
   if (!unanswered || error) return nothing;
-  if (id && chat.tabs.answering.has(id)) return html`<p class="progress">Being answered in another tab…</p>`;
+  if (id && chat.tabs.answering.has(id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
   return html`
     <p class="note">
-      This message has no answer.
-      <button type="button" class="text-button" @click=${() => ui.again("answer")}>Try again</button>
+      ${TEXTS.talk.noAnswer}
+      <button type="button" class="text-button" @click=${() => ui.again("answer")}>${TEXTS.tryAgain}</button>
     </p>
   `;
 }
@@ -168,9 +169,9 @@ function errorView(ui) {
       ${icon("warning")}
       <p dir="auto">${message}</p>
       ${retry
-        ? html`<button type="button" class="button" @click=${() => ui.again(retry)}>Try again</button>`
+        ? html`<button type="button" class="button" @click=${() => ui.again(retry)}>${TEXTS.tryAgain}</button>`
         : nothing}
-      <button type="button" class="button" @click=${() => ui.chat.dismiss()}>Dismiss</button>
+      <button type="button" class="button" @click=${() => ui.chat.dismiss()}>${TEXTS.dismiss}</button>
     </div>
   `;
 }
@@ -184,7 +185,7 @@ function connectionView({ chat, conversation }) {
   if (state === "ok") return nothing;
   return html`
     <p class="connection ${state}" role="status">
-      ${state === "lost" ? html`<span class="spinner"></span>Connection lost. Trying again…` : html`${icon("check")}Connected again.`}
+      ${state === "lost" ? html`<span class="spinner"></span>${TEXTS.talk.connectionLost}` : html`${icon("check")}${TEXTS.talk.connectionBack}`}
     </p>
   `;
 }

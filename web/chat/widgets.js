@@ -4,6 +4,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { actionKey } from "./actions.js";
 import { areaView, dateView, formView, inputView, labelView, selectView, written } from "./fields.js";
 import { chatKitIcon } from "../icons.js";
+import { TEXTS } from "../texts.js";
 /** @import {Action, CardAction, Item, Widget} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -23,7 +24,7 @@ export function widgetView(item, ui) {
   const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id };
   if (root.type === "ListView") return listView(root, context);
   if (root.confirm || root.cancel) return askingView(root, context);
-  return html`<div class="widget card" role="group" aria-label="Card">${nodes(childrenOf(root), context)}</div>`;
+  return html`<div class="widget card" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
 }
 
 /** A card that is to be answered; the answer to it goes on in a turn. @param {Widget} root @param {Context} context */
@@ -39,7 +40,7 @@ function askingView(root, context) {
     return html`<button type="button" class="button ${kind}" aria-label="${asked.label}: ${about}" aria-disabled=${!ui.ready || nothing} @click=${click}>${asked.label}</button>`;
   };
   return html`
-    <div class="widget card" role="group" aria-label=${about ?? "Card"}>
+    <div class="widget card" role="group" aria-label=${about ?? TEXTS.card.title}>
       <form class="col" autocomplete="off" @submit=${(/** @type {Event} */ event) => event.preventDefault()}>
         ${nodes(childrenOf(root), context)}
         <div class="row wrap">
@@ -64,7 +65,7 @@ function listView(root, context) {
     next?.focus({ preventScroll: true });
   };
   return html`
-    <div class="widget" role="group" aria-label="Task list" tabindex="-1">
+    <div class="widget" role="group" aria-label=${TEXTS.card.list} tabindex="-1">
       ${status ? html`<p class="status">${status}</p>` : nothing}
       <ul>
         ${repeat(
@@ -74,7 +75,7 @@ function listView(root, context) {
         )}
       </ul>
       ${rows.length > limit
-        ? html`<button type="button" class="text-button" @click=${showMore}>Show more</button>`
+        ? html`<button type="button" class="text-button" @click=${showMore}>${TEXTS.card.more}</button>`
         : nothing}
     </div>
   `;
@@ -149,7 +150,7 @@ function checkbox(widget, context) {
       <input
         type="checkbox"
         name=${text(widget.name)}
-        aria-label=${label || row[0] || "Done"}
+        aria-label=${label || row[0] || TEXTS.card.done}
         .checked=${checked}
         aria-disabled=${locked}
         @click=${(/** @type {Event} */ event) => locked && event.preventDefault()}
