@@ -5,6 +5,7 @@ import struct
 import pytest
 from playwright.async_api import Locator, Page, expect
 
+from tests.scripted_model import ScriptedModel
 from tests.web import screen
 from tests.web.conftest import OpenPage, Violations
 from tests.web.stand_ins import READY, WIDGET, serving, with_list, with_list_and_widget
@@ -249,3 +250,26 @@ async def test_it_can_be_installed(open_page: OpenPage) -> None:
             assert icon["sizes"] == f"{width}x{height}"
             sizes.append(width)
     assert sorted(sizes) == [192, 512, 512]
+
+
+async def test_the_list_hears_of_a_tool_s_result_before_the_answer_ends(
+    open_page: OpenPage, model: ScriptedModel
+) -> None:
+    page = await open_page(prepare=with_list)
+    await model.script(
+        {"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]},
+        {"text": "word " * 500, "token_delay": 0.05},
+    )
+    await screen.send(page, "add milk")
+    await screen.until(page, "window.refreshed")
+    await expect(screen.button(page, "Stop")).to_be_visible()
+
+
+async def test_the_list_is_there_while_openai_s_widget_is_awaited(open_page: OpenPage) -> None:
+    async def prepare(page: Page) -> None:
+        await with_list(page)
+        await serving(WIDGET % "")(page)  # it is never ready
+
+    page = await open_page("/?ui=openai", prepare=prepare)
+    await expect(page.get_by_text("Loading OpenAI's widget…")).to_be_visible()
+    await expect(tasks(page)).to_be_visible()

@@ -244,7 +244,7 @@ async def test_a_printed_conversation_is_all_there(open_page: OpenPage, model: S
 
 async def test_a_small_screen_says_plainly_that_it_is_no_ai(open_page: OpenPage) -> None:
     page = await open_page(viewport={"width": 390, "height": 800})
-    await expect(page.get_by_text("No AI")).to_be_visible()
+    await expect(page.get_by_text("No AI", exact=True)).to_be_visible()
     await expect(page.get_by_text("LLM_API_KEY=")).to_be_hidden()
     about = await screen.open_about(page)
     await about.get_by_text("Set up a model").click()

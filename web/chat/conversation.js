@@ -347,6 +347,7 @@ export class Conversation {
       else this.#open.delete(event.item.id);
       if (this.#outgoing && event.item.type === "user_message") this.#confirm(this.#outgoing);
       this.queue.read(event.item.id);
+      if (event.type === "thread.item.done" && event.item.widget) this.#owner.emit("todo.changed", {}); // a tool's result
     } else if (event.type === "thread.item.removed") {
       this.#open.delete(event.item_id);
     }
