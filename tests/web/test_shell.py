@@ -1,10 +1,12 @@
 """What is around the list and the chat: panes and tabs, the badge, the menu with the theme, the icons."""
 
 import struct
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.async_api import Locator, Page, expect
 
+from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.web import screen
 from tests.web.conftest import OpenPage, Violations
@@ -12,6 +14,7 @@ from tests.web.stand_ins import READY, WIDGET, serving, with_list, with_list_and
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
+NAMED = "an-organisation/a-model-with-quite-a-long-name-2026-11-23"
 PHONE = {"width": 390, "height": 800}
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(22, 24, 26)"
 
@@ -169,6 +172,37 @@ async def test_badge_and_menu_are_opened_used_and_left_by_keyboard(open_page: Op
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog", name="Calendar")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def with_a_model(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
+    """A backend whose model is none of rules, by its settings."""
+    service = new_backend()
+    service.environment |= {"LLM_PROVIDER": "custom", "LLM_MODEL": NAMED}
+    service.start()
+    try:
+        service.wait_until_ready()
+        yield service
+    finally:
+        service.end()
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+async def test_with_a_model_the_badge_names_it(
+    open_page: OpenPage, violations: Violations, with_a_model: ServiceProcess, width: int
+) -> None:
+    page = await open_page(
+        base=with_a_model.url, prepare=with_list, viewport={"width": width, "height": 800}, is_mobile=width < 900
+    )
+    badge = screen.button(page, NAMED)
+    await expect(badge).to_be_in_viewport(ratio=1)
+    await _apart(page, "header button")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    await badge.click()
+    about = page.get_by_role("dialog", name="About this assistant")
+    await expect(about).to_contain_text(f"Answers come from the model {NAMED}.")
+    await expect(about.get_by_text("Set up a model")).to_have_count(0)
+    assert await violations(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
