@@ -115,3 +115,20 @@ async def test_a_browser_that_refuses_is_told_of(open_page: OpenPage) -> None:
     await turn_on(page)
     await expect(page.get_by_text("The browser does not let this page notify you.")).to_be_visible()
     await expect(screen.button(page, "Notify me of due tasks")).to_have_attribute("aria-pressed", "false")
+
+
+async def test_the_list_s_door_answers_with_what_is_read_of_it(open_page: OpenPage) -> None:
+    async def prepare(page: Page) -> None:
+        await with_list(page)
+        await page.add_init_script(NOTIFICATIONS % ("granted", "granted"))
+
+    page = await open_page(prepare=prepare)
+    await screen.say(page, "add call mum today at 23:59")
+    async with page.expect_response("**/tasks?view=today*") as asked:
+        await turn_on(page)
+    response = await asked.value
+    told = await response.json()
+    assert response.status == 200
+    assert (len(told["now"]), told["next_cursor"]) == (len("2026-11-23T14:59"), None)
+    [shown] = told["tasks"]
+    assert (shown["title"], shown["due"], shown["time"]) == ("call mum", told["now"][:10], "23:59")
