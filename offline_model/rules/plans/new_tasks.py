@@ -25,6 +25,7 @@ _PRIORITIES = {
     for level, said in (("high", "high|top|urgent"), ("medium", "medium|normal"), ("low", "low"))
 }
 _TAGS = re.compile(r"(?: #[^\W\d_][\w-]{0,39}){1,9}$")
+_URGENCY = re.compile(r" !(high|medium|low)$", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:^|(?<=[ \n]))[0-9]{1,2}[.)] ")
 _BULLETS = re.compile(r"^(?:(?:[-*\u2022\u2013]|\[ ?\]|[0-9]{1,2}[.)]) )+")
 _BEFORE_ITEM = Phrases.of("and|then|also|to")
@@ -70,11 +71,10 @@ def _tasks_in(line: Text, list_name: str, when: str) -> list[NewTask]:
         if before and after:
             titles = line.with_raw(before.raw.rstrip(" ,:("))
             described = {"description": after.removesuffix(")").strip()}
-    titles, labels = _labels(titles, [list_name] if list_name else [])
-    titles, priority = _priority(_with_when(titles, when))
-    titles, date = dates.taken_from(titles)
+    titles, labels, priority = _tags(titles, [list_name] if list_name else [], {})
+    titles, date = dates.taken_from(_with_when(titles, when))
     if date:
-        titles, priority = _priority(titles) if not priority else (titles, priority)
+        titles, labels, priority = _tags(titles, labels, priority)
         named = list_named_in(titles)
         labels = [*labels, named] if named and named not in labels else labels
         titles = without(titles, None, _ON_LIST)
@@ -83,12 +83,21 @@ def _tasks_in(line: Text, list_name: str, when: str) -> list[NewTask]:
     return [*tasks[:-1], tasks[-1] | described] if tasks else []
 
 
+def _tags(text: Text, labels: list[str], priority: NewTask) -> tuple[Text, list[str], NewTask]:
+    """The labels and the priority at the end, in either order."""
+    for _ in range(2):
+        text, labels = _labels(text, labels)
+        text, priority = (text, priority) if priority else _priority(text)
+    return text, labels, priority
+
+
 def _labels(text: Text, labels: list[str]) -> tuple[Text, list[str]]:
     """Of "milk #shopping" the milk, with the label."""
     tags = _TAGS.search(text.raw)
     if not tags or not tags.start():
         return text, labels
-    return text.with_raw(text.raw[: tags.start()]), [*labels, *tags[0].replace("#", " ").split()]
+    found = [*tags[0].replace("#", " ").split(), *labels]
+    return text.with_raw(text.raw[: tags.start()]), list(dict.fromkeys(found))
 
 
 def _with_when(text: Text, when: str) -> Text:
@@ -97,7 +106,9 @@ def _with_when(text: Text, when: str) -> Text:
 
 
 def _priority(text: Text) -> tuple[Text, NewTask]:
-    """Of "pay the rent, high priority" both."""
+    """Of "pay the rent, high priority" and "pay the rent !high" both."""
+    if (mark := _URGENCY.search(text.raw)) and mark.start():
+        return text.with_raw(text.raw[: mark.start()]), {"priority": mark[1].lower()}
     for level, phrases in _PRIORITIES.items():
         if (rest := without(text, None, phrases)).keys != text.keys:
             return text.with_raw(rest.raw.rstrip(" ,:;(-")), {"priority": level}
