@@ -108,6 +108,7 @@ class Change(_Asked):
     remove_labels: JsonValue = None
     repeat: JsonValue = None
     status: JsonValue = None
+    undo: Literal[True] | None = None
     also: JsonValue = None
 
 
