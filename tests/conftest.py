@@ -19,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 from jsonschema.validators import Draft202012Validator
-from psycopg.sql import SQL, Identifier, Literal
+from psycopg.sql import SQL, Composed, Identifier, Literal
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from cli.database.postgres import Cluster
@@ -117,9 +117,19 @@ def database_url(session_database_url: str) -> str:
         looks = [has_rows.format(Literal(name), Identifier(name)) for (name,) in tables]
         if filled := connection.execute(SQL(" UNION ALL ").join(looks)).fetchall():
             names = SQL(", ").join(Identifier(name) for (name,) in filled)
-            connection.execute(SQL("TRUNCATE {} CASCADE").format(names))
+            _truncate(connection, SQL("TRUNCATE {} CASCADE").format(names))
         connection.execute("SELECT setval(format('%I', sequencename)::regclass, 1, false) FROM pg_sequences")
     return session_database_url
+
+
+def _truncate(connection: psycopg.Connection[Any], statement: Composed, tries: int = 5) -> None:
+    """What a browser that has just been closed had asked for may hold one table and want another."""
+    try:
+        connection.execute(statement)
+    except psycopg.errors.DeadlockDetected:
+        if tries == 1:
+            raise
+        _truncate(connection, statement, tries - 1)
 
 
 @pytest.fixture
