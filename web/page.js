@@ -1,5 +1,6 @@
 // @ts-check
 import "./chat/element.js";
+import "./tasks/element.js";
 import { storage, visit } from "./chat/storage.js";
 import { conversationHere, nameConversation } from "./address.js";
 import { byId, Frame } from "./frame.js";

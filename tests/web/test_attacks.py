@@ -10,75 +10,10 @@ from tests.logins import as_admin
 from tests.scripted_model import ScriptedModel
 from tests.stored_tasks import ADD_TASK
 from tests.web import screen
+from tests.web.attacks import ATTRIBUTES, CORPUS, ELEMENTS, arm
 from tests.web.conftest import OpenPage
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
-
-# `pwn()` is what none of them may reach.
-MARKUP = [
-    "<script>pwn()</script>",
-    "<script src=//x.example/p.js></script>",
-    "<ScRiPt>pwn()</sCrIpT>",
-    "<scr<script>ipt>pwn()</script>",
-    "<img src=x onerror=pwn()>",
-    '<img src="x" onerror="pwn()" />',
-    "<img/src=x/onerror=pwn()>",
-    "<svg onload=pwn()>",
-    "<svg><script>pwn()</script></svg>",
-    "<svg><animate onbegin=pwn() attributeName=x dur=1s>",
-    "<svg><a xlink:href=javascript:pwn()><text>x</text></a></svg>",
-    "<math><mi//xlink:href='data:x,<script>pwn()</script>'>",
-    "<iframe src=javascript:pwn()></iframe>",
-    "<iframe srcdoc='<script>parent.pwn()</script>'></iframe>",
-    "<object data=javascript:pwn()></object>",
-    "<embed src=javascript:pwn()>",
-    "<body onload=pwn()>",
-    "<details open ontoggle=pwn()>x</details>",
-    "<video><source onerror=pwn()></video>",
-    "<input autofocus onfocus=pwn()>",
-    "<form action=javascript:pwn()><button>x</button></form>",
-    "<a href=javascript:pwn()>x</a>",
-    "<base href=//x.example/>",
-    "<link rel=stylesheet href=//x.example/x.css>",
-    "<meta http-equiv=refresh content='0;url=//x.example'>",
-    "<style>*{display:none}</style>",
-    "<div style=position:fixed;inset:0>x</div>",
-    "<template><script>pwn()</script></template>",
-    "<noscript><p title='</noscript><img src=x onerror=pwn()>'>",
-    "<!--<img src=x onerror=pwn()>-->",
-    "--><script>pwn()</script>",
-    "]]><script>pwn()</script>",
-    '"><script>pwn()</script>',
-    "' onmouseover='pwn()",
-    "&lt;script&gt;pwn()&lt;/script&gt;",
-    "&#60;img src=x onerror=pwn()&#62;",
-    "\\u003cscript\\u003epwn()\\u003c/script\\u003e",
-    "${pwn()} {{pwn()}} #{pwn()}",
-    "\u202e<script>pwn()</script>",
-]
-MARKDOWN = [
-    "[x](javascript:pwn())",
-    "[x](JaVaScRiPt:pwn())",
-    "[x](java\tscript:pwn())",
-    "[x](&#106;avascript:pwn())",
-    "[x](data:text/html,<script>pwn()</script>)",
-    "[x](vbscript:pwn())",
-    "[x](//x.example 'a\" onmouseover=\"pwn()')",
-    "![x](javascript:pwn())",
-    "![x](https://x.example/track.png)",
-    "<javascript:pwn()>",
-    "[x]: javascript:pwn()\n\n[x]",
-    "```html\n<script>pwn()</script>\n```",
-    "`<img src=x onerror=pwn()>`",
-    "| <img src=x onerror=pwn()> |\n|---|\n| <script>pwn()</script> |",
-]
-CORPUS = MARKUP + MARKDOWN
-ELEMENTS = "script, iframe, object, embed, style, base, form:not(.widget form), img, video, math, link, meta, template"
-ATTRIBUTES = "[style], [srcdoc], [onerror], [onload], [onclick], [onmouseover], [onfocus], [ontoggle], [onbegin]"
-
-
-async def arm(page: Page) -> None:
-    await page.add_init_script("window.reached = []; window.pwn = () => { window.reached.push(1); };")
 
 
 async def check(page: Page) -> None:
@@ -86,9 +21,6 @@ async def check(page: Page) -> None:
     assert await screen.log(page).locator(f"{ELEMENTS}, {ATTRIBUTES}").count() == 0
     links = await screen.log(page).get_by_role("link").evaluate_all("links => links.map(link => link.href)")
     assert [link for link in links if not link.startswith(("http://", "https://", "mailto:"))] == []
-
-
-assert len(set(CORPUS)) >= 50
 
 
 async def test_what_the_model_says_stays_text(open_page: OpenPage, model: ScriptedModel) -> None:

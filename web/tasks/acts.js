@@ -1,0 +1,116 @@
+// @ts-check
+import { adding, changing, deleting, undoing } from "./data/api.js";
+import { plusDays } from "./language/calendar.js";
+import { dayWords, dueInGrammar, tasksCounted } from "./words.js";
+import { TEXTS } from "./texts.js";
+/** @import {NewTask} from "./adding.js" */
+/** @import {Act, Outcome} from "./data/wishes.js" */
+/** @import {When} from "./language/when.js" */
+/** @import {Fields, Task} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+const AT_ONCE = 100; // tasks: as many as one request changes
+const LINGER = 1200; // ms that a ticked task stays where it is
+
+/** What a person can do to tasks. Each is shown at once, can be taken back, and says why when it is refused. */
+export class Acts {
+  #ui;
+
+  /** @param {Ui} ui */
+  constructor(ui) {
+    this.#ui = ui;
+  }
+
+  /** @param {Task[]} tasks @param {boolean} done */
+  async tick(tasks, done) {
+    const status = done ? "completed" : "pending";
+    this.#ui.reader.linger(LINGER);
+    const completed = done ? new Date().toISOString() : null;
+    const said = done ? TEXTS.was.completed : TEXTS.was.reopened;
+    await this.#change(tasks, { status }, { status, completed }, said);
+  }
+
+  /** @param {Task[]} tasks @param {Pick<When, "day" | "time"> | null} when null: no date */
+  async move(tasks, when) {
+    const due = dueInGrammar(when?.day ?? null, when?.time);
+    const as = when ? { due: when.day, ...(when.time && { time: when.time }) } : { due: null, time: null };
+    const said = when ? TEXTS.was.moved(dayWords(when.day, this.#ui.today)) : TEXTS.was.undated;
+    await this.#change(tasks, { due }, as, said);
+  }
+
+  /** A day later or earlier, but not into the past. @param {Task[]} tasks @param {1 | -1} days */
+  async shift(tasks, days) {
+    const { today } = this.#ui;
+    const from = (/** @type {Task} */ { due }) => (due && due > today ? due : today);
+    const open = tasks.filter((task) => task.status === "pending" && (days > 0 || from(task) > today));
+    if (open.length === 0) return;
+    const as = (/** @type {Task} */ task) => ({ due: plusDays(from(task), days) });
+    const to = open.length === 1 ? TEXTS.was.moved(dayWords(as(open[0]).due, today)) : TEXTS.was.changed;
+    await this.#change(open, { due: days > 0 ? "+1d" : "-1d" }, as, to);
+  }
+
+  /** @param {Task[]} tasks */
+  async remove(tasks) {
+    const requests = portions(tasks).map((ids) => deleting(ids));
+    await this.#done({ requests, ids: ids(tasks), as: { status: "deleted" } }, tasks, TEXTS.was.deleted);
+  }
+
+  /** @param {Task} task @param {Fields} fields @param {Partial<Task>} as @returns {Promise<string | null>} why it was refused */
+  async save(task, fields, as) {
+    const { refused } = await this.#done({ requests: [changing([task.id], fields)], ids: [task.id], as }, [task], TEXTS.was.changed);
+    return refused?.message ?? null;
+  }
+
+  /** @param {NewTask} task @returns {Promise<boolean>} whether it was added */
+  async add(task) {
+    const outcome = await this.#ui.wishes.act({ requests: [{ ...adding(task.fields), key: task.key }] });
+    const { refused, tasks, batches } = outcome;
+    if (refused) this.#ui.refuse(refused);
+    else this.#ui.notify(`${TEXTS.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
+    return !refused;
+  }
+
+  /** Take back what was done with these. @param {string[]} batches */
+  async undo(batches) {
+    const outcome = await this.#ui.wishes.act({ requests: [...batches].reverse().map(undoing) });
+    if (outcome.refused) this.#ui.refuse(outcome.refused);
+    else this.#ui.notify(TEXTS.was.undone, []);
+  }
+
+  /** Bring deleted tasks back. @param {Task[]} tasks */
+  async restore(tasks) {
+    const requests = portions(tasks).map(([id, ...also]) => changing([id, ...also], { undo: true }));
+    await this.#done({ requests, ids: ids(tasks), as: { status: "pending" } }, tasks, TEXTS.was.restored);
+  }
+
+  /** @param {Task[]} tasks @param {Fields} fields @param {Act["as"]} as @param {string} said */
+  #change(tasks, fields, as, said) {
+    const requests = portions(tasks).map((ids) => changing(ids, fields));
+    return this.#done({ requests, ids: ids(tasks), as }, tasks, said);
+  }
+
+  /** @param {Act} act @param {Task[]} tasks @param {string} said @returns {Promise<Outcome>} */
+  async #done(act, tasks, said) {
+    const outcome = await this.#ui.wishes.act(act);
+    const what = tasks.length === 1 ? `“${tasks[0].title}”` : tasksCounted(tasks.length);
+    if (outcome.refused) this.#ui.refuse(outcome.refused);
+    else this.#ui.notify(`${said}: ${what}${nextOf(outcome, tasks, this.#ui.today)}`, outcome.batches);
+    return outcome;
+  }
+}
+
+/** Of a task that repeats, when the next one is due. @param {Outcome} outcome @param {Task[]} tasks @param {string} today */
+function nextOf({ tasks: changed }, tasks, today) {
+  const known = new Set(ids(tasks));
+  const next = tasks.length === 1 ? changed.find(({ id, due }) => !known.has(id) && due) : undefined;
+  return next?.due ? ` · ${TEXTS.nextOne(dayWords(next.due, today))}` : "";
+}
+
+/** @param {Task[]} tasks */
+const ids = (tasks) => tasks.map(({ id }) => id);
+
+/** @param {Task[]} tasks */
+function portions(tasks) {
+  const all = ids(tasks);
+  return all.flatMap((_, at) => (at % AT_ONCE === 0 ? [all.slice(at, at + AT_ONCE)] : []));
+}

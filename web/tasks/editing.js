@@ -1,0 +1,80 @@
+// @ts-check
+import { whenOf } from "./language/when.js";
+import { LONGEST_TITLE } from "./adding.js";
+import { TEXTS } from "./texts.js";
+import { dueInGrammar, repeatWords } from "./words.js";
+/** @import {Moment} from "./language/clock.js" */
+/** @import {Fields, Task} from "./types" */
+
+/** What is written in the fields of the task that is open; they are kept here, as its row may be scrolled away. */
+export class Editing {
+  /** Why it cannot be saved. */
+  problem = "";
+  /** @type {Record<string, string>} */
+  written;
+  #before;
+
+  /** @param {Task} task as it was when it was opened: only what differs from it is saved */
+  constructor(task) {
+    this.task = task;
+    this.written = {
+      title: task.title,
+      description: task.description,
+      date: task.due ?? "",
+      time: task.time ?? "",
+      priority: task.priority ?? "none",
+      labels: task.labels.join(", "),
+      repeat: task.repeat ? repeatWords(task.repeat) : "",
+    };
+    this.#before = { ...this.written };
+  }
+
+  /** @param {string} name */
+  differs(name) {
+    return this.written[name].trim() !== this.#before[name].trim();
+  }
+
+  /** What is to be sent, and how it is shown meanwhile; null: it cannot be saved, and `problem` says why. @param {Moment} now */
+  changes(now) {
+    const { written } = this;
+    const title = written.title.replace(/\s+/g, " ").trim();
+    const said = written.repeat.trim() && this.differs("repeat") ? whenOf(written.repeat, now) : null;
+    const date = written.date || (said?.repeat ? said.day : "");
+    if (said?.repeat && said.time && !written.time) written.time = said.time;
+    this.problem = this.#problem(title, said?.repeat ?? null, date);
+    if (this.problem) return null;
+    /** @type {Fields} */
+    const fields = {};
+    /** @type {Partial<Task>} */
+    const as = {};
+    if (this.differs("title")) as.title = fields.title = title;
+    if (this.differs("description")) as.description = fields.description = written.description.trim();
+    if (this.differs("priority")) fields.priority = /** @type {NonNullable<Fields["priority"]>} */ (written.priority);
+    if (fields.priority) as.priority = fields.priority === "none" ? null : fields.priority;
+    if (this.differs("labels")) as.labels = fields.labels = labelsOf(written.labels);
+    if (date !== (this.task.due ?? "") || this.differs("time")) Object.assign(fields, { due: this.#due(date) });
+    if (fields.due) Object.assign(as, { due: date || null, time: written.time || null });
+    if (this.differs("repeat")) as.repeat = fields.repeat = said?.repeat ?? "none";
+    return { fields, as };
+  }
+
+  /** @param {string} date */
+  #due(date) {
+    const { time } = this.written;
+    return dueInGrammar(date || null, time) + (date && !time && this.task.time ? " all day" : "");
+  }
+
+  /** @param {string} title @param {string | null} repeat @param {string} date */
+  #problem(title, repeat, date) {
+    const { written } = this;
+    if (!title) return TEXTS.titleNeeded;
+    if (title.length > LONGEST_TITLE) return TEXTS.tooLong;
+    if (written.time && !date) return TEXTS.timeNeedsDate;
+    if (!written.repeat.trim()) return "";
+    if (this.differs("repeat") && !repeat) return TEXTS.repeatUnknown;
+    return date ? "" : TEXTS.repeatNeedsDate;
+  }
+}
+
+/** @param {string} text */
+const labelsOf = (text) => [...new Set(text.split(/[,#\n]/).map((label) => label.trim()).filter(Boolean))];

@@ -1,0 +1,83 @@
+/** A task as the backend's door tells it. */
+export interface Task {
+  id: number;
+  title: string;
+  description: string;
+  status: "pending" | "completed" | "deleted";
+  /** A day like "2026-11-27", where the person is. */
+  due: string | null;
+  /** A clock time like "15:00". */
+  time: string | null;
+  priority: "high" | "medium" | "low" | null;
+  labels: string[];
+  /** A rule of RFC 5545. */
+  repeat: string | null;
+  /** Instants. */
+  completed: string | null;
+  deleted: string | null;
+}
+
+export type View = "today" | "upcoming" | "all" | "done" | "deleted";
+
+/** What a list is narrowed by; an empty text by nothing. */
+export interface Filter {
+  query: string;
+  label: string;
+  priority: "" | "high" | "medium" | "low" | "none";
+}
+
+/** How many tasks were done on a day. */
+export interface DoneOnDay {
+  day: string;
+  done: number;
+}
+
+/** A page of a view. */
+export interface TaskPage {
+  view: View;
+  /** The person's wall clock, like "2026-11-23T11:20". */
+  now: string;
+  time_zone: string;
+  total: number;
+  tasks: Task[];
+  next_cursor: string | null;
+  /** The newest change that is surely in it. */
+  last: number;
+  days?: DoneOnDay[];
+}
+
+export interface Changes {
+  last: number;
+  task_ids: number[];
+  /** There were too many to be told. */
+  more: boolean;
+}
+
+/** What a change answers. */
+export interface Changed {
+  tasks: Task[];
+  not_found?: number[];
+  /** What it can be taken back with. */
+  batch: string;
+}
+
+/** What a change sends. */
+export type Fields = Partial<Pick<Task, "title" | "description" | "due" | "labels" | "repeat">> & {
+  priority?: Task["priority"] | "none";
+  status?: "pending" | "completed";
+  /** Back to what it was before its last change. */
+  undo?: true;
+  also?: number[];
+};
+
+/** A part of a list under a heading of its own. */
+export interface Section {
+  key: string;
+  title: string;
+  /** Beside the title, in quieter letters. */
+  date: string;
+  tasks: Task[];
+  /** The day that it stands for, where tasks can be moved to it. */
+  day: string | null;
+  tone?: "danger";
+}

@@ -1,0 +1,342 @@
+// @ts-check
+import { HttpError } from "../chat/protocol.js";
+import { Acts } from "./acts.js";
+import { Adding, LONGEST_TITLE, newTask } from "./adding.js";
+import { Reader } from "./data/reader.js";
+import { Editing } from "./editing.js";
+import { belongs, sectionsOf } from "./sections.js";
+import { Selection } from "./selection.js";
+import { TEXTS } from "./texts.js";
+import { Window } from "./window.js";
+/** @import {NewTask} from "./adding.js" */
+/** @import {Api} from "./data/api.js" */
+/** @import {TodoTasks} from "./element.js" */
+/** @import {When} from "./language/when.js" */
+/** @import {Filter, Section, Task, View} from "./types" */
+
+/** Something that has just been done, or was refused. @typedef {{text: string, batches: string[], danger: boolean, show: number | null}} Notice */
+
+const TOAST = 8000; // ms
+const SEARCH_PAUSE = 200; // ms after the last letter
+const MARKED = 2500; // ms
+const MOST_SOUGHT = 30; // pages
+
+/** What a person sees of their tasks, where they are in it, and what they are about to do. */
+export class Ui {
+  /** @type {Section[]} */
+  sections = [];
+  /** All tasks as they are shown. @type {Task[]} */
+  tasks = [];
+  filtersOpen = false;
+  searched = "";
+  /** The task that the keyboard is at. @type {number | null} */
+  current = null;
+  /** The task whose row can be reached by Tab. @type {number | null} */
+  tabStop = null;
+  /** The task that was asked for from outside. @type {number | null} */
+  marked = null;
+  /** @type {Editing | null} */
+  editing = null;
+  /** The tasks whose date is being asked for. @type {{tasks: Task[], text: string, day: string} | null} */
+  moving = null;
+  /** @type {Notice | null} */
+  notice = null;
+  selection = new Selection();
+  window = new Window();
+  acts = new Acts(this);
+  #element;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #toast;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #search;
+
+  /** @param {TodoTasks} element @param {Api} api */
+  constructor(element, api) {
+    this.#element = element;
+    this.reader = new Reader(api, {
+      seen: () => element.seen,
+      range: () => this.window.seen,
+      changed: this.changed,
+      renewed: () => element.emit("todo-changed"),
+      unauthorized: () => element.emit("todo-unauthorized"),
+    });
+    this.adding = new Adding(this.clock);
+  }
+
+  /** Draw what has changed. */
+  changed = () => this.#element.changed();
+  scrolled = () => this.#element.scrolled();
+
+  get clock() {
+    return this.reader.clock;
+  }
+
+  get today() {
+    return this.clock.now.day;
+  }
+
+  get pages() {
+    return this.reader.pages;
+  }
+
+  get wishes() {
+    return this.reader.wishes;
+  }
+
+  get view() {
+    return this.pages.view;
+  }
+
+  /** @param {number | null} id */
+  task(id) {
+    return this.tasks.find((task) => task.id === id);
+  }
+
+  begin() {
+    for (const task of this.adding.unsent) void this.#send(task);
+    void this.open("today");
+  }
+
+  close() {
+    this.reader.live.close();
+    clearTimeout(this.#toast);
+    clearTimeout(this.#search);
+  }
+
+  /** Arrange the tasks under their headings. */
+  arrange() {
+    const { view, filtered, current, hasMore } = this.pages;
+    const { today } = this;
+    const wanted = this.pages.tasks.map((task) => this.wishes.applied(task)).filter((task) => belongs(view, task, today));
+    this.sections = sectionsOf(view, wanted, this.clock, current && !filtered && !hasMore);
+    this.tasks = this.sections.flatMap(({ tasks }) => tasks);
+    if (this.selection.keep(new Set(this.tasks.map(({ id }) => id)))) queueMicrotask(() => this.#tellSelection());
+  }
+
+  /** Choose the row that can be reached by Tab: the one that the keyboard was at, or the first that is seen. */
+  chooseTabStop() {
+    const drawn = this.window.drawn.flatMap(({ section, first, end }) => section.tasks.slice(first, end));
+    const at = drawn.find(({ id }) => id === this.current) ?? this.tasks[this.window.seen[0]] ?? drawn[0];
+    this.tabStop = at?.id ?? null;
+  }
+
+  /** @param {View} view @param {Partial<Filter>} [filter] */
+  async open(view, filter = {}) {
+    if (view !== this.view) {
+      this.endSelection();
+      this.#element.toTop();
+    }
+    this.adding.day = view === "today" ? this.today : null;
+    await this.reader.open(view, filter);
+  }
+
+  /** @param {Partial<Filter>} filter */
+  async narrow(filter) {
+    await this.open(this.view, filter);
+    if (this.pages.filtered) this.#element.announce(TEXTS.found(this.pages.total));
+  }
+
+  /** @param {string} text */
+  search(text) {
+    this.searched = text;
+    clearTimeout(this.#search);
+    this.#search = setTimeout(() => void this.narrow({ query: text.trim() }), SEARCH_PAUSE);
+  }
+
+  toggleFilters() {
+    const { label, priority } = this.pages.filter;
+    this.filtersOpen = !(this.filtersOpen || label || priority);
+    if (label || priority) void this.narrow({ label: "", priority: "" });
+    this.changed();
+  }
+
+  /** Show a task, in whichever view it is. @param {number} id */
+  async show(id) {
+    if (!this.task(id)) await this.#seek(id);
+    if (!this.task(id)) return;
+    this.current = this.marked = id;
+    this.#element.reveal(id);
+    setTimeout(() => {
+      if (this.marked === id) this.marked = null;
+      this.changed();
+    }, MARKED);
+  }
+
+  /** @param {number} id */
+  async #seek(id) {
+    this.searched = "";
+    for (const view of /** @type {View[]} */ (["all", "done", "deleted"])) {
+      await this.open(view, { query: "", label: "", priority: "" });
+      for (let page = 1; page < MOST_SOUGHT && this.pages.hasMore && !this.pages.tasks.some((task) => task.id === id); page++) {
+        await this.reader.more();
+      }
+      this.arrange();
+      if (this.task(id)) return;
+    }
+  }
+
+  /** @param {string} text */
+  write(text) {
+    this.adding.write(text);
+    this.changed();
+  }
+
+  /** Write a task for this day. @param {string} day */
+  addOn(day) {
+    this.adding.day = day;
+    this.changed();
+    this.#element.focusAdding();
+  }
+
+  /** Add what is written. */
+  async add() {
+    const { fields, text } = this.adding;
+    if (!fields.title || fields.title.length > LONGEST_TITLE) return;
+    const task = newTask(text, fields);
+    this.adding.write("");
+    this.adding.keep(task);
+    this.#element.draw(); // what is typed next is another task
+    await this.#send(task);
+  }
+
+  /** @param {NewTask} task */
+  async #send(task) {
+    const added = await this.acts.add(task);
+    this.adding.forget(task);
+    if (!added && !this.adding.text) this.adding.write(task.text);
+    this.changed();
+  }
+
+  /** A click on its title: it is edited, or selected. @param {Task} task @param {MouseEvent} event */
+  opened(task, { shiftKey, ctrlKey, metaKey }) {
+    if (this.selection.active || shiftKey || ctrlKey || metaKey) this.pick(task, shiftKey);
+    else this.edit(task);
+  }
+
+  /** @param {Task} task */
+  edit(task) {
+    if (task.status === "deleted") return;
+    this.editing = new Editing(task);
+    this.current = task.id;
+    this.#element.focusOn(task.id, "title");
+  }
+
+  /** End editing: keep what was written, or leave the task as it was. @param {boolean} keep */
+  async endEditing(keep) {
+    const { editing } = this;
+    const changes = keep ? editing?.changes(this.clock.now) : null;
+    if (!editing || (keep && !changes)) return this.changed(); // it says what is missing
+    this.editing = null;
+    this.#element.focusOn(editing.task.id, "open");
+    if (!changes || Object.keys(changes.fields).length === 0) return;
+    const problem = await this.acts.save(editing.task, changes.fields, changes.as);
+    if (!problem || this.editing) return;
+    this.editing = Object.assign(editing, { problem });
+    this.dismiss();
+  }
+
+  /** Ask for a date. @param {Task[]} tasks */
+  ask(tasks) {
+    const open = tasks.filter(({ status }) => status === "pending");
+    if (open.length === 0) return;
+    this.moving = { tasks: open, text: "", day: "" };
+    this.#element.draw();
+  }
+
+  /** The date is asked for no more. @param {Pick<When, "day" | "time"> | null} [when] what was chosen; null: no date */
+  answer(when) {
+    const { moving } = this;
+    this.moving = null;
+    this.#element.closeDialog();
+    this.#element.draw();
+    if (!moving || when === undefined) return;
+    if (this.selection.active) this.endSelection();
+    void this.acts.move(moving.tasks, when);
+  }
+
+  /** @param {Task[]} tasks */
+  remove(tasks) {
+    if (tasks.some(({ id }) => id === this.editing?.task.id)) this.editing = null;
+    void this.acts.remove(tasks);
+  }
+
+  /** The tasks that are meant: the selected ones if this one is, else this one alone. @param {Task} task */
+  meant(task) {
+    return this.selection.ids.has(task.id) ? this.selected : [task];
+  }
+
+  get selected() {
+    return this.tasks.filter(({ id }) => this.selection.ids.has(id));
+  }
+
+  /** The selected tasks, which are selected no more. */
+  taken() {
+    const { selected } = this;
+    this.endSelection();
+    return selected;
+  }
+
+  /** @param {Task} task @param {boolean} range from the one that was selected before */
+  pick(task, range) {
+    this.current = task.id;
+    if (range) this.selection.extend(task.id, this.tasks.map(({ id }) => id));
+    else this.selection.toggle(task.id);
+    this.#tellSelection();
+  }
+
+  toggleSelection() {
+    if (this.selection.active) return this.endSelection();
+    this.selection.active = true;
+    this.changed();
+  }
+
+  endSelection() {
+    if (!this.selection.active) return;
+    this.selection.end();
+    this.#tellSelection();
+  }
+
+  #tellSelection() {
+    this.#element.emit("todo-selection", { tasks: this.selected.map(({ id, title }) => ({ id, title })) });
+    this.changed();
+  }
+
+  /** @param {string} text @param {string[]} batches what it can be taken back with @param {number | null} [show] a task that may be elsewhere */
+  notify(text, batches, show = null) {
+    this.#say({ text, batches, danger: false, show });
+  }
+
+  /** @param {HttpError} error */
+  refuse(error) {
+    if (error.status === 401) this.reader.failed(error);
+    else this.#say({ text: error.message, batches: [], danger: true, show: null });
+  }
+
+  dismiss() {
+    this.notice = null;
+    this.changed();
+  }
+
+  /** Take back what the notice tells of. */
+  async undo() {
+    const batches = this.notice?.batches ?? [];
+    this.dismiss();
+    if (batches.length > 0) await this.acts.undo(batches);
+  }
+
+  /** @param {Notice} notice */
+  #say(notice) {
+    this.notice = notice;
+    if (!notice.danger) this.#element.announce(notice.text);
+    const leave = () => {
+      clearTimeout(this.#toast);
+      this.#toast = setTimeout(() => {
+        if (this.notice !== notice) return;
+        if (this.#element.reading) leave();
+        else this.dismiss();
+      }, TOAST);
+    };
+    leave();
+    this.changed();
+  }
+}

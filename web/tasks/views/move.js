@@ -1,0 +1,90 @@
+// @ts-check
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { plusDays, week } from "../language/calendar.js";
+import { whenOf } from "../language/when.js";
+import { icon } from "../../icons.js";
+import { TEXTS } from "../texts.js";
+import { clockWords, dayWords, fullDay } from "../words.js";
+/** @import {Ui} from "../ui.js" */
+
+/** The question where tasks are to be moved; the element opens it. @param {Ui} ui */
+export const moveView = (ui) => html`
+  <dialog
+    class="move"
+    aria-labelledby="move-title"
+    @close=${() => ui.moving && ui.answer()}
+    @click=${(/** @type {MouseEvent} */ { target, currentTarget }) => target === currentTarget && ui.answer()}
+  >
+    ${ui.moving ? question(ui, ui.moving) : nothing}
+  </dialog>
+`;
+
+/** @param {Ui} ui @param {NonNullable<Ui["moving"]>} moving */
+function question(ui, moving) {
+  const { today } = ui;
+  const when = moving.text.trim() ? whenOf(moving.text, ui.clock.now) : null;
+  const choices = /** @type {[string, string | null][]} */ ([
+    [dayWords(today, today), today],
+    [dayWords(plusDays(today, 1), today), plusDays(today, 1)],
+    [TEXTS.nextWeek, week(today, 1)],
+    [TEXTS.noDate, null],
+  ]);
+  return html`
+    <form
+      method="dialog"
+      autocomplete="off"
+      @submit=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        if (when) ui.answer(when);
+      }}
+    >
+      <h2 id="move-title" dir="auto">${moving.tasks.length === 1 ? TEXTS.movingOne(moving.tasks[0].title) : TEXTS.movingMany(moving.tasks.length)}</h2>
+      <input
+        name="words"
+        data-part="words"
+        aria-label=${TEXTS.dateWords}
+        aria-describedby="move-understood"
+        placeholder=${TEXTS.dateWordsHint}
+        autofocus
+        .value=${moving.text}
+        @input=${(/** @type {Event} */ event) => {
+          moving.text = /** @type {HTMLInputElement} */ (event.target).value;
+          ui.changed();
+        }}
+      />
+      <p id="move-understood" class="quiet" role="status">
+        ${when
+          ? html`<button type="submit" class="chip when">
+              ${icon("calendar")}${[fullDay(when.day, today), when.time && clockWords(when.time)].filter(Boolean).join(", ")}
+            </button>`
+          : moving.text.trim()
+            ? TEXTS.notUnderstood
+            : nothing}
+      </p>
+      <div class="choices">
+        ${choices.map(
+          ([words, day]) => html`
+            <button type="button" @click=${() => ui.answer(day ? { day, time: null } : null)}>
+              <span>${words}</span><span class="quiet">${day ? fullDay(day, today) : ""}</span>
+            </button>
+          `,
+        )}
+      </div>
+      <div class="pick">
+        <label for="move-day">${TEXTS.pickDay}</label>
+        <input
+          id="move-day"
+          type="date"
+          min="1970-01-01"
+          max="2999-12-31"
+          .value=${moving.day}
+          @change=${(/** @type {Event} */ event) => {
+            moving.day = /** @type {HTMLInputElement} */ (event.target).value;
+            ui.changed();
+          }}
+        />
+        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.answer({ day: moving.day, time: null })}>${TEXTS.moveIt}</button>
+      </div>
+    </form>
+  `;
+}

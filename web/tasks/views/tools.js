@@ -1,0 +1,100 @@
+// @ts-check
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { icon } from "../../icons.js";
+import { iconButton } from "../icons.js";
+import { TEXTS } from "../texts.js";
+import { counted } from "../words.js";
+/** @import {Icon} from "../../icons.js" */
+/** @import {Filter, View} from "../types" */
+/** @import {Ui} from "../ui.js" */
+
+const MOST_COUNTED = 2000; // the server counts no further
+const VIEWS = /** @type {View[]} */ (Object.keys(TEXTS.views));
+
+/** @param {Ui} ui */
+export const viewsView = (ui) => html`
+  <nav class="views" aria-label=${TEXTS.viewsName}>
+    ${VIEWS.map(
+      (view) => html`
+        <button type="button" data-view=${view} aria-current=${view === ui.view ? "page" : nothing} @click=${() => ui.open(view)}>
+          ${TEXTS.views[view]}
+        </button>
+      `,
+    )}
+  </nav>
+`;
+
+/** Search, filters and the way to select. @param {Ui} ui */
+export function toolsView(ui) {
+  const { pages, selection } = ui;
+  const { label, priority } = pages.filter;
+  const open = ui.filtersOpen || Boolean(label || priority);
+  return html`
+    <div class="tools" role="search">
+      <label class="search">
+        ${icon("search")}
+        <input
+          type="search"
+          data-part="search"
+          dir="auto"
+          aria-label=${TEXTS.search}
+          placeholder=${TEXTS.search}
+          .value=${ui.searched}
+          @input=${(/** @type {Event} */ event) => ui.search(/** @type {HTMLInputElement} */ (event.target).value)}
+        />
+      </label>
+      <span class="quiet total">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MOST_COUNTED ? "+" : ""}` : ""}</span>
+      ${iconButton("filter", TEXTS.filter, () => ui.toggleFilters(), { expanded: open })}
+      ${iconButton("select", selection.active ? TEXTS.endSelection : TEXTS.select, () => ui.toggleSelection(), { pressed: selection.active })}
+      ${open ? filters(ui) : nothing}
+    </div>
+  `;
+}
+
+/** @param {Ui} ui */
+function filters(ui) {
+  const { label, priority } = ui.pages.filter;
+  const labels = [...new Set([...ui.reader.labels, ...(label ? [label] : [])])].sort((one, other) => one.localeCompare(other));
+  const chosen = (/** @type {Event} */ { target }) => {
+    const { name, value } = /** @type {HTMLSelectElement} */ (target);
+    void ui.narrow(/** @type {Partial<Filter>} */ ({ [name]: value }));
+  };
+  return html`
+    <div class="filters" @change=${chosen}>
+      <select name="label" data-part="label" aria-label=${TEXTS.label} .value=${label}>
+        <option value="" ?selected=${!label}>${TEXTS.anyLabel}</option>
+        ${labels.map((one) => html`<option value=${one} ?selected=${one === label}>${one}</option>`)}
+      </select>
+      <select name="priority" data-part="priority" aria-label=${TEXTS.priority} .value=${priority}>
+        <option value="" ?selected=${!priority}>${TEXTS.anyPriority}</option>
+        ${Object.entries(TEXTS.priorities).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
+      </select>
+      ${label || priority
+        ? html`<button type="button" class="text-button" @click=${() => ui.narrow({ label: "", priority: "" })}>${TEXTS.clearFilter}</button>`
+        : nothing}
+    </div>
+  `;
+}
+
+/** What can be done with those that are selected. @param {Ui} ui */
+export function barView(ui) {
+  const { selection, selected, view } = ui;
+  if (!selection.active) return nothing;
+  const none = selected.length === 0;
+  const act = (/** @type {Icon} */ name, /** @type {string} */ text, /** @type {() => void} */ work) =>
+    html`<button type="button" class="text-button" ?disabled=${none} @click=${work}>${icon(name)}<span>${text}</span></button>`;
+  return html`
+    <div class="selection" role="toolbar" aria-label=${TEXTS.selected(selected.length)}>
+      <span role="status">${TEXTS.selected(selected.length)}</span>
+      <span class="spacer"></span>
+      ${view === "deleted"
+        ? act("restore", TEXTS.restore, () => ui.acts.restore(ui.taken()))
+        : html`
+            ${view === "done" ? nothing : act("check", TEXTS.complete, () => ui.acts.tick(ui.taken(), true))}
+            ${view === "done" ? nothing : act("calendar", TEXTS.move, () => ui.ask(selected))}
+            ${act("remove", TEXTS.remove, () => ui.remove(ui.taken()))}
+          `}
+      ${iconButton("close", TEXTS.endSelection, () => ui.endSelection())}
+    </div>
+  `;
+}

@@ -1,0 +1,98 @@
+// @ts-check
+import { between, plusDays, weekdayOf, yearOf } from "./language/calendar.js";
+import { WEEKDAYS } from "./language/days.js";
+/** @import {Moment} from "./language/clock.js" */
+/** @import {Task} from "./types" */
+
+/** Dates in the reader's language. The days of `Intl` are UTC's, as ours are texts without a zone. */
+const format = (/** @type {Intl.DateTimeFormatOptions} */ options) => new Intl.DateTimeFormat(undefined, { timeZone: "UTC", ...options });
+const WEEKDAY = format({ weekday: "long" });
+const SHORT = format({ day: "numeric", month: "short" });
+const WITH_WEEKDAY = format({ weekday: "short", day: "numeric", month: "short" });
+const WITH_YEAR = format({ day: "numeric", month: "short", year: "numeric" });
+const CLOCK = format({ hour: "numeric", minute: "2-digit" });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const NUMBER = new Intl.NumberFormat();
+
+/** @param {number} number */
+export const counted = (number) => NUMBER.format(number);
+
+/** @param {number} number @param {string} [one] @param {string} [many] */
+export const tasksCounted = (number, one = "task", many = `${one}s`) => `${counted(number)} ${number === 1 ? one : many}`;
+
+/** @param {string} text */
+const capital = (text) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
+
+/** "Today", "Friday" or "27 Nov". @param {string} day @param {string} today */
+export function dayWords(day, today) {
+  const away = between(today, day);
+  if (Math.abs(away) <= 1) return capital(RELATIVE.format(away, "day"));
+  if (away > 1 && away < 7) return WEEKDAY.format(Date.parse(day));
+  return (yearOf(day) === yearOf(today) ? SHORT : WITH_YEAR).format(Date.parse(day));
+}
+
+/** "Fri, 27 Nov", with the year if it is another. @param {string} day @param {string} today */
+export const fullDay = (day, today) => (yearOf(day) === yearOf(today) ? WITH_WEEKDAY : WITH_YEAR).format(Date.parse(day));
+
+/** As the heading of a day. @param {string} day @param {string} today @returns {[string, string]} */
+export function headingWords(day, today) {
+  const near = Math.abs(between(today, day)) <= 1 || (day > today && between(today, day) < 7);
+  return near ? [dayWords(day, today), SHORT.format(Date.parse(day))] : [fullDay(day, today), ""];
+}
+
+/** @param {string} time */
+export const clockWords = (time) => CLOCK.format(Date.parse(`1970-01-01T${time}Z`));
+
+/** @param {Pick<Task, "due" | "time">} task @param {string} today */
+export const dueWords = ({ due, time }, today) => [due && dayWords(due, today), time && clockWords(time)].filter(Boolean).join(" ");
+
+/** With a time once that has passed, without one from the midnight after its day. @param {Task} task @param {Moment} now */
+export const isPast = ({ due, time }, now) => due !== null && (due < now.day || (due === now.day && time !== null && time < now.time));
+
+/** @param {string} day as the tools take it, with the weekday that they check */
+const inGrammar = (day) => `${capital(WEEKDAYS[weekdayOf(day)].slice(0, 3))} ${day}`;
+
+/** A date in the tools' own words. @param {string | null} day @param {string | null} [time] */
+export const dueInGrammar = (day, time) => (day ? `${inGrammar(day)}${time ? ` ${time}` : ""}` : "none");
+
+/** @type {Record<string, string>} */
+const UNITS = { DAILY: "day", WEEKLY: "week", MONTHLY: "month", YEARLY: "year" };
+const CODES = WEEKDAYS.map((name) => name.slice(0, 2).toUpperCase());
+/** @type {Record<string, string>} */
+const NTH = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", "-1": "last" };
+const MONTHS = [..."012345678901"].map((_, at) => new Intl.DateTimeFormat("en", { month: "long", timeZone: "UTC" }).format(Date.UTC(2026, at, 1)));
+
+/** A rule in words that the grammar of the page reads again, where it has them. @param {string} rule */
+export function repeatWords(rule) {
+  const { FREQ, INTERVAL = "1", BYDAY, BYMONTHDAY, BYMONTH, COUNT, UNTIL, FROM } = Object.fromEntries(
+    rule.split(";").map((part) => part.split("=")),
+  );
+  const unit = UNITS[FREQ] ?? "time";
+  if (FROM) return `${INTERVAL} ${unit}${INTERVAL === "1" ? "" : "s"} after completion`;
+  const every = INTERVAL === "1" ? `every ${unit}` : `every ${INTERVAL} ${unit}s`;
+  const end = UNTIL ? `, until ${fullDay(`${UNTIL.slice(0, 4)}-${UNTIL.slice(4, 6)}-${UNTIL.slice(6, 8)}`, "")}` : COUNT ? `, ${COUNT} left` : "";
+  return onWhat(every, FREQ, INTERVAL, BYDAY, BYMONTHDAY, BYMONTH) + end;
+}
+
+/** @param {string} every @param {string} freq @param {string} interval @param {string} [byDay] @param {string} [byMonthDay] @param {string} [byMonth] */
+function onWhat(every, freq, interval, byDay, byMonthDay, byMonth) {
+  if (byDay === "MO,TU,WE,TH,FR" && interval === "1") return "every weekday";
+  if (byDay) {
+    const days = byDay.split(",").map((code) => [NTH[code.slice(0, -2)], capital(WEEKDAYS[CODES.indexOf(code.slice(-2))] ?? "")].filter(Boolean).join(" "));
+    const listed = days.length > 1 ? `${days.slice(0, -1).join(", ")} and ${days.at(-1)}` : days[0];
+    return interval === "1" ? `every ${listed}` : `${every} on ${listed}`;
+  }
+  if (!byMonthDay) return every;
+  const days = byMonthDay.split(",").map((day) => (day === "-1" ? "last day" : ordinal(Number(day)))).join(", ");
+  if (freq === "YEARLY") return `${every} on ${byMonthDay} ${MONTHS[Number(byMonth) - 1] ?? ""}`;
+  return byMonthDay === "-1" && interval === "1" ? "the last day of every month" : `${every} on the ${days}`;
+}
+
+/** @param {number} number */
+function ordinal(number) {
+  const ending = number % 10 < 4 && Math.floor(number / 10) !== 1 ? ["th", "st", "nd", "rd"][number % 10] : "th";
+  return `${number}${ending}`;
+}
+
+/** The first days after today, which are always shown in the view of what comes. @param {string} today */
+export const comingDays = (today) => [1, 2, 3, 4, 5, 6, 7].map((count) => plusDays(today, count));
