@@ -2,14 +2,17 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backend.doors import page
 from tests.backend.conftest import Backend
 from tests.chatkit_client import ChatKit
 
 CDN = "https://cdn.platform.openai.com"
+MODULES = sorted(path for path in page.WEB.rglob("*.js") if page.VENDOR not in path.parents)
 
 
 async def page_of(chat: ChatKit, path: str = "/", **headers: str) -> tuple[dict[str, Any], str]:
@@ -94,6 +97,29 @@ async def test_the_page_s_files_are_small_on_the_wire_and_asked_for_again_by_eta
     assert (await chat.http.get("/web/%2e%2e/settings.py")).status_code == 404
 
 
+async def test_a_module_is_sent_without_its_comments(chat: ChatKit) -> None:
+    response = await chat.http.get("/web/page.js")
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert "@param" in (page.WEB / "page.js").read_text()
+    assert "@param" not in response.text
+    again = await chat.http.get("/web/page.js", headers={"If-None-Match": response.headers["etag"]})
+    assert again.status_code == 304
+    assert "SPDX" in (await chat.http.get("/web/vendor/lit-html/lit-html.js")).text
+
+
 async def test_other_answers_allow_no_content_at_all(chat: ChatKit) -> None:
     policy = (await chat.http.get("/health")).headers["content-security-policy"]
     assert policy == "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_what_is_left_out_of_a_module_is_comments_and_nothing_else(module: Path) -> None:
+    text = module.read_text()
+    sent = page.without_comments(module)
+    assert sent.count("\n") == text.count("\n"), "an error names the line that it is in"
+    assert "@type" not in sent
+    for comment in page.COMMENT.finditer(text):
+        line = text[text.rfind("\n", 0, comment.start()) + 1 : comment.start()]
+        assert not any(line.count(quote) % 2 for quote in "\"'`"), (
+            f"a text of {module.name} looks like a comment: {line}"
+        )
