@@ -31,8 +31,8 @@ SCROLL = """async (distance) => {
         await new Promise(requestAnimationFrame);
     }
 }"""
-FRAME, TASK = "BeginMainThreadFrame", "ThreadControllerImpl::RunTask"
-CATEGORIES = ["toplevel", "devtools.timeline.frame", "disabled-by-default-devtools.timeline", "devtools.timeline"]
+FRAME, TASK = "Commit", "ThreadControllerImpl::RunTask"
+CATEGORIES = ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"]
 
 
 async def test_scrolling_through_ten_thousand_stays_smooth(
