@@ -66,6 +66,7 @@ async def test_what_was_deleted_can_be_brought_back(open_list: OpenList, stored:
     await listed.see(page, "Deleted")
     await listed.row(page, "milk").get_by_role("button", name="Restore").click()
     await expect(listed.titles(page)).to_have_count(0)
+    await stored.until("all", ["milk"])
     assert (await stored.task("milk"))["labels"] == ["shopping"]
 
 

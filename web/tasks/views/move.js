@@ -35,7 +35,8 @@ function question(ui, moving) {
       autocomplete="off"
       @submit=${(/** @type {Event} */ event) => {
         event.preventDefault();
-        if (when) ui.answer(when);
+        const meant = whenOf(moving.text, ui.clock.now); // what was typed last may not be drawn yet
+        if (meant) ui.answer(meant);
       }}
     >
       <h2 id="move-title" dir="auto">${moving.tasks.length === 1 ? TEXTS.movingOne(moving.tasks[0].title) : TEXTS.movingMany(moving.tasks.length)}</h2>
