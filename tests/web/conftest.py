@@ -125,7 +125,13 @@ async def open_page(browser: Browser, site: ServiceProcess, database_url: str) -
     contexts = []
 
     async def open_it(
-        path: str = BUILT_IN, *, base: str = site.url, prepare: Any = None, tolerate: str = "", **options: Any
+        path: str = BUILT_IN,
+        *,
+        base: str = site.url,
+        prepare: Any = None,
+        tolerate: str = "",
+        pane: str = "chat",
+        **options: Any,
     ) -> Page:
         tolerated.append(tolerate)
         context = await browser.new_context(base_url=base, **options)
@@ -133,6 +139,7 @@ async def open_page(browser: Browser, site: ServiceProcess, database_url: str) -
         context.set_default_timeout(30_000)
         page = await context.new_page()
         screen.watch(page, problems)
+        await page.add_init_script(f"try {{ localStorage['todo.pane'] ??= '{pane}' }} catch {{}}")  # on a small screen
         if prepare is not None:
             await prepare(page)
         await page.goto(path)

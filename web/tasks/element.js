@@ -170,4 +170,4 @@ export class TodoTasks extends HTMLElement {
   }
 }
 
-customElements.define("todo-tasks", TodoTasks);
+if (!customElements.get("todo-tasks")) customElements.define("todo-tasks", TodoTasks); // a page may bring its own

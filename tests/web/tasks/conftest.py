@@ -26,7 +26,7 @@ async def open_list(open_page: OpenPage) -> OpenList:
     """Opens the page, and waits until its list is read."""
 
     async def open_it(**options: Any) -> Page:
-        page = await open_page(timezone_id=listed.ZONE, **options)
+        page = await open_page(pane="tasks", timezone_id=listed.ZONE, **options)
         await listed.rows(page).and_(page.locator("[aria-busy=false]")).wait_for()
         return page
 
