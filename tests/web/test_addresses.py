@@ -123,7 +123,7 @@ async def test_openai_s_widget_opens_what_the_address_names(open_page: OpenPage)
 
 
 async def test_who_follows_a_link_on_a_phone_sees_the_conversation(open_page: OpenPage) -> None:
-    page = await open_page(prepare=with_list, viewport={"width": 390, "height": 800})
+    page = await open_page(prepare=with_list, pane="tasks", viewport={"width": 390, "height": 800})
     await page.get_by_role("tab", name="Chat").click()
     await screen.say(page, "add milk")
     there = await path(page)

@@ -29,7 +29,7 @@ async def ground(page: Page) -> str:
 
 @pytest.mark.parametrize("width", [900, 1280])
 async def test_the_list_is_beside_the_chat(open_page: OpenPage, width: int) -> None:
-    page = await open_page(prepare=with_list, viewport={"width": width, "height": 700})
+    page = await open_page(prepare=with_list, pane="tasks", viewport={"width": width, "height": 700})
     await expect(tasks(page)).to_be_visible()
     await expect(screen.message_box(page)).to_be_visible()
     await expect(page.get_by_role("tab")).to_have_count(0)
@@ -67,7 +67,7 @@ async def _without_list(page: Page) -> None:
 
 
 async def test_a_phone_has_a_tab_for_each_and_remembers_it(open_page: OpenPage) -> None:
-    page = await open_page(prepare=with_list, viewport=PHONE)
+    page = await open_page(prepare=with_list, pane="tasks", viewport=PHONE)
     await expect(tasks(page)).to_be_visible()
     await expect(screen.message_box(page)).to_be_hidden()
     await page.get_by_role("tab", name="Tasks").focus()
@@ -89,7 +89,7 @@ async def test_a_phone_has_a_tab_for_each_and_remembers_it(open_page: OpenPage) 
 
 
 async def test_what_was_scrolled_and_written_stays_behind_the_other_tab(open_page: OpenPage) -> None:
-    page = await open_page(prepare=with_list, viewport=PHONE)
+    page = await open_page(prepare=with_list, pane="tasks", viewport=PHONE)
     await page.evaluate("document.querySelector('todo-tasks > div').scrollTop = 400")
     await page.get_by_role("tab", name="Chat").click()
     await screen.message_box(page).fill("one\ntwo\nthree")
@@ -102,7 +102,7 @@ async def test_what_was_scrolled_and_written_stays_behind_the_other_tab(open_pag
 
 
 async def test_the_list_looks_for_changes_after_an_answer_and_a_click_in_a_card(open_page: OpenPage) -> None:
-    page = await open_page(prepare=with_list)
+    page = await open_page(prepare=with_list, pane="tasks")
     await screen.say(page, "add milk")
     after_answer = await page.evaluate("window.refreshed")
     assert after_answer >= 1
@@ -111,7 +111,7 @@ async def test_the_list_looks_for_changes_after_an_answer_and_a_click_in_a_card(
 
 
 async def test_a_list_that_is_not_let_in_leads_to_signing_in(open_page: OpenPage) -> None:
-    page = await open_page(prepare=with_list)
+    page = await open_page(prepare=with_list, pane="tasks")
     await expect(screen.message_box(page)).to_be_visible()
     await page.locator("todo-tasks").dispatch_event("todo-unauthorized")
     await expect(page.get_by_label("Token")).to_be_visible()
@@ -192,7 +192,11 @@ async def test_with_a_model_the_badge_names_it(
     open_page: OpenPage, violations: Violations, with_a_model: ServiceProcess, width: int
 ) -> None:
     page = await open_page(
-        base=with_a_model.url, prepare=with_list, viewport={"width": width, "height": 800}, is_mobile=width < 900
+        base=with_a_model.url,
+        prepare=with_list,
+        pane="tasks",
+        viewport={"width": width, "height": 800},
+        is_mobile=width < 900,
     )
     badge = screen.button(page, NAMED)
     await expect(badge).to_be_in_viewport(ratio=1)
@@ -212,7 +216,7 @@ async def test_no_state_of_the_shell_violates_wcag_or_is_cut_off(
 ) -> None:
     viewport = {"width": width, "height": 800}
     phone = {"has_touch": True, "is_mobile": True} if width < 900 else {}
-    page = await open_page(prepare=with_list, viewport=viewport, color_scheme=scheme, **phone)
+    page = await open_page(prepare=with_list, pane="tasks", viewport=viewport, color_scheme=scheme, **phone)
     await expect(page.locator("todo-tasks")).to_be_visible()
     assert await violations(page) == []
     if width < 900:
@@ -255,7 +259,7 @@ async def _apart(page: Page, selector: str) -> None:
 
 
 async def test_what_is_touched_is_large_enough(open_page: OpenPage) -> None:
-    page = await open_page(prepare=with_list, viewport=PHONE, has_touch=True, is_mobile=True)
+    page = await open_page(prepare=with_list, pane="tasks", viewport=PHONE, has_touch=True, is_mobile=True)
     await page.get_by_role("tab", name="Chat").click()
     for name in ("Conversations", "New conversation", "Menu", "Offline model, no AI"):
         box = await screen.button(page, name).bounding_box()
@@ -289,7 +293,7 @@ async def test_it_can_be_installed(open_page: OpenPage) -> None:
 async def test_the_list_hears_of_a_tool_s_result_before_the_answer_ends(
     open_page: OpenPage, model: ScriptedModel
 ) -> None:
-    page = await open_page(prepare=with_list)
+    page = await open_page(prepare=with_list, pane="tasks")
     await model.script(
         {"tool_calls": [{"name": "add_task", "arguments": {"title": "milk"}}]},
         {"text": "word " * 500, "token_delay": 0.05},
