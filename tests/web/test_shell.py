@@ -170,6 +170,8 @@ async def test_badge_and_menu_are_opened_used_and_left_by_keyboard(open_page: Op
     await page.keyboard.press("ArrowRight")
     await expect(page.get_by_role("radio", name="Light")).to_be_checked()
     await page.keyboard.press("Tab")
+    await expect(page.get_by_text("Notify me of due tasks")).to_be_visible()
+    await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("dialog", name="Calendar")).to_be_visible()
 

@@ -23,7 +23,7 @@ def timeless(task: dict[str, Any]) -> dict[str, Any]:
 
 def brief(told: dict[str, Any] | None) -> tuple[int, str] | None:
     """What a model reads of the next task."""
-    return told and (told["id"], told["due"])
+    return (told["id"], told["due"]) if told else None
 
 
 def left_by(completed: OtherTask) -> tuple[int, str] | None:
