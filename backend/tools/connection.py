@@ -83,7 +83,7 @@ class Connection(MCPServer):
             client_info=Implementation(name="todo-assistant", version="1"),
             read_timeout_seconds=2 * answer_seconds + resend_seconds,
         )
-        self._stack = AsyncExitStack()
+        self.stack = AsyncExitStack()
         self._tools: list[Tool] = []
 
     @property
@@ -92,11 +92,11 @@ class Connection(MCPServer):
 
     async def connect(self) -> None:
         """Open the connection's pool; nothing is sent, so this works while the server is down."""
-        await self._stack.enter_async_context(self._http)
-        await self._stack.enter_async_context(self._client)
+        await self.stack.enter_async_context(self._http)
+        await self.stack.enter_async_context(self._client)
 
     async def cleanup(self) -> None:
-        await self._stack.aclose()
+        await self.stack.aclose()
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None

@@ -79,7 +79,7 @@ class TaskTools(Connection):
 
     async def connect(self) -> None:
         await super().connect()
-        await self._stack.enter_async_context(self._reads)
+        await self.stack.enter_async_context(self._reads)
 
     def offered(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)

@@ -184,6 +184,7 @@ async def test_turning_a_phone_keeps_the_way_to_everything(open_page: OpenPage) 
         await expect(screen.button(page, "New conversation")).to_be_in_viewport()
 
 
+@pytest.mark.alone
 async def test_it_is_small_and_quickly_there(open_page: OpenPage) -> None:
     sizes: list[int] = []
 

@@ -14,6 +14,8 @@ const LINGER = 1200; // ms that a ticked task stays where it is
 
 /** What a person can do to tasks. Each is shown at once, can be taken back, and says why when it is refused. */
 export class Acts {
+  /** Ends when what was done last is told. @type {Promise<unknown>} */
+  latest = Promise.resolve();
   #ui;
 
   /** @param {Ui} ui */
@@ -90,7 +92,14 @@ export class Acts {
   }
 
   /** @param {Act} act @param {Task[]} tasks @param {string} said @returns {Promise<Outcome>} */
-  async #done(act, tasks, said) {
+  #done(act, tasks, said) {
+    const told = this.#told(act, tasks, said);
+    this.latest = told;
+    return told;
+  }
+
+  /** @param {Act} act @param {Task[]} tasks @param {string} said @returns {Promise<Outcome>} */
+  async #told(act, tasks, said) {
     const outcome = await this.#ui.wishes.act(act);
     const what = tasks.length === 1 ? `“${tasks[0].title}”` : tasksCounted(tasks.length);
     if (outcome.refused) this.#ui.refuse(outcome.refused);

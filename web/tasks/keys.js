@@ -19,7 +19,7 @@ export function keydown(event, ui, element) {
 /** Wherever the focus is in it; returns whether the key was one of these. @param {KeyboardEvent} event @param {Ui} ui @param {boolean} isText */
 function inList({ key, ctrlKey, metaKey, shiftKey }, ui, isText) {
   const undoes = key.toLowerCase() === "z" && (ctrlKey || metaKey) && !shiftKey && !isText;
-  if (undoes && ui.notice) void ui.undo();
+  if (undoes) void ui.undoLast();
   else if (key === "Escape" && ui.selection.active) ui.endSelection();
   else if (key === "Escape" && ui.notice) ui.dismiss();
   else return false;

@@ -324,6 +324,12 @@ export class Ui {
     if (batches.length > 0) await this.acts.undo(batches);
   }
 
+  /** Take back what was done last, which the server may not have answered yet. */
+  async undoLast() {
+    await this.acts.latest;
+    await this.undo();
+  }
+
   /** @param {Notice} notice */
   #say(notice) {
     this.notice = notice;

@@ -1,7 +1,10 @@
 """Tasks go to other days: by words, by a picker, by dragging and by keyboard; alone or several at once."""
 
+import asyncio
+import re
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.web import screen
 from tests.web.tasks import listed
@@ -89,6 +92,24 @@ async def test_a_task_goes_from_day_to_day_by_keyboard(open_list: OpenList, stor
     await expect(listed.notice(page)).to_contain_text("Moved to")
     await page.keyboard.press("ControlOrMeta+z")
     await expect(listed.rows(page).locator(f"section[data-day='{today(3)}']")).to_contain_text("dentist")
+
+
+async def test_what_is_taken_back_by_keyboard_is_what_was_done_last(open_list: OpenList, stored: Stored) -> None:
+    async def late(route: Route) -> None:
+        await asyncio.sleep(0.5)
+        await route.continue_()
+
+    await stored.add("dentist", due="tomorrow")
+    page = await open_list()
+    await listed.see(page, "Upcoming")
+    await listed.title_of(page, "dentist").focus()
+    await page.keyboard.press("Alt+ArrowDown")
+    await expect(listed.notice(page)).to_contain_text("Moved to")
+    await page.route(re.compile(r"/tasks/\d+$"), late)
+    await page.keyboard.press("Alt+ArrowDown")
+    await page.keyboard.press("ControlOrMeta+z")
+    await expect(listed.notice(page)).to_contain_text("Taken back")
+    await expect(listed.rows(page).locator(f"section[data-day='{today(2)}']")).to_contain_text("dentist")
 
 
 async def test_several_are_selected_by_boxes_and_moved(open_list: OpenList, stored: Stored) -> None:

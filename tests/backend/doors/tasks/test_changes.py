@@ -69,7 +69,8 @@ async def test_another_person_s_tasks_are_not_there(alice: Person, bob: Person, 
         *[("POST", "/tasks", {"title": "x", **more}) for more in ({"id": 1}, {"user_id": "bob"}, {"also": ["y"]})],
         *[("POST", "/tasks", {"title": "x", "due": due}) for due in ("whenever", "2026-02-30", "Mon 2026-11-24", 5)],
         *[("POST", "/tasks", {"title": "x", **more}) for more in ({"labels": "home"}, {"repeat": "FREQ=DAILY"})],
-        *[("PATCH", "/tasks/1", body) for body in ({}, {"status": "deleted"}, {"undo": True}, {"priority": "urgent"})],
+        *[("PATCH", "/tasks/1", body) for body in ({}, {"status": "deleted"}, {"undo": False}, {"priority": "urgent"})],
+        ("PATCH", "/tasks/1", {"undo": True, "title": "x"}),
         *[("PATCH", "/tasks/1", {"status": "completed", "also": also}) for also in ([0], ["x"], [*range(2, 102)])],
         ("PATCH", "/tasks/1", {"title": "x", "also": [2]}),
         *[("PATCH", f"/tasks/{odd}", {"title": "x"}) for odd in ("0", "-1", "x", str(2**63))],
@@ -218,6 +219,15 @@ async def test_an_added_task_is_taken_back(alice: Person) -> None:
     (task,) = (await alice.done("POST", "/tasks/undo", {"batch": added["batch"]}))["tasks"]
     assert (task["id"], task["status"]) == (1, "deleted")
     assert await alice.titles("all") == []
+
+
+async def test_deleted_tasks_come_back(alice: Person) -> None:
+    for title in ("milk", "bread"):
+        await alice.add(title)
+    await alice.done("DELETE", "/tasks/1?also=2")
+    back = await alice.done("PATCH", "/tasks/1", {"undo": True, "also": [2]})
+    assert [(task["id"], task["status"]) for task in back["tasks"]] == [(1, "pending"), (2, "pending")]
+    assert await alice.titles("all") == ["milk", "bread"]
 
 
 async def test_limits(backend: Backend) -> None:
