@@ -11,10 +11,11 @@ from backend.conversation.items import Json, Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.task import Task, TaskPage
-from backend.tools.task_tools import MOST, TaskTools
+from backend.tools.task_tools import MOST, CallRefused, TaskTools
 
 _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was
 _SECONDS = 1.0  # a conversation opens without the tools, too
+_UNREAD = (TimeoutError, ToolsUnavailable, CallRefused, ValidationError)
 
 
 async def with_tasks_now(
@@ -32,7 +33,7 @@ async def with_tasks_now(
         async with asyncio.timeout(_SECONDS):
             listing = partial(tools.list_tasks, user_id=user_id, time_zone=time_zone)
             found, known_to, now = await _tasks_up_to(max(shown), listing)
-    except (TimeoutError, ToolsUnavailable, ValidationError):
+    except _UNREAD:
         return [*items]
     gone = [task for number, task in shown.items() if number <= known_to and number not in found]
     tasks = [*(found[number] for number in shown if number in found), *gone]
@@ -46,7 +47,7 @@ async def titles_now(numbers: Collection[int], tools: TaskTools, *, user_id: str
     try:
         async with asyncio.timeout(_SECONDS):
             found, _, _ = await _tasks_up_to(max(numbers), partial(tools.list_tasks, user_id=user_id))
-    except (TimeoutError, ToolsUnavailable, ValidationError):
+    except _UNREAD:
         return {}
     return {number: task.title for number, task in found.items() if number in numbers}
 

@@ -77,6 +77,15 @@ async def test_without_the_tools_a_conversation_opens_as_it_was(chat: ChatKit, b
         assert await shown(without_tools, thread, "items.list") == item
 
 
+async def test_where_the_tools_refuse_a_conversation_opens_as_it_was(chat: ChatKit, rows: Rows) -> None:
+    thread, item = await listed(chat, "milk", "bread")
+    rows("ALTER TABLE tasks RENAME TO tasks_away")
+    try:
+        assert await shown(chat, thread, "items.list") == item
+    finally:
+        rows("ALTER TABLE tasks_away RENAME TO tasks")
+
+
 async def test_a_thumb_is_there_after_a_reload_and_can_be_taken_back(chat: ChatKit, rows: Rows) -> None:
     answer = await chat.say("hello")
     thread = answer.thread_id
