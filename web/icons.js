@@ -64,16 +64,18 @@ export const icon = (name) =>
  * A button that shows only an icon.
  * @param {Icon} name
  * @param {string} label
- * @param {() => void} onClick
- * @param {boolean} [pressed] for one that stays pressed
+ * @param {(event: Event) => void} onClick
+ * @param {{tabindex?: string, pressed?: boolean, expanded?: boolean}} [more]
  */
-export const iconButton = (name, label, onClick, pressed) => html`
+export const iconButton = (name, label, onClick, { tabindex, pressed, expanded } = {}) => html`
   <button
     type="button"
     class="icon-button"
     aria-label=${label}
     title=${label}
-    aria-pressed=${pressed === undefined ? nothing : pressed}
+    tabindex=${tabindex ?? nothing}
+    aria-pressed=${pressed ?? nothing}
+    aria-expanded=${expanded ?? nothing}
     @click=${onClick}
   >
     ${icon(name)}

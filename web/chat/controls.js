@@ -33,8 +33,8 @@ function copyButton(item, text, ui) {
 /** @param {Item} item @param {Ui} ui */
 function thumbs(item, ui) {
   return [
-    iconButton("good", TEXTS.talk.good, () => ui.chat.rate(item, "positive"), item.feedback === "positive"),
-    iconButton("poor", TEXTS.talk.poor, () => ui.chat.rate(item, "negative"), item.feedback === "negative"),
+    iconButton("good", TEXTS.talk.good, () => ui.chat.rate(item, "positive"), { pressed: item.feedback === "positive" }),
+    iconButton("poor", TEXTS.talk.poor, () => ui.chat.rate(item, "negative"), { pressed: item.feedback === "negative" }),
   ];
 }
 

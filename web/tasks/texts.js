@@ -9,8 +9,6 @@ export const TEXTS = {
   add: "Add a task",
   addHint: "Add a task: “call mum friday 3pm #home”",
   addButton: "Add",
-  /** @param {string} words */
-  understood: (words) => `Understood: ${words}`,
   notThis: "Leave it in the title",
   /** @param {string} day */
   nextOne: (day) => `next ${day}`,
@@ -85,7 +83,6 @@ export const TEXTS = {
     moved: (day) => `Moved to ${day}`,
     undated: "Date taken away",
   },
-  keys: "↑ ↓ go through the list · Enter edits · D sets the date · X selects · Alt+↑ ↓ moves by a day · Delete deletes · Ctrl+Z takes back",
   empty: /** @type {Record<View, [string, string]>} */ ({
     today: ["All done for today", "What is due today or overdue shows up here."],
     upcoming: ["Nothing is coming up", "Add a task with a day, such as “dentist friday 3pm”."],

@@ -1,8 +1,7 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { LONGEST_TITLE } from "../adding.js";
-import { icon } from "../../icons.js";
-import { iconButton } from "../icons.js";
+import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
 import { TEXTS } from "../texts.js";
 import { clockWords, dayWords, fullDay, repeatWords } from "../words.js";

@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { iconButton } from "../icons.js";
+import { iconButton } from "../../icons.js";
 import { TEXTS } from "../texts.js";
 /** @import {Editing} from "../editing.js" */
 /** @import {Ui} from "../ui.js" */

@@ -1,7 +1,7 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
-import { iconButton } from "../icons.js";
+import { iconButton } from "../../icons.js";
 import { TEXTS } from "../texts.js";
 import { counted, dayWords } from "../words.js";
 import { addingView } from "./adding.js";

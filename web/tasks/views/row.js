@@ -1,7 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { icon } from "../../icons.js";
-import { iconButton } from "../icons.js";
+import { icon, iconButton } from "../../icons.js";
 import { TEXTS } from "../texts.js";
 import { dueWords, isPast, repeatWords } from "../words.js";
 import { editingView } from "./editing.js";

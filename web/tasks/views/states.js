@@ -1,7 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { icon } from "../../icons.js";
-import { iconButton } from "../icons.js";
+import { icon, iconButton } from "../../icons.js";
 import { TEXTS } from "../texts.js";
 /** @import {Icon} from "../../icons.js" */
 /** @import {View} from "../types" */
