@@ -166,8 +166,10 @@ def postgres_image(place: Path) -> PostgresImage:
     accounts = place / "passwd"
     accounts.write_text(f"postgres:x:{POSTGRES}::/var/lib/postgresql:/bin/sh\n" + Path("/etc/passwd").read_text())
     wheel = binaries.directory.parents[2]  # its libraries lie beside it
-    environment = {"PATH": f"{binaries.directory}:{PATH}", "PGDATA": f"/var/lib/postgresql/{binaries.major}/docker"}
-    return PostgresImage([(wheel, wheel), (accounts, Path("/etc/passwd"))], environment)
+    inside = Path("/opt/postgresql")  # its own place may be in /tmp, over which a container has one of its own
+    programs = inside / binaries.directory.relative_to(wheel)
+    environment = {"PATH": f"{programs}:{PATH}", "PGDATA": f"/var/lib/postgresql/{binaries.major}/docker"}
+    return PostgresImage([(wheel, inside), (accounts, Path("/etc/passwd"))], environment)
 
 
 def _inside(root: Path, path: Path) -> Path:
