@@ -24,8 +24,8 @@ const reminders = new Reminders(fetchFromHere, (taskId) => {
 });
 const frame = new Frame(config, theme, {
   remind: async (wanted) => {
-    if (!(await reminders.want(wanted))) frame.say(TEXTS.remindRefused);
-    frame.remind(reminders.wanted);
+    if (!(await reminders.want(wanted))) frame.say(reminders.possible ? TEXTS.remindRefused : TEXTS.remindImpossible);
+    frame.remind(reminders.possible ? reminders.wanted : undefined);
   },
   calendar: async () => (await import("./calendar.js")).showCalendar(),
   signOut: () => void leave(),

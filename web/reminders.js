@@ -12,6 +12,8 @@ export class Reminders {
   #since = null;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #timer;
+  /** Undefined until it was tried. @type {boolean | undefined} */
+  #possible;
   #fetch;
   #open;
 
@@ -21,9 +23,10 @@ export class Reminders {
     this.#open = open;
   }
 
-  /** Whether the browser has notifications: it gives them to https and localhost only. */
+  /** Whether the browser lets a page notify: only from https and localhost, and Chrome on Android never does. */
   get possible() {
-    return "Notification" in globalThis;
+    this.#possible ??= "Notification" in globalThis && (Notification.permission === "granted" || canNotify());
+    return this.#possible;
   }
 
   get wanted() {
@@ -32,7 +35,9 @@ export class Reminders {
 
   /** Begin or end, as the person wants; returns whether the browser lets us. @param {boolean} wanted */
   async want(wanted) {
-    const allowed = !wanted || (await Notification.requestPermission()) === "granted";
+    const granted = wanted && (await Notification.requestPermission()) === "granted";
+    if (granted) this.#possible = canNotify();
+    const allowed = !wanted || (granted && this.possible);
     storage.set(WANTED, wanted && allowed ? "yes" : null);
     if (this.wanted) this.begin();
     else this.end();
@@ -88,6 +93,16 @@ export class Reminders {
       shown.close();
       this.#open(id);
     };
+  }
+}
+
+/** Whether one can be made, which is not to be seen. */
+function canNotify() {
+  try {
+    new Notification("", { silent: true }).close();
+    return true;
+  } catch {
+    return false; // it wants a service worker
   }
 }
 

@@ -10,6 +10,7 @@ export const TEXTS = {
   theme: { title: "Theme", system: "System", light: "Light", dark: "Dark" },
   remind: "Notify me of due tasks",
   remindRefused: "The browser does not let this page notify you. Its settings for this page can change that.",
+  remindImpossible: "This browser lets no page notify you.",
   calendar: "Calendar",
   signOut: "Sign out",
   stillSignedIn: "You are still signed in: the server cannot be reached.",

@@ -22,10 +22,13 @@ Notification = class extends EventTarget {
   }
   constructor(title, options) {
     super();
-    window.told.push([title, options.body]);
+    this.told = [title, options.body];
+    window.told.push(this.told);
     window.last = this;
   }
-  close() {}
+  close() {
+    window.told = window.told.filter((told) => told !== this.told);
+  }
 };
 """
 DAY = "2026-11-23"
@@ -115,6 +118,25 @@ async def test_a_browser_that_refuses_is_told_of(open_page: OpenPage) -> None:
     await turn_on(page)
     await expect(page.get_by_text("The browser does not let this page notify you.")).to_be_visible()
     await expect(screen.button(page, "Notify me of due tasks")).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.mark.parametrize("permission", ["default", "granted"])
+async def test_nothing_is_offered_where_a_page_cannot_notify(open_page: OpenPage, permission: str) -> None:
+    """As in Chrome on Android, which has the constructor, and throws."""
+    refusing = "Notification = class { static permission = '%s'; static requestPermission = async () => 'granted';"
+
+    async def prepare(page: Page) -> None:
+        await with_list(page)
+        await page.add_init_script(f"{refusing % permission} constructor() {{ throw new TypeError('Illegal') }} }}")
+
+    page = await open_page(prepare=prepare)
+    if permission == "granted":  # it is not tried unasked, as it might be seen
+        await turn_on(page)
+        await expect(page.get_by_text("This browser lets no page notify you.")).to_be_visible()
+    else:
+        await screen.button(page, "Menu").click()
+    await expect(screen.button(page, "Calendar")).to_be_visible()
+    await expect(screen.button(page, "Notify me of due tasks")).to_have_count(0)
 
 
 async def test_the_list_s_door_answers_with_what_is_read_of_it(open_page: OpenPage) -> None:

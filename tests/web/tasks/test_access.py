@@ -148,8 +148,12 @@ async def test_what_is_done_is_read_out(open_list: OpenList, stored: Stored) -> 
     await expect(heard).to_have_text("No task fits.")
 
 
-async def test_what_is_touched_is_large_enough(open_list: OpenList, stored: Stored) -> None:
+async def test_what_is_touched_is_large_enough_and_needs_no_pointer_above_it(open_list: OpenList, stored: Stored) -> None:
     await stored.add("milk", due="today", labels=["home"])
     page = await open_list(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     assert await page.evaluate(SMALL) == []
     assert await screen.button(page, "Add a task for Today").is_visible()
+    await expect(screen.button(page, "Delete: milk")).to_be_hidden()
+    await screen.button(page, "Change the date: milk").tap()
+    await page.get_by_role("dialog").get_by_role("button", name="Tomorrow").tap()
+    await expect(listed.notice(page)).to_contain_text("Moved to Tomorrow")
