@@ -1,6 +1,9 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
+import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+
+const SAID = TEXTS.calendar;
 
 /**
  * @typedef {object} State
@@ -29,7 +32,7 @@ export async function showCalendar() {
   /** @param {string} method @param {(response: Response) => Promise<Partial<State>>} change */
   const ask = async (method, change) => {
     const response = await fetch("/calendar", { method }).catch(() => null);
-    if (!response) return draw({ problem: "The server cannot be reached." });
+    if (!response) return draw({ problem: TEXTS.unreachable });
     draw(response.ok ? await change(response) : { problem: await sentence(response) });
     if (method !== "GET") dialog.querySelector("h2")?.focus(); // the button that was clicked may be gone
   };
@@ -45,43 +48,40 @@ async function copied(url) {
     await navigator.clipboard.writeText(url);
     return { copied: true };
   } catch {
-    return { problem: "The browser does not let it be copied: select it and copy it yourself." };
+    return { problem: SAID.notCopied };
   }
 }
 
 /** @param {State} state @param {{make: () => void, revoke: () => void, copy: () => void}} can */
 const content = ({ active, url, copied, problem }, { make, revoke, copy }) => html`
-  <h2 id="calendar-title" tabindex="-1">Calendar</h2>
-  <p>
-    A calendar program that subscribes to your address shows your dated tasks, and rings for those with a time. Whoever has
-    the address can read them. A phone needs one that it can reach.
-  </p>
+  <h2 id="calendar-title" tabindex="-1">${SAID.title}</h2>
+  <p>${SAID.about}</p>
   ${url
     ? html`
-        <label for="calendar-url">Your address, which is shown only now</label>
+        <label for="calendar-url">${SAID.address}</label>
         <input id="calendar-url" readonly .value=${url} @focus=${select} />
         ${navigator.clipboard // the browser gives it to https and localhost only
-          ? html`<button type="button" class="button" @click=${copy}>Copy</button>`
+          ? html`<button type="button" class="button" @click=${copy}>${TEXTS.copy}</button>`
           : nothing}
       `
     : nothing}
   <p class="quiet" role="status">${said(active, url, copied)}</p>
   ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
   <form method="dialog">
-    ${active ? html`<button type="button" class="button danger" @click=${revoke}>Revoke</button>` : nothing}
+    ${active ? html`<button type="button" class="button danger" @click=${revoke}>${SAID.revoke}</button>` : nothing}
     <button type="button" class="button primary" ?disabled=${active === null} @click=${make}>
-      ${active ? "Make a new address" : "Make an address"}
+      ${active ? SAID.another : SAID.make}
     </button>
-    <button type="submit" class="button">Close</button>
+    <button type="submit" class="button">${TEXTS.close}</button>
   </form>
 `;
 
 /** @param {boolean | null} active @param {string} [url] @param {boolean} [copied] */
 function said(active, url, copied) {
-  if (copied) return "Copied.";
-  if (url) return "It replaces any older one.";
+  if (copied) return TEXTS.copied;
+  if (url) return SAID.replaces;
   if (active === null) return "";
-  return active ? "You have an address. A new one replaces it." : "You have no address.";
+  return active ? SAID.active : SAID.none;
 }
 
 /** @param {FocusEvent} event */

@@ -96,7 +96,7 @@ export class Frame {
               ${icon("bell")}${TEXTS.remind}${reminding ? icon("check") : nothing}
             </button>`
           : nothing}
-        ${this.entered ? menuButton("calendar", TEXTS.calendar, calendar) : nothing}
+        ${this.entered ? menuButton("calendar", TEXTS.calendar.title, calendar) : nothing}
         ${this.entered && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
       </div>
     `;

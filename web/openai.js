@@ -1,6 +1,8 @@
 // @ts-check
+import { TEXTS } from "./texts.js";
 /** @import {ChatKitOptions, OpenAIChatKit} from "@openai/chatkit" */
 
+const WHY = TEXTS.chats;
 const SCRIPT = "https://cdn.platform.openai.com/deployments/chatkit/chatkit.js";
 const WATCHED = 10_000; // a widget whose domain is refused vanishes seconds after it said that it is ready
 const LOWEST = 50; // px
@@ -18,7 +20,7 @@ export async function mountWidget(place, options, milliseconds) {
   let element;
   const mounted = async () => {
     await loadScript();
-    if (given.signal.aborted) throw new Error("too late");
+    if (given.signal.aborted) throw new Error(WHY.late);
     const made = (element = /** @type {OpenAIChatKit} */ (document.createElement("openai-chatkit")));
     const ready = isReady(made);
     made.setOptions(options);
@@ -53,11 +55,11 @@ export function watchWidget(element, failed) {
   };
   const timer = setInterval(() => {
     if (Date.now() > end) clearInterval(timer);
-    else if (!element.isConnected || (frame && !frameOf(element))) fail("it went away");
-    else if ((frame ?? element).getBoundingClientRect().height < LOWEST) fail("it shows nothing");
+    else if (!element.isConnected || (frame && !frameOf(element))) fail(WHY.away);
+    else if ((frame ?? element).getBoundingClientRect().height < LOWEST) fail(WHY.empty);
   }, 250);
   element.addEventListener("chatkit.error", ({ detail: { error } }) => {
-    if (Date.now() < end && /domain/i.test(`${error?.name} ${error?.message}`)) fail("its domain check refused this address");
+    if (Date.now() < end && /domain/i.test(`${error?.name} ${error?.message}`)) fail(WHY.refused);
   });
 }
 
@@ -67,7 +69,7 @@ async function loadScript() {
   const known = document.querySelector(`script[src="${SCRIPT}"]`);
   const script = known ?? Object.assign(document.createElement("script"), { src: SCRIPT, async: true });
   const failure = new Promise((_, reject) => {
-    script.addEventListener("error", () => reject(new Error("its script could not be loaded")), { once: true });
+    script.addEventListener("error", () => reject(new Error(WHY.unloaded)), { once: true });
   });
   if (!known) document.head.append(script);
   await Promise.race([customElements.whenDefined("openai-chatkit"), failure]);
@@ -77,7 +79,7 @@ async function loadScript() {
 function isReady(element) {
   return new Promise((resolve, reject) => {
     element.addEventListener("chatkit.ready", () => resolve(), { once: true });
-    element.addEventListener("chatkit.error", ({ detail: { error } }) => reject(new Error(error?.message || "it failed")), {
+    element.addEventListener("chatkit.error", ({ detail: { error } }) => reject(new Error(error?.message || WHY.failed)), {
       once: true,
     });
   });
@@ -86,7 +88,7 @@ function isReady(element) {
 /** @param {number} milliseconds @param {AbortSignal} signal @returns {Promise<never>} */
 function tooLate(milliseconds, signal) {
   return new Promise((_, reject) => {
-    const timer = setTimeout(() => reject(new Error(`it was not ready within ${milliseconds / 1000} seconds`)), milliseconds);
+    const timer = setTimeout(() => reject(new Error(WHY.slow(milliseconds / 1000))), milliseconds);
     signal.addEventListener("abort", () => clearTimeout(timer));
   });
 }

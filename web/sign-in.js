@@ -1,7 +1,10 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
 import { storage } from "./chat/storage.js";
+import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+
+const SESSION = "POST /session";
 
 /**
  * Show the form that exchanges a token for a session.
@@ -40,8 +43,8 @@ export const forget = () => storage.clear("todo.");
 /** @param {string} token @returns {Promise<string | null>} why it was refused */
 async function signIn(token) {
   const response = await fetch("/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
-  if (!response) return "The server cannot be reached.";
-  if (response.status === 401) return "This token is not valid here, or not any more.";
+  if (!response) return TEXTS.unreachable;
+  if (response.status === 401) return TEXTS.signIn.refused;
   if (!response.ok) return sentence(response);
   const { user_id: person } = await response.json();
   if (person !== storage.get("todo.person")) {
@@ -54,14 +57,11 @@ async function signIn(token) {
 /** @param {(event: SubmitEvent) => void} submit @param {string} [problem] */
 const form = (submit, problem) => html`
   <form @submit=${submit}>
-    <h2>Sign in to see your tasks.</h2>
-    <p class="quiet">
-      Your identity provider's token is exchanged for a session at <code>POST /session</code>; whoever runs this server
-      connects the two.
-    </p>
-    <label for="token">Token</label>
+    <h2>${TEXTS.signIn.title}</h2>
+    <p class="quiet">${TEXTS.signIn.how[0]}<code>${SESSION}</code>${TEXTS.signIn.how[1]}</p>
+    <label for="token">${TEXTS.signIn.token}</label>
     <input id="token" type="password" autocomplete="off" required />
     ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
-    <button type="submit" class="button primary">Sign in</button>
+    <button type="submit" class="button primary">${TEXTS.signIn.enter}</button>
   </form>
 `;

@@ -1,6 +1,11 @@
 // @ts-check
+import { counted } from "./words.js";
+/** @import {View} from "./tasks/types" */
 
-/** What the page says in English but for the list, which has its own; nothing of a person's is here. */
+/** @param {number} count @param {string} one */
+const number = (count, one) => `${counted(count)} ${count === 1 ? one : `${one}s`}`;
+
+/** What the page says in English. What the list understands is in tasks/language; nothing of a person's is here. */
 export const TEXTS = {
   name: "To-do assistant",
   tasks: "Tasks",
@@ -11,9 +16,9 @@ export const TEXTS = {
   remind: "Notify me of due tasks",
   remindRefused: "The browser does not let this page notify you. Its settings for this page can change that.",
   remindImpossible: "This browser lets no page notify you.",
-  calendar: "Calendar",
   signOut: "Sign out",
   stillSignedIn: "You are still signed in: the server cannot be reached.",
+  unreachable: "The server cannot be reached.",
   about: {
     title: "About this assistant",
     offline: "Offline model, no AI",
@@ -39,7 +44,6 @@ export const TEXTS = {
   days: { today: "Today", yesterday: "Yesterday", thisWeek: "This week" },
   history: {
     title: "Conversations",
-    close: "Close",
     search: "Search conversations",
     none: "There are no conversations yet.",
     notFound: "No conversation has this in its title.",
@@ -52,6 +56,9 @@ export const TEXTS = {
     askBefore: "Delete “",
     askAfter: "”? Its messages are gone then; your tasks stay.",
   },
+  close: "Close",
+  copy: "Copy",
+  copied: "Copied.",
   save: "Save",
   cancel: "Cancel",
   dismiss: "Dismiss",
@@ -74,13 +81,11 @@ export const TEXTS = {
     queueWhen: "Send after this answer",
     queued: "This message waits until the answer is done.",
     /** @param {number} length @param {number} longest */
-    length: (length, longest) => `${length.toLocaleString()} of ${longest.toLocaleString()} characters`,
+    length: (length, longest) => `${counted(length)} of ${counted(longest)} characters`,
     answerAgain: "Answer again",
     good: "Good answer",
     poor: "Poor answer",
-    copy: "Copy",
     copyCode: "Copy code",
-    copied: "Copied.",
     notCopied: "The browser did not let this page copy.",
     stopped: "The answer was stopped.",
     goOn: "Continue",
@@ -142,5 +147,135 @@ export const TEXTS = {
     useBuiltIn: "Use the built-in chat",
     /** @param {string} reason */
     fallBack: (reason) => `OpenAI's widget could not be loaded (${reason}), so this is the built-in chat.`,
+    /** Why not. */
+    late: "too late",
+    away: "it went away",
+    empty: "it shows nothing",
+    refused: "its domain check refused this address",
+    unloaded: "its script could not be loaded",
+    failed: "it failed",
+    /** @param {number} seconds */
+    slow: (seconds) => `it was not ready within ${seconds} seconds`,
   },
+  calendar: {
+    title: "Calendar",
+    about:
+      "A calendar program that subscribes to your address shows your dated tasks, and rings for those with a time. Whoever has the address can read them. A phone needs one that it can reach.",
+    address: "Your address, which is shown only now",
+    notCopied: "The browser does not let it be copied: select it and copy it yourself.",
+    replaces: "It replaces any older one.",
+    active: "You have an address. A new one replaces it.",
+    none: "You have no address.",
+    revoke: "Revoke",
+    make: "Make an address",
+    another: "Make a new address",
+  },
+  signIn: {
+    title: "Sign in to see your tasks.",
+    how: ["Your identity provider's token is exchanged for a session at ", "; whoever runs this server connects the two."],
+    token: "Token",
+    refused: "This token is not valid here, or not any more.",
+    enter: "Sign in",
+  },
+  spoken: {
+    /** @param {string} parts */
+    answer: (parts) => `Assistant: ${parts}`,
+    ended: "The answer has ended.",
+    done: "done",
+    reopened: "open again",
+    /** @param {number} count */
+    more: (count) => `and ${counted(count)} more`,
+  },
+};
+
+/** What the list of tasks says. */
+export const LIST = {
+  /** @param {number} count */
+  tasks: (count) => number(count, "task"),
+  views: /** @type {Record<View, string>} */ ({ today: "Today", upcoming: "Upcoming", all: "All", done: "Done", deleted: "Deleted" }),
+  viewsName: "Views",
+  add: "Add a task",
+  addHint: "Add a task: “call mum friday 3pm #home”",
+  addButton: "Add",
+  notThis: "Leave it in the title",
+  /** @param {string} day */
+  nextOne: (day) => `next ${day}`,
+  tooLong: "A title has at most 200 characters.",
+  noTitle: "It needs a title, too.",
+  search: "Search tasks",
+  filter: "Filter",
+  label: "Label",
+  anyLabel: "Any label",
+  priority: "Priority",
+  anyPriority: "Any priority",
+  priorities: { high: "High", medium: "Medium", low: "Low", none: "None" },
+  clearFilter: "Clear",
+  select: "Select tasks",
+  endSelection: "End selection",
+  /** @param {number} count */
+  selected: (count) => `${counted(count)} selected`,
+  complete: "Complete",
+  move: "Move to…",
+  moveOne: "Change the date",
+  remove: "Delete",
+  restore: "Restore",
+  undo: "Undo",
+  /** @param {string} title */
+  tick: (title) => `Done: ${title}`,
+  /** @param {string} title */
+  selectOne: (title) => `Select ${title}`,
+  /** @param {string} day */
+  addOn: (day) => `Add a task for ${day}`,
+  nothingOn: "Nothing planned",
+  overdue: "Overdue",
+  editing: { title: "Title", description: "Description", date: "Date", time: "Time", repeat: "Repeat", labels: "Labels" },
+  descriptionHint: "Description",
+  repeatHint: "every Monday, every 2 weeks…",
+  labelsHint: "home, work",
+  repeatUnknown: "This repeat is not understood: try “every Monday” or “every 2 weeks”.",
+  titleNeeded: "A task needs a title.",
+  timeNeedsDate: "A time needs a date, too.",
+  repeatNeedsDate: "A repeat needs a date, too.",
+  moveIt: "Move",
+  showIt: "Show",
+  /** @param {string} title */
+  movingOne: (title) => `When is “${title}” due?`,
+  /** @param {number} count */
+  movingMany: (count) => `Move ${number(count, "task")} to`,
+  dateWords: "Date in words",
+  dateWordsHint: "friday, in 3 days, 5 dec 3pm",
+  pickDay: "Pick a day",
+  noDate: "No date",
+  nextWeek: "Next week",
+  notUnderstood: "This is no date that the list knows: try “friday” or “in 3 days”.",
+  /** @param {number} total */
+  found: (total) => (total === 0 ? "No task fits." : `${number(total, "task")} found.`),
+  loading: "Loading tasks…",
+  lost: "The server cannot be reached. Trying again…",
+  /** @param {number} count */
+  unsaved: (count) => `${number(count, "change")} will be saved then.`,
+  problem: "The list could not be read.",
+  chartTitle: "done in the last four weeks",
+  /** @param {string} sum @param {string} best @param {string} most @param {string} today */
+  chart: (sum, best, most, today) => `Done in the last four weeks: ${sum}. Most on ${best}: ${most}. Today: ${today}.`,
+  was: {
+    added: "Added",
+    completed: "Completed",
+    reopened: "Open again",
+    deleted: "Deleted",
+    restored: "Restored",
+    changed: "Changed",
+    undone: "Taken back",
+    /** @param {string} day */
+    moved: (day) => `Moved to ${day}`,
+    undated: "Date taken away",
+  },
+  empty: /** @type {Record<View, [string, string]>} */ ({
+    today: ["All done for today", "What is due today or overdue shows up here."],
+    upcoming: ["Nothing is coming up", "Add a task with a day, such as “dentist friday 3pm”."],
+    all: ["No open tasks", "Write one above, or say it in the chat."],
+    done: ["Nothing is done yet", "What you tick off is kept here."],
+    deleted: ["Nothing was deleted", "Deleted tasks stay here for 30 days."],
+  }),
+  emptyFound: ["No task fits", "Other words, or fewer filters, may find it."],
 };

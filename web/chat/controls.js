@@ -27,7 +27,7 @@ export function controls(answer, ui) {
 /** @param {Item} item @param {string} text @param {Ui} ui */
 function copyButton(item, text, ui) {
   if (!navigator.clipboard || !text) return nothing; // the browser gives it to https and localhost only
-  return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.talk.copy, () => ui.copy(item, text));
+  return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.copy, () => ui.copy(item, text));
 }
 
 /** @param {Item} item @param {Ui} ui */

@@ -20,7 +20,7 @@ export function historyView(ui) {
     <nav id="conversations" aria-label=${TEXTS.history.title}>
       <div class="panel-head">
         <h2>${TEXTS.history.title}</h2>
-        ${iconButton("close", TEXTS.history.close, () => ui.showHistory(false))}
+        ${iconButton("close", TEXTS.close, () => ui.showHistory(false))}
       </div>
       ${nothingThere && !history.titled ? nothing : searchField(ui)}
       ${nothingThere ? html`<p class="quiet" role="status">${history.titled ? TEXTS.history.notFound : TEXTS.history.none}</p>` : nothing}

@@ -1,16 +1,18 @@
 // @ts-check
+import { TEXTS } from "../texts.js";
 import { actionKey } from "./actions.js";
 import { textOf } from "./outgoing.js";
 import { childrenOf } from "./widgets.js";
 /** @import {Action, Item, Widget} from "./types" */
 
+const SAID = TEXTS.spoken;
 const MARKS = /\*\*|__|~~|`+|^#+ |^> /gm; // of Markdown, which nobody wants to hear
 const NAMED = 10; // tasks of a list
 
 /** What is read out when an answer has ended: all that it shows. @param {readonly Item[]} answer */
 export function spokenAnswer(answer) {
   const parts = answer.map(spoken).filter(Boolean);
-  return parts.length ? `Assistant: ${parts.join("\n")}` : "The answer has ended.";
+  return parts.length ? SAID.answer(parts.join("\n")) : SAID.ended;
 }
 
 /** What is read out of a widget when something was done in it. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
@@ -26,7 +28,7 @@ function spokenTick(action, before, after) {
   const ticked = boxesOf(before?.widget).find(({ onChangeAction: own }) => own && actionKey(/** @type {Action} */ (own)) === same);
   const box = boxesOf(after.widget).find(({ key }) => key === ticked?.key);
   if (!box || box.defaultChecked === ticked?.defaultChecked) return null;
-  return [`${box.label}: ${box.defaultChecked ? "done" : "open again"}.`, headingOf(after.widget)].join(" ").trim();
+  return [`${box.label}: ${box.defaultChecked ? SAID.done : SAID.reopened}.`, headingOf(after.widget)].join(" ").trim();
 }
 
 /** @param {Item} item */
@@ -34,7 +36,7 @@ function spoken({ type, ...item }) {
   if (type === "assistant_message") return textOf({ type, ...item }).replace(MARKS, "").trim();
   if (type !== "widget" || !item.widget) return "";
   const [heading, ...tasks] = partsOf({ type, ...item });
-  const more = tasks.length > NAMED ? [`and ${tasks.length - NAMED} more`] : [];
+  const more = tasks.length > NAMED ? [SAID.more(tasks.length - NAMED)] : [];
   return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
 }
 
@@ -48,7 +50,7 @@ function partsOf({ widget }) {
 }
 
 /** A task of a list, with its badges. @param {Widget} box @param {Widget | undefined} row */
-const named = ({ label, defaultChecked }, row) => [label, ...(defaultChecked ? ["done"] : []), ...badgesOf(row)].join(", ");
+const named = ({ label, defaultChecked }, row) => [label, ...(defaultChecked ? [SAID.done] : []), ...badgesOf(row)].join(", ");
 
 /** @param {Widget | undefined} widget @param {string} type @returns {Widget[]} */
 const all = (widget, type) =>

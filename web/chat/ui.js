@@ -174,7 +174,7 @@ export class Ui {
       this.chat.fail(TEXTS.talk.notCopied);
       return false;
     }
-    this.#element.announce(TEXTS.talk.copied);
+    this.#element.announce(TEXTS.copied);
     return true;
   }
 

@@ -1,8 +1,10 @@
 // @ts-check
-import { adding, changing, deleting, undoing } from "./data/api.js";
+import { adding as creating, changing, deleting, undoing } from "./data/api.js";
 import { plusDays } from "./language/calendar.js";
-import { dayWords, dueInGrammar, tasksCounted } from "./words.js";
-import { TEXTS } from "./texts.js";
+import { dayWords } from "../words.js";
+import { dueInGrammar } from "./language/phrases.js";
+import { LIST } from "../texts.js";
+/** @import {HttpError} from "../chat/protocol.js" */
 /** @import {NewTask} from "./adding.js" */
 /** @import {Act, Outcome} from "./data/wishes.js" */
 /** @import {When} from "./language/when.js" */
@@ -11,11 +13,18 @@ import { TEXTS } from "./texts.js";
 
 const AT_ONCE = 100; // tasks: as many as one request changes
 const LINGER = 1200; // ms that a ticked task stays where it is
+const TOAST = 8000; // ms
+
+/** Something that has just been done, or was refused. @typedef {{text: string, batches: string[], danger: boolean, show: number | null}} Notice */
 
 /** What a person can do to tasks. Each is shown at once, can be taken back, and says why when it is refused. */
 export class Acts {
+  /** What is told. @type {Notice | null} */
+  notice = null;
   /** Ends when what was done last is told. @type {Promise<unknown>} */
-  latest = Promise.resolve();
+  #latest = Promise.resolve();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #toast;
   #ui;
 
   /** @param {Ui} ui */
@@ -28,7 +37,7 @@ export class Acts {
     const status = done ? "completed" : "pending";
     this.#ui.reader.linger(LINGER);
     const completed = done ? new Date().toISOString() : null;
-    const said = done ? TEXTS.was.completed : TEXTS.was.reopened;
+    const said = done ? LIST.was.completed : LIST.was.reopened;
     await this.#change(tasks, { status }, { status, completed }, said);
   }
 
@@ -36,7 +45,7 @@ export class Acts {
   async move(tasks, when) {
     const due = dueInGrammar(when?.day ?? null, when?.time);
     const as = when ? { due: when.day, ...(when.time && { time: when.time }) } : { due: null, time: null };
-    const said = when ? TEXTS.was.moved(dayWords(when.day, this.#ui.today)) : TEXTS.was.undated;
+    const said = when ? LIST.was.moved(dayWords(when.day, this.#ui.today)) : LIST.was.undated;
     await this.#change(tasks, { due }, as, said);
   }
 
@@ -47,42 +56,53 @@ export class Acts {
     const open = tasks.filter((task) => task.status === "pending" && (days > 0 || from(task) > today));
     if (open.length === 0) return;
     const as = (/** @type {Task} */ task) => ({ due: plusDays(from(task), days) });
-    const to = open.length === 1 ? TEXTS.was.moved(dayWords(as(open[0]).due, today)) : TEXTS.was.changed;
+    const to = open.length === 1 ? LIST.was.moved(dayWords(as(open[0]).due, today)) : LIST.was.changed;
     await this.#change(open, { due: days > 0 ? "+1d" : "-1d" }, as, to);
   }
 
   /** @param {Task[]} tasks */
   async remove(tasks) {
     const requests = portions(tasks).map((ids) => deleting(ids));
-    await this.#done({ requests, ids: ids(tasks), as: { status: "deleted" } }, tasks, TEXTS.was.deleted);
+    await this.#done({ requests, ids: ids(tasks), as: { status: "deleted" } }, tasks, LIST.was.deleted);
   }
 
   /** @param {Task} task @param {Fields} fields @param {Partial<Task>} as @returns {Promise<string | null>} why it was refused */
   async save(task, fields, as) {
-    const { refused } = await this.#done({ requests: [changing([task.id], fields)], ids: [task.id], as }, [task], TEXTS.was.changed);
+    const { refused } = await this.#done({ requests: [changing([task.id], fields)], ids: [task.id], as }, [task], LIST.was.changed);
     return refused?.message ?? null;
   }
 
-  /** @param {NewTask} task @returns {Promise<boolean>} whether it was added */
+  /** @param {NewTask} task */
   async add(task) {
-    const outcome = await this.#ui.wishes.act({ requests: [{ ...adding(task.fields), key: task.key }] });
-    const { refused, tasks, batches } = outcome;
-    if (refused) this.#ui.refuse(refused);
-    else this.#ui.notify(`${TEXTS.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
-    return !refused;
+    const { adding, wishes } = this.#ui;
+    const { refused, tasks, batches } = await wishes.act({ requests: [{ ...creating(task.fields), key: task.key }] });
+    if (refused) this.#refuse(refused);
+    else this.#notify(`${LIST.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
+    adding.forget(task);
+    if (refused && !adding.text) adding.write(task.text);
+    this.#ui.changed();
   }
 
-  /** Take back what was done with these. @param {string[]} batches */
-  async undo(batches) {
-    const outcome = await this.#ui.wishes.act({ requests: [...batches].reverse().map(undoing) });
-    if (outcome.refused) this.#ui.refuse(outcome.refused);
-    else this.#ui.notify(TEXTS.was.undone, []);
+  /** Take back what the notice tells of. */
+  async undo() {
+    const batches = this.notice?.batches ?? [];
+    this.dismiss();
+    if (batches.length === 0) return;
+    const { refused } = await this.#ui.wishes.act({ requests: [...batches].reverse().map(undoing) });
+    if (refused) this.#refuse(refused);
+    else this.#notify(LIST.was.undone, []);
+  }
+
+  /** Take back what was done last, which the server may not have answered yet. */
+  async undoLast() {
+    await this.#latest;
+    await this.undo();
   }
 
   /** Bring deleted tasks back. @param {Task[]} tasks */
   async restore(tasks) {
     const requests = portions(tasks).map(([id, ...also]) => changing([id, ...also], { undo: true }));
-    await this.#done({ requests, ids: ids(tasks), as: { status: "pending" } }, tasks, TEXTS.was.restored);
+    await this.#done({ requests, ids: ids(tasks), as: { status: "pending" } }, tasks, LIST.was.restored);
   }
 
   /** @param {Task[]} tasks @param {Fields} fields @param {Act["as"]} as @param {string} said */
@@ -94,17 +114,53 @@ export class Acts {
   /** @param {Act} act @param {Task[]} tasks @param {string} said @returns {Promise<Outcome>} */
   #done(act, tasks, said) {
     const told = this.#told(act, tasks, said);
-    this.latest = told;
+    this.#latest = told;
     return told;
   }
 
   /** @param {Act} act @param {Task[]} tasks @param {string} said @returns {Promise<Outcome>} */
   async #told(act, tasks, said) {
     const outcome = await this.#ui.wishes.act(act);
-    const what = tasks.length === 1 ? `“${tasks[0].title}”` : tasksCounted(tasks.length);
-    if (outcome.refused) this.#ui.refuse(outcome.refused);
-    else this.#ui.notify(`${said}: ${what}${nextOf(outcome, tasks, this.#ui.today)}`, outcome.batches);
+    const what = tasks.length === 1 ? `“${tasks[0].title}”` : LIST.tasks(tasks.length);
+    if (outcome.refused) this.#refuse(outcome.refused);
+    else this.#notify(`${said}: ${what}${nextOf(outcome, tasks, this.#ui.today)}`, outcome.batches);
     return outcome;
+  }
+
+  /** @param {string} text @param {string[]} batches what it can be taken back with @param {number | null} [show] a task that may be elsewhere */
+  #notify(text, batches, show = null) {
+    this.#ui.announce(text);
+    this.#say({ text, batches, danger: false, show });
+  }
+
+  /** @param {HttpError} error */
+  #refuse(error) {
+    if (error.status === 401) this.#ui.reader.failed(error);
+    else this.#say({ text: error.message, batches: [], danger: true, show: null });
+  }
+
+  dismiss() {
+    this.notice = null;
+    this.#ui.changed();
+  }
+
+  close() {
+    clearTimeout(this.#toast);
+  }
+
+  /** @param {Notice} notice */
+  #say(notice) {
+    this.notice = notice;
+    const leave = () => {
+      clearTimeout(this.#toast);
+      this.#toast = setTimeout(() => {
+        if (this.notice !== notice) return;
+        if (this.#ui.reading) leave();
+        else this.dismiss();
+      }, TOAST);
+    };
+    leave();
+    this.#ui.changed();
   }
 }
 
@@ -112,7 +168,7 @@ export class Acts {
 function nextOf({ tasks: changed }, tasks, today) {
   const known = new Set(ids(tasks));
   const next = tasks.length === 1 ? changed.find(({ id, due }) => !known.has(id) && due) : undefined;
-  return next?.due ? ` · ${TEXTS.nextOne(dayWords(next.due, today))}` : "";
+  return next?.due ? ` · ${LIST.nextOne(dayWords(next.due, today))}` : "";
 }
 
 /** @param {Task[]} tasks */

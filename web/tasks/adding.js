@@ -2,7 +2,7 @@
 import { storage } from "../chat/storage.js";
 import { newKey } from "./data/api.js";
 import { sentenceOf } from "./language/sentence.js";
-import { dueInGrammar } from "./words.js";
+import { dueInGrammar } from "./language/phrases.js";
 /** @import {Clock} from "./data/clock.js" */
 /** @import {Sentence} from "./language/sentence.js" */
 

@@ -1,8 +1,8 @@
 // @ts-check
 import { whenOf } from "./language/when.js";
 import { LONGEST_TITLE } from "./adding.js";
-import { TEXTS } from "./texts.js";
-import { dueInGrammar, repeatWords } from "./words.js";
+import { LIST } from "../texts.js";
+import { dueInGrammar, repeatWords } from "./language/phrases.js";
 /** @import {Moment} from "./language/clock.js" */
 /** @import {Fields, Task} from "./types" */
 
@@ -61,18 +61,18 @@ export class Editing {
   /** @param {string} date */
   #due(date) {
     const { time } = this.written;
-    return dueInGrammar(date || null, time) + (date && !time && this.task.time ? " all day" : "");
+    return dueInGrammar(date || null, time, this.task.time !== null);
   }
 
   /** @param {string} title @param {string | null} repeat @param {string} date */
   #problem(title, repeat, date) {
     const { written } = this;
-    if (!title) return TEXTS.titleNeeded;
-    if (title.length > LONGEST_TITLE) return TEXTS.tooLong;
-    if (written.time && !date) return TEXTS.timeNeedsDate;
+    if (!title) return LIST.titleNeeded;
+    if (title.length > LONGEST_TITLE) return LIST.tooLong;
+    if (written.time && !date) return LIST.timeNeedsDate;
     if (!written.repeat.trim()) return "";
-    if (this.differs("repeat") && !repeat) return TEXTS.repeatUnknown;
-    return date ? "" : TEXTS.repeatNeedsDate;
+    if (this.differs("repeat") && !repeat) return LIST.repeatUnknown;
+    return date ? "" : LIST.repeatNeedsDate;
   }
 }
 

@@ -19,9 +19,9 @@ export function keydown(event, ui, element) {
 /** Wherever the focus is in it; returns whether the key was one of these. @param {KeyboardEvent} event @param {Ui} ui @param {boolean} isText */
 function inList({ key, ctrlKey, metaKey, shiftKey }, ui, isText) {
   const undoes = key.toLowerCase() === "z" && (ctrlKey || metaKey) && !shiftKey && !isText;
-  if (undoes) void ui.undoLast();
-  else if (key === "Escape" && ui.selection.active) ui.endSelection();
-  else if (key === "Escape" && ui.notice) ui.dismiss();
+  if (undoes) void ui.acts.undoLast();
+  else if (key === "Escape" && ui.selection.active) ui.selection.end();
+  else if (key === "Escape" && ui.acts.notice) ui.acts.dismiss();
   else return false;
   return true;
 }

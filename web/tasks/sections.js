@@ -1,5 +1,7 @@
 // @ts-check
-import { comingDays, headingWords, isPast } from "./words.js";
+import { headingWords, isPast } from "../words.js";
+import { LIST } from "../texts.js";
+import { plusDays } from "./language/calendar.js";
 /** @import {Clock} from "./data/clock.js" */
 /** @import {Section, Task, View} from "./types" */
 
@@ -18,10 +20,10 @@ export function sectionsOf(view, tasks, clock, whole) {
   if (view === "deleted") return byDay(tasks, (task) => clock.dayOf(task.deleted ?? `${today}T12:00Z`), today, false);
   if (view === "upcoming") return upcoming(tasks, today, whole);
   const parts = [
-    part("overdue", ["Overdue"], tasks.filter((task) => isPast(task, now)), null, "danger"),
+    part("overdue", [LIST.overdue], tasks.filter((task) => isPast(task, now)), null, "danger"),
     part("today", headingWords(today, today), tasks.filter((task) => task.due === today && !isPast(task, now)), today),
-    part("coming", ["Upcoming"], tasks.filter((task) => task.due !== null && task.due > today), null),
-    part("undated", ["No date"], tasks.filter((task) => task.due === null), null),
+    part("coming", [LIST.views.upcoming], tasks.filter((task) => task.due !== null && task.due > today), null),
+    part("undated", [LIST.noDate], tasks.filter((task) => task.due === null), null),
   ];
   return parts.filter(({ tasks }) => tasks.length > 0);
 }
@@ -61,3 +63,6 @@ export function belongs(view, task, today) {
   if (view === "upcoming") return task.due !== null && task.due > today;
   return view !== "deleted";
 }
+
+/** The first days after today, which are always shown in the view of what comes. @param {string} today */
+const comingDays = (today) => [1, 2, 3, 4, 5, 6, 7].map((count) => plusDays(today, count));

@@ -8,33 +8,49 @@ export class Selection {
   ids = new Set();
   /** @type {number | null} */
   #anchor = null;
+  #changed;
 
-  /** @param {number} id */
-  toggle(id) {
-    if (!this.ids.delete(id)) this.ids.add(id);
-    this.#anchor = id;
-    this.active = true;
+  /** @param {() => void} changed */
+  constructor(changed) {
+    this.#changed = changed;
   }
 
-  /** All from the last that was selected to this one. @param {number} id @param {number[]} order of the list */
-  extend(id, order) {
+  begin() {
+    this.active = true;
+    this.#changed();
+  }
+
+  /** Select it or no more, or all from the last that was selected to it. @param {number} id @param {number[]} [range] the order of the list */
+  pick(id, range) {
+    this.active = true;
+    if (range) this.#extend(id, range);
+    else {
+      if (!this.ids.delete(id)) this.ids.add(id);
+      this.#anchor = id;
+    }
+    this.#changed();
+  }
+
+  /** @param {number} id @param {number[]} order */
+  #extend(id, order) {
     const from = order.indexOf(this.#anchor ?? id);
     const to = order.indexOf(id);
     for (const one of order.slice(Math.min(from < 0 ? to : from, to), Math.max(from, to) + 1)) this.ids.add(one);
     if (from < 0) this.#anchor = id;
-    this.active = true;
   }
 
-  /** Only what is still in the list; returns whether some is not. @param {Set<number>} present */
+  /** Only what is still in the list. @param {Set<number>} present */
   keep(present) {
     const gone = [...this.ids].filter((id) => !present.has(id));
     for (const id of gone) this.ids.delete(id);
-    return gone.length > 0;
+    if (gone.length > 0) queueMicrotask(this.#changed); // it is being drawn
   }
 
   end() {
+    if (!this.active) return;
     this.active = false;
     this.ids.clear();
     this.#anchor = null;
+    this.#changed();
   }
 }

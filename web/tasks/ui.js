@@ -1,22 +1,17 @@
 // @ts-check
-import { HttpError } from "../chat/protocol.js";
 import { Acts } from "./acts.js";
 import { Adding, LONGEST_TITLE, newTask } from "./adding.js";
 import { Reader } from "./data/reader.js";
 import { Editing } from "./editing.js";
 import { belongs, sectionsOf } from "./sections.js";
 import { Selection } from "./selection.js";
-import { TEXTS } from "./texts.js";
+import { LIST } from "../texts.js";
 import { Window } from "./window.js";
-/** @import {NewTask} from "./adding.js" */
 /** @import {Api} from "./data/api.js" */
 /** @import {TodoTasks} from "./element.js" */
 /** @import {When} from "./language/when.js" */
 /** @import {Filter, Section, Task, View} from "./types" */
 
-/** Something that has just been done, or was refused. @typedef {{text: string, batches: string[], danger: boolean, show: number | null}} Notice */
-
-const TOAST = 8000; // ms
 const SEARCH_PAUSE = 200; // ms after the last letter
 const MARKED = 2500; // ms
 const MOST_SOUGHT = 30; // pages
@@ -39,14 +34,10 @@ export class Ui {
   editing = null;
   /** The tasks whose date is being asked for. @type {{tasks: Task[], text: string, day: string} | null} */
   moving = null;
-  /** @type {Notice | null} */
-  notice = null;
-  selection = new Selection();
+  selection = new Selection(() => this.#tellSelection());
   window = new Window();
   acts = new Acts(this);
   #element;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #toast;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #search;
 
@@ -66,6 +57,13 @@ export class Ui {
   /** Draw what has changed. */
   changed = () => this.#element.changed();
   scrolled = () => this.#element.scrolled();
+  /** Let a screen reader say it. @param {string} text */
+  announce = (text) => this.#element.announce(text);
+
+  /** Whether the notice is being read. */
+  get reading() {
+    return this.#element.reading;
+  }
 
   get clock() {
     return this.reader.clock;
@@ -93,13 +91,13 @@ export class Ui {
   }
 
   begin() {
-    for (const task of this.adding.unsent) void this.#send(task);
+    for (const task of this.adding.unsent) void this.acts.add(task);
     void this.open("today");
   }
 
   close() {
     this.reader.live.close();
-    clearTimeout(this.#toast);
+    this.acts.close();
     clearTimeout(this.#search);
   }
 
@@ -110,7 +108,7 @@ export class Ui {
     const wanted = this.pages.tasks.map((task) => this.wishes.applied(task)).filter((task) => belongs(view, task, today));
     this.sections = sectionsOf(view, wanted, this.clock, current && !filtered && !hasMore);
     this.tasks = this.sections.flatMap(({ tasks }) => tasks);
-    if (this.selection.keep(new Set(this.tasks.map(({ id }) => id)))) queueMicrotask(() => this.#tellSelection());
+    this.selection.keep(new Set(this.tasks.map(({ id }) => id)));
   }
 
   /** Choose the row that can be reached by Tab: the one that the keyboard was at, or the first that is seen. */
@@ -123,7 +121,7 @@ export class Ui {
   /** @param {View} view @param {Partial<Filter>} [filter] */
   async open(view, filter = {}) {
     if (view !== this.view) {
-      this.endSelection();
+      this.selection.end();
       this.#element.toTop();
     }
     this.adding.day = view === "today" ? this.today : null;
@@ -133,7 +131,7 @@ export class Ui {
   /** @param {Partial<Filter>} filter */
   async narrow(filter) {
     await this.open(this.view, filter);
-    if (this.pages.filtered) this.#element.announce(TEXTS.found(this.pages.total));
+    if (this.pages.filtered) this.announce(LIST.found(this.pages.total));
   }
 
   /** @param {string} text */
@@ -196,15 +194,7 @@ export class Ui {
     this.adding.write("");
     this.adding.keep(task);
     this.#element.draw(); // what is typed next is another task
-    await this.#send(task);
-  }
-
-  /** @param {NewTask} task */
-  async #send(task) {
-    const added = await this.acts.add(task);
-    this.adding.forget(task);
-    if (!added && !this.adding.text) this.adding.write(task.text);
-    this.changed();
+    await this.acts.add(task);
   }
 
   /** A click on its title: it is edited, or selected. @param {Task} task @param {MouseEvent} event */
@@ -232,7 +222,7 @@ export class Ui {
     const problem = await this.acts.save(editing.task, changes.fields, changes.as);
     if (!problem || this.editing) return;
     this.editing = Object.assign(editing, { problem });
-    this.dismiss();
+    this.acts.dismiss();
   }
 
   /** Ask for a date. @param {Task[]} tasks */
@@ -250,7 +240,7 @@ export class Ui {
     this.#element.closeDialog();
     this.#element.draw();
     if (!moving || when === undefined) return;
-    if (this.selection.active) this.endSelection();
+    this.selection.end();
     void this.acts.move(moving.tasks, when);
   }
 
@@ -272,77 +262,18 @@ export class Ui {
   /** The selected tasks, which are selected no more. */
   taken() {
     const { selected } = this;
-    this.endSelection();
+    this.selection.end();
     return selected;
   }
 
   /** @param {Task} task @param {boolean} range from the one that was selected before */
   pick(task, range) {
     this.current = task.id;
-    if (range) this.selection.extend(task.id, this.tasks.map(({ id }) => id));
-    else this.selection.toggle(task.id);
-    this.#tellSelection();
-  }
-
-  toggleSelection() {
-    if (this.selection.active) return this.endSelection();
-    this.selection.active = true;
-    this.changed();
-  }
-
-  endSelection() {
-    if (!this.selection.active) return;
-    this.selection.end();
-    this.#tellSelection();
+    this.selection.pick(task.id, range ? this.tasks.map(({ id }) => id) : undefined);
   }
 
   #tellSelection() {
     this.#element.emit("todo-selection", { tasks: this.selected.map(({ id, title }) => ({ id, title })) });
-    this.changed();
-  }
-
-  /** @param {string} text @param {string[]} batches what it can be taken back with @param {number | null} [show] a task that may be elsewhere */
-  notify(text, batches, show = null) {
-    this.#say({ text, batches, danger: false, show });
-  }
-
-  /** @param {HttpError} error */
-  refuse(error) {
-    if (error.status === 401) this.reader.failed(error);
-    else this.#say({ text: error.message, batches: [], danger: true, show: null });
-  }
-
-  dismiss() {
-    this.notice = null;
-    this.changed();
-  }
-
-  /** Take back what the notice tells of. */
-  async undo() {
-    const batches = this.notice?.batches ?? [];
-    this.dismiss();
-    if (batches.length > 0) await this.acts.undo(batches);
-  }
-
-  /** Take back what was done last, which the server may not have answered yet. */
-  async undoLast() {
-    await this.acts.latest;
-    await this.undo();
-  }
-
-  /** @param {Notice} notice */
-  #say(notice) {
-    this.notice = notice;
-    if (!notice.danger) this.#element.announce(notice.text);
-    const leave = () => {
-      clearTimeout(this.#toast);
-      this.#toast = setTimeout(() => {
-        if (this.notice !== notice) return;
-        if (this.#element.reading) leave();
-        else this.dismiss();
-      }, TOAST);
-    };
-    leave();
     this.changed();
   }
 }

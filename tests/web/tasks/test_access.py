@@ -148,7 +148,7 @@ async def test_what_is_done_is_read_out(open_list: OpenList, stored: Stored) -> 
     await expect(heard).to_have_text("No task fits.")
 
 
-async def test_what_is_touched_is_large_enough_and_needs_no_pointer_above_it(open_list: OpenList, stored: Stored) -> None:
+async def test_what_is_touched_is_large_enough_and_seen(open_list: OpenList, stored: Stored) -> None:
     await stored.add("milk", due="today", labels=["home"])
     page = await open_list(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     assert await page.evaluate(SMALL) == []

@@ -3,8 +3,9 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { LONGEST_TITLE } from "../adding.js";
 import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
-import { TEXTS } from "../texts.js";
-import { clockWords, dayWords, fullDay, repeatWords } from "../words.js";
+import { LIST } from "../../texts.js";
+import { clockWords, dayWords, fullDay } from "../../words.js";
+import { repeatWords } from "../language/phrases.js";
 /** @import {Ui} from "../ui.js" */
 
 /** The line that adds tasks. @param {Ui} ui */
@@ -25,13 +26,13 @@ export function addingView(ui) {
         data-part="new"
         dir="auto"
         enterkeyhint="done"
-        aria-label=${TEXTS.add}
+        aria-label=${LIST.add}
         aria-describedby="understood"
-        placeholder=${TEXTS.addHint}
+        placeholder=${LIST.addHint}
         .value=${adding.text}
         @input=${(/** @type {Event} */ event) => ui.write(/** @type {HTMLInputElement} */ (event.target).value)}
       />
-      ${adding.text.trim() ? html`<button type="submit" class="button primary">${TEXTS.addButton}</button>` : nothing}
+      ${adding.text.trim() ? html`<button type="submit" class="button primary">${LIST.addButton}</button>` : nothing}
       <div id="understood">${adding.text.trim() ? chips(ui) : nothing}</div>
     </form>
   `;
@@ -42,13 +43,13 @@ function chips({ adding, today, changed }) {
   const { title, when, labels, priority } = adding.understood;
   const day = when?.day ?? adding.day;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
-  if (title.length > LONGEST_TITLE) return html`<span class="problem">${TEXTS.tooLong}</span>`;
+  if (title.length > LONGEST_TITLE) return html`<span class="problem">${LIST.tooLong}</span>`;
   return html`
-    ${title ? nothing : html`<span class="problem">${TEXTS.noTitle}</span>`}
+    ${title ? nothing : html`<span class="problem">${LIST.noTitle}</span>`}
     ${words
       ? html`<span class="chip when">
           ${icon("calendar")}${[words, when?.time && clockWords(when.time)].filter(Boolean).join(", ")}
-          ${iconButton("close", when ? TEXTS.notThis : TEXTS.noDate, () => {
+          ${iconButton("close", when ? LIST.notThis : LIST.noDate, () => {
             if (when) adding.literal = true;
             else adding.day = null;
             changed();
@@ -56,7 +57,7 @@ function chips({ adding, today, changed }) {
         </span>`
       : nothing}
     ${when?.repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(when.repeat)}</span>` : nothing}
-    ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${TEXTS.priorities[priority]}</span>` : nothing}
+    ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
     ${labels.map((label) => html`<span class="chip" dir="auto">#${label}</span>`)}
   `;
 }

@@ -1,11 +1,11 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { iconButton } from "../../icons.js";
-import { TEXTS } from "../texts.js";
+import { LIST, TEXTS } from "../../texts.js";
 /** @import {Editing} from "../editing.js" */
 /** @import {Ui} from "../ui.js" */
 
-const NAMES = TEXTS.editing;
+const NAMES = LIST.editing;
 
 /** The fields of the task that is open. @param {Editing} editing @param {Ui} ui */
 export function editingView(editing, ui) {
@@ -32,28 +32,28 @@ export function editingView(editing, ui) {
         rows="2"
         dir="auto"
         aria-label=${NAMES.description}
-        placeholder=${TEXTS.descriptionHint}
+        placeholder=${LIST.descriptionHint}
         .value=${editing.written.description}
       ></textarea>
       <div class="fields">
         ${input("date", NAMES.date, editing, { type: "date" })} ${input("time", NAMES.time, editing, { type: "time" })}
-        ${input("repeat", NAMES.repeat, editing, { hint: TEXTS.repeatHint })}
+        ${input("repeat", NAMES.repeat, editing, { hint: LIST.repeatHint })}
         <label
-          ><span>${TEXTS.priority}</span>
+          ><span>${LIST.priority}</span>
           <select name="priority" data-part="priority" .value=${editing.written.priority}>
-            ${Object.entries(TEXTS.priorities).map(
+            ${Object.entries(LIST.priorities).map(
               ([value, name]) => html`<option value=${value} ?selected=${value === editing.written.priority}>${name}</option>`,
             )}
           </select>
         </label>
-        ${input("labels", NAMES.labels, editing, { hint: TEXTS.labelsHint })}
+        ${input("labels", NAMES.labels, editing, { hint: LIST.labelsHint })}
       </div>
       ${editing.problem ? html`<p class="problem" role="alert">${editing.problem}</p>` : nothing}
       <div class="ends">
-        ${iconButton("remove", TEXTS.remove, () => ui.remove([editing.task]))}
+        ${iconButton("remove", LIST.remove, () => ui.remove([editing.task]))}
         <span class="spacer"></span>
-        <button type="button" class="button" @click=${() => ui.endEditing(false)}>${NAMES.cancel}</button>
-        <button type="submit" class="button primary">${NAMES.save}</button>
+        <button type="button" class="button" @click=${() => ui.endEditing(false)}>${TEXTS.cancel}</button>
+        <button type="submit" class="button primary">${TEXTS.save}</button>
       </div>
     </form>
   `;

@@ -1,17 +1,20 @@
 // @ts-check
-import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { html, nothing, svg } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { iconButton } from "../../icons.js";
-import { TEXTS } from "../texts.js";
-import { counted, dayWords } from "../words.js";
+import { LIST } from "../../texts.js";
+import { counted, dayWords, fullDay } from "../../words.js";
 import { addingView } from "./adding.js";
-import { chartView } from "./chart.js";
 import { moveView } from "./move.js";
 import { rowView } from "./row.js";
 import { connectionView, emptyView, loadingView, noticeView, problemView } from "./states.js";
 import { barView, toolsView, viewsView } from "./tools.js";
+/** @import {DoneOnDay} from "../types" */
 /** @import {Ui} from "../ui.js" */
 /** @import {Drawn} from "../window.js" */
+
+const HIGH = 40;
+const STEP = 10; // units of the drawing of the chart for a day, of which the bar takes 7
 
 /** Everything. @param {Ui} ui */
 export const listView = (ui) => html`
@@ -39,7 +42,7 @@ function rows(ui) {
       (drawn) => sectionView(drawn, ui),
     )}
     <div class="space" .style=${`height: ${window.below}px`}></div>
-    ${pages.hasMore ? html`<p class="quiet more">${TEXTS.loading}</p>` : nothing}
+    ${pages.hasMore ? html`<p class="quiet more">${LIST.loading}</p>` : nothing}
   `;
 }
 
@@ -54,10 +57,10 @@ function sectionView({ section, first, end, above, below }, ui) {
           ${title} ${date ? html`<span class="date">${date}</span>` : nothing}
           ${tasks.length > 0 ? html`<span class="count">${counted(tasks.length)}</span>` : nothing}
         </h3>
-        ${day ? iconButton("plus", TEXTS.addOn(words), () => ui.addOn(day)) : nothing}
+        ${day ? iconButton("plus", LIST.addOn(words), () => ui.addOn(day)) : nothing}
       </div>
       ${tasks.length === 0
-        ? html`<p class="nothing">${TEXTS.nothingOn}</p>`
+        ? html`<p class="nothing">${LIST.nothingOn}</p>`
         : html`
             <ul .style=${`padding: ${above}px 0 ${below}px`}>
               ${repeat(
@@ -68,5 +71,24 @@ function sectionView({ section, first, end, above, below }, ui) {
             </ul>
           `}
     </section>
+  `;
+}
+
+/** How many tasks were done on each of the last days, as bars. @param {readonly DoneOnDay[]} days @param {string} today */
+function chartView(days, today) {
+  const most = Math.max(1, ...days.map(({ done }) => done));
+  const sum = days.reduce((all, { done }) => all + done, 0);
+  const best = days.find(({ done }) => done === most);
+  const text = LIST.chart(counted(sum), best ? fullDay(best.day, today) : "", counted(most), counted(days.at(-1)?.done ?? 0));
+  return html`
+    <figure class="chart">
+      <figcaption><strong>${counted(sum)}</strong> ${LIST.chartTitle}</figcaption>
+      <svg viewBox="0 0 ${days.length * STEP - 3} ${HIGH}" preserveAspectRatio="none" role="img" aria-label=${text}>
+        ${days.map(({ day, done }, at) => {
+          const high = done ? Math.max(4, (done / most) * HIGH) : 2;
+          return svg`<rect class=${done ? "some" : ""} x=${at * STEP} y=${HIGH - high} width="7" height=${high} rx="2"><title>${fullDay(day, today)}: ${counted(done)}</title></rect>`;
+        })}
+      </svg>
+    </figure>
   `;
 }

@@ -3,8 +3,8 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { plusDays, week } from "../language/calendar.js";
 import { whenOf } from "../language/when.js";
 import { icon } from "../../icons.js";
-import { TEXTS } from "../texts.js";
-import { clockWords, dayWords, fullDay } from "../words.js";
+import { LIST } from "../../texts.js";
+import { clockWords, dayWords, fullDay } from "../../words.js";
 /** @import {Ui} from "../ui.js" */
 
 /** The question where tasks are to be moved; the element opens it. @param {Ui} ui */
@@ -26,8 +26,8 @@ function question(ui, moving) {
   const choices = /** @type {[string, string | null][]} */ ([
     [dayWords(today, today), today],
     [dayWords(plusDays(today, 1), today), plusDays(today, 1)],
-    [TEXTS.nextWeek, week(today, 1)],
-    [TEXTS.noDate, null],
+    [LIST.nextWeek, week(today, 1)],
+    [LIST.noDate, null],
   ]);
   return html`
     <form
@@ -39,13 +39,13 @@ function question(ui, moving) {
         if (meant) ui.answer(meant);
       }}
     >
-      <h2 id="move-title" dir="auto">${moving.tasks.length === 1 ? TEXTS.movingOne(moving.tasks[0].title) : TEXTS.movingMany(moving.tasks.length)}</h2>
+      <h2 id="move-title" dir="auto">${moving.tasks.length === 1 ? LIST.movingOne(moving.tasks[0].title) : LIST.movingMany(moving.tasks.length)}</h2>
       <input
         name="words"
         data-part="words"
-        aria-label=${TEXTS.dateWords}
+        aria-label=${LIST.dateWords}
         aria-describedby="move-understood"
-        placeholder=${TEXTS.dateWordsHint}
+        placeholder=${LIST.dateWordsHint}
         autofocus
         .value=${moving.text}
         @input=${(/** @type {Event} */ event) => {
@@ -59,7 +59,7 @@ function question(ui, moving) {
               ${icon("calendar")}${[fullDay(when.day, today), when.time && clockWords(when.time)].filter(Boolean).join(", ")}
             </button>`
           : moving.text.trim()
-            ? TEXTS.notUnderstood
+            ? LIST.notUnderstood
             : nothing}
       </p>
       <div class="choices">
@@ -72,7 +72,7 @@ function question(ui, moving) {
         )}
       </div>
       <div class="pick">
-        <label for="move-day">${TEXTS.pickDay}</label>
+        <label for="move-day">${LIST.pickDay}</label>
         <input
           id="move-day"
           type="date"
@@ -84,7 +84,7 @@ function question(ui, moving) {
             ui.changed();
           }}
         />
-        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.answer({ day: moving.day, time: null })}>${TEXTS.moveIt}</button>
+        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.answer({ day: moving.day, time: null })}>${LIST.moveIt}</button>
       </div>
     </form>
   `;

@@ -1,8 +1,9 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../../icons.js";
-import { TEXTS } from "../texts.js";
-import { dueWords, isPast, repeatWords } from "../words.js";
+import { LIST } from "../../texts.js";
+import { dueWords, isPast } from "../../words.js";
+import { repeatWords } from "../language/phrases.js";
 import { editingView } from "./editing.js";
 /** @import {Task} from "../types" */
 /** @import {Ui} from "../ui.js" */
@@ -34,7 +35,7 @@ const tickBox = (task, tabindex, ui) => html`
       type="checkbox"
       data-part="tick"
       tabindex=${tabindex}
-      aria-label=${TEXTS.tick(task.title)}
+      aria-label=${LIST.tick(task.title)}
       .checked=${task.status === "completed"}
       @change=${(/** @type {Event} */ event) => ui.acts.tick([task], /** @type {HTMLInputElement} */ (event.target).checked)}
     />
@@ -48,7 +49,7 @@ const selectBox = (task, selected, tabindex, ui) => html`
       type="checkbox"
       data-part="tick"
       tabindex=${tabindex}
-      aria-label=${TEXTS.selectOne(task.title)}
+      aria-label=${LIST.selectOne(task.title)}
       .checked=${selected}
       @click=${(/** @type {MouseEvent} */ event) => ui.pick(task, event.shiftKey)}
     />
@@ -84,7 +85,7 @@ function details(task, ui) {
     <p class="details">
       ${words ? html`<span class="due ${past ? "past" : ""}">${icon(underDay ? "clock" : "calendar")}${words}</span>` : nothing}
       ${repeat ? html`<span title=${repeatWords(repeat)}>${icon("repeat")}<span class="words">${repeatWords(repeat)}</span></span>` : nothing}
-      ${priority ? html`<span class="priority ${priority}">${icon("flag")}${TEXTS.priorities[priority]}</span>` : nothing}
+      ${priority ? html`<span class="priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
       ${description ? html`<span class="notes" dir="auto">${icon("notes")}<span class="words">${description}</span></span>` : nothing}
       ${labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.narrow({ label })}>${label}</button>`)}
     </p>
@@ -95,12 +96,12 @@ function details(task, ui) {
 function actions(task, tabindex, ui) {
   if (ui.selection.active) return nothing;
   if (task.status === "deleted") {
-    return html`<button type="button" class="text-button" data-part="restore" tabindex=${tabindex} @click=${() => ui.acts.restore([task])}>${TEXTS.restore}</button>`;
+    return html`<button type="button" class="text-button" data-part="restore" tabindex=${tabindex} @click=${() => ui.acts.restore([task])}>${LIST.restore}</button>`;
   }
   return html`
     <span class="actions">
-      ${task.status === "pending" ? iconButton("calendar", `${TEXTS.moveOne}: ${task.title}`, () => ui.ask([task]), { tabindex }) : nothing}
-      ${iconButton("remove", `${TEXTS.remove}: ${task.title}`, () => ui.remove([task]), { tabindex })}
+      ${task.status === "pending" ? iconButton("calendar", `${LIST.moveOne}: ${task.title}`, () => ui.ask([task]), { tabindex }) : nothing}
+      ${iconButton("remove", `${LIST.remove}: ${task.title}`, () => ui.remove([task]), { tabindex })}
     </span>
   `;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../../icons.js";
-import { TEXTS } from "../texts.js";
+import { LIST, TEXTS } from "../../texts.js";
 /** @import {Icon} from "../../icons.js" */
 /** @import {View} from "../types" */
 /** @import {Ui} from "../ui.js" */
@@ -10,7 +10,7 @@ const ICONS = /** @type {Record<View, Icon>} */ ({ today: "light", upcoming: "ca
 
 /** @param {Ui} ui */
 export function emptyView({ view, pages }) {
-  const [title, help] = pages.filtered ? TEXTS.emptyFound : TEXTS.empty[view];
+  const [title, help] = pages.filtered ? LIST.emptyFound : LIST.empty[view];
   return html`
     <div class="empty">
       ${icon(pages.filtered ? "search" : ICONS[view])}
@@ -23,7 +23,7 @@ export function emptyView({ view, pages }) {
 /** Rows to come. */
 export const loadingView = () => html`
   <div class="coming-rows">
-    <p class="visually-hidden" role="status">${TEXTS.loading}</p>
+    <p class="visually-hidden" role="status">${LIST.loading}</p>
     ${[1, 2, 3, 4].map(() => html`<div><span></span><span></span></div>`)}
   </div>
 `;
@@ -32,9 +32,9 @@ export const loadingView = () => html`
 export const problemView = (ui) => html`
   <div class="empty" role="alert">
     ${icon("warning")}
-    <p class="greeting">${TEXTS.problem}</p>
+    <p class="greeting">${LIST.problem}</p>
     <p class="quiet" dir="auto">${ui.reader.problem}</p>
-    <button type="button" class="button" @click=${() => ui.reader.renew()}>${TEXTS.again}</button>
+    <button type="button" class="button" @click=${() => ui.reader.renew()}>${TEXTS.tryAgain}</button>
   </div>
 `;
 
@@ -42,24 +42,25 @@ export const problemView = (ui) => html`
 export const connectionView = ({ reader: { live, wishes } }) =>
   live.lost
     ? html`<p class="away" role="status">
-        <span class="spinner"></span><span>${TEXTS.lost} ${wishes.open > 0 ? TEXTS.unsaved(wishes.open) : nothing}</span>
+        <span class="spinner"></span><span>${LIST.lost} ${wishes.open > 0 ? LIST.unsaved(wishes.open) : nothing}</span>
       </p>`
     : nothing;
 
 /** What was done just now, and the way back. @param {Ui} ui */
 export function noticeView(ui) {
-  const { notice } = ui;
+  const { acts } = ui;
+  const { notice } = acts;
   if (!notice) return nothing;
   const { text, batches, danger, show } = notice;
   return html`
     <div class="notice-bar ${danger ? "danger" : ""}" role=${danger ? "alert" : nothing}>
       ${danger ? icon("warning") : nothing}
       <p dir="auto">${text}</p>
-      ${show !== null && !ui.task(show) ? html`<button type="button" class="text-button" @click=${() => ui.show(show)}>${TEXTS.showIt}</button>` : nothing}
+      ${show !== null && !ui.task(show) ? html`<button type="button" class="text-button" @click=${() => ui.show(show)}>${LIST.showIt}</button>` : nothing}
       ${batches.length > 0
-        ? html`<button type="button" class="text-button" data-part="undo" @click=${() => ui.undo()}>${TEXTS.undo}</button>`
+        ? html`<button type="button" class="text-button" data-part="undo" @click=${() => acts.undo()}>${LIST.undo}</button>`
         : nothing}
-      ${iconButton("close", TEXTS.dismiss, () => ui.dismiss())}
+      ${iconButton("close", TEXTS.dismiss, () => acts.dismiss())}
     </div>
   `;
 }

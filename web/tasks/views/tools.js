@@ -1,22 +1,22 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../../icons.js";
-import { TEXTS } from "../texts.js";
-import { counted } from "../words.js";
+import { LIST } from "../../texts.js";
+import { counted } from "../../words.js";
 /** @import {Icon} from "../../icons.js" */
 /** @import {Filter, View} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
 const MOST_COUNTED = 2000; // the server counts no further
-const VIEWS = /** @type {View[]} */ (Object.keys(TEXTS.views));
+const VIEWS = /** @type {View[]} */ (Object.keys(LIST.views));
 
 /** @param {Ui} ui */
 export const viewsView = (ui) => html`
-  <nav class="views" aria-label=${TEXTS.viewsName}>
+  <nav class="views" aria-label=${LIST.viewsName}>
     ${VIEWS.map(
       (view) => html`
         <button type="button" data-view=${view} aria-current=${view === ui.view ? "page" : nothing} @click=${() => ui.open(view)}>
-          ${TEXTS.views[view]}
+          ${LIST.views[view]}
         </button>
       `,
     )}
@@ -36,15 +36,15 @@ export function toolsView(ui) {
           type="search"
           data-part="search"
           dir="auto"
-          aria-label=${TEXTS.search}
-          placeholder=${TEXTS.search}
+          aria-label=${LIST.search}
+          placeholder=${LIST.search}
           .value=${ui.searched}
           @input=${(/** @type {Event} */ event) => ui.search(/** @type {HTMLInputElement} */ (event.target).value)}
         />
       </label>
       <span class="quiet total">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MOST_COUNTED ? "+" : ""}` : ""}</span>
-      ${iconButton("filter", TEXTS.filter, () => ui.toggleFilters(), { expanded: open })}
-      ${iconButton("select", selection.active ? TEXTS.endSelection : TEXTS.select, () => ui.toggleSelection(), { pressed: selection.active })}
+      ${iconButton("filter", LIST.filter, () => ui.toggleFilters(), { expanded: open })}
+      ${iconButton("select", selection.active ? LIST.endSelection : LIST.select, () => (selection.active ? selection.end() : selection.begin()), { pressed: selection.active })}
       ${open ? filters(ui) : nothing}
     </div>
   `;
@@ -60,16 +60,16 @@ function filters(ui) {
   };
   return html`
     <div class="filters" @change=${chosen}>
-      <select name="label" data-part="label" aria-label=${TEXTS.label} .value=${label}>
-        <option value="" ?selected=${!label}>${TEXTS.anyLabel}</option>
+      <select name="label" data-part="label" aria-label=${LIST.label} .value=${label}>
+        <option value="" ?selected=${!label}>${LIST.anyLabel}</option>
         ${labels.map((one) => html`<option value=${one} ?selected=${one === label}>${one}</option>`)}
       </select>
-      <select name="priority" data-part="priority" aria-label=${TEXTS.priority} .value=${priority}>
-        <option value="" ?selected=${!priority}>${TEXTS.anyPriority}</option>
-        ${Object.entries(TEXTS.priorities).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
+      <select name="priority" data-part="priority" aria-label=${LIST.priority} .value=${priority}>
+        <option value="" ?selected=${!priority}>${LIST.anyPriority}</option>
+        ${Object.entries(LIST.priorities).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
       </select>
       ${label || priority
-        ? html`<button type="button" class="text-button" @click=${() => ui.narrow({ label: "", priority: "" })}>${TEXTS.clearFilter}</button>`
+        ? html`<button type="button" class="text-button" @click=${() => ui.narrow({ label: "", priority: "" })}>${LIST.clearFilter}</button>`
         : nothing}
     </div>
   `;
@@ -83,17 +83,17 @@ export function barView(ui) {
   const act = (/** @type {Icon} */ name, /** @type {string} */ text, /** @type {() => void} */ work) =>
     html`<button type="button" class="text-button" ?disabled=${none} @click=${work}>${icon(name)}<span>${text}</span></button>`;
   return html`
-    <div class="selection" role="toolbar" aria-label=${TEXTS.selected(selected.length)}>
-      <span role="status">${TEXTS.selected(selected.length)}</span>
+    <div class="selection" role="toolbar" aria-label=${LIST.selected(selected.length)}>
+      <span role="status">${LIST.selected(selected.length)}</span>
       <span class="spacer"></span>
       ${view === "deleted"
-        ? act("restore", TEXTS.restore, () => ui.acts.restore(ui.taken()))
+        ? act("restore", LIST.restore, () => ui.acts.restore(ui.taken()))
         : html`
-            ${view === "done" ? nothing : act("check", TEXTS.complete, () => ui.acts.tick(ui.taken(), true))}
-            ${view === "done" ? nothing : act("calendar", TEXTS.move, () => ui.ask(selected))}
-            ${act("remove", TEXTS.remove, () => ui.remove(ui.taken()))}
+            ${view === "done" ? nothing : act("check", LIST.complete, () => ui.acts.tick(ui.taken(), true))}
+            ${view === "done" ? nothing : act("calendar", LIST.move, () => ui.ask(selected))}
+            ${act("remove", LIST.remove, () => ui.remove(ui.taken()))}
           `}
-      ${iconButton("close", TEXTS.endSelection, () => ui.endSelection())}
+      ${iconButton("close", LIST.endSelection, () => ui.selection.end())}
     </div>
   `;
 }
