@@ -4,13 +4,13 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi import Path as InPath
+from fastapi import Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
+from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from backend.conversation.errors import NotFound
@@ -20,7 +20,10 @@ from backend.settings import Settings
 
 WEB = Path(__file__).parents[2] / "web"
 VENDOR = WEB / "vendor"
-COMMENT = re.compile(r"/\*\*.*?\*/|^[ \t]*//[^\n]*", re.DOTALL | re.MULTILINE)
+_LEFT_OUT = {  # of ours: comments and indentation; the tests compare what a browser reads
+    ".js": re.compile(r"[ \t]*/\*\*.*?\*/[ \t]*|(?:^|[ \t])[ \t]*// [^\n]*|^[ \t]+", re.DOTALL | re.MULTILINE),
+    ".css": re.compile(r"/\*.*?\*/|^[ \t]+", re.DOTALL | re.MULTILINE),
+}
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"
 LOCAL_DOMAIN_KEY = "local-dev"  # OpenAI verifies none for localhost
 CHATS = ("built-in", "openai")
@@ -84,29 +87,32 @@ def _script(config: dict[str, Any]) -> str:
 class _Files(StaticFiles):
     def file_response(self, full_path: Any, *args: Any, **options: Any) -> Response:
         response = super().file_response(full_path, *args, **options)
-        if isinstance(response, FileResponse) and full_path.endswith(".js") and VENDOR not in Path(full_path).parents:
+        path = Path(full_path)
+        if isinstance(response, FileResponse) and path.suffix in _LEFT_OUT and VENDOR not in path.parents:
             told = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}
-            response = Response(without_comments(Path(full_path), told["etag"]), headers=told)
+            response = Response(as_sent(path, told["etag"]), headers=told)
         response.headers["Cache-Control"] = "no-cache"  # names stay the same over versions: asked for again, by ETag
         return response
 
 
 @cache
-def without_comments(module: Path, _version: str = "") -> str:
-    """A module of ours as it is sent: types and comments are a fifth of it. Its lines keep their numbers."""
-    return COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), module.read_text())
+def as_sent(path: Path, _version: str = "") -> str:
+    """A module or style sheet of ours without what only we read, a fifth of it. Its lines keep their numbers."""
+    return _LEFT_OUT[path.suffix].sub(lambda left_out: "\n" * left_out[0].count("\n"), path.read_text())
 
 
 def routes(settings: Settings, endpoint: Endpoint) -> list[BaseRoute]:
     """`/`, the same page at `/c/ID`, which opens that conversation, and the files it loads."""
     page = Page(settings, endpoint)
 
-    def of_conversation(request: Request, chat_id: Annotated[str, InPath()]) -> Response:
-        if not _CONVERSATION.fullmatch(chat_id):
+    def of_conversation(request: Request) -> Response:
+        if not _CONVERSATION.fullmatch(request.path_params["chat_id"]):
             raise NotFound
         return page.response(request)
 
-    router = APIRouter()
-    router.add_api_route("/", page.response, methods=["GET"], include_in_schema=False)
-    router.add_api_route("/c/{chat_id}", of_conversation, methods=["GET"], include_in_schema=False)
-    return [*router.routes, Mount("/web", GZipMiddleware(_Files(directory=WEB)))]
+    compressed = [Middleware(GZipMiddleware)]
+    return [
+        Route("/", page.response, methods=["GET"], middleware=compressed),
+        Route("/c/{chat_id}", of_conversation, methods=["GET"], middleware=compressed),
+        Mount("/web", _Files(directory=WEB), middleware=compressed),
+    ]

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from tests.backend.conftest import Backend
 from tests.chatkit_client import ChatKit
 
 CDN = "https://cdn.platform.openai.com"
-MODULES = sorted(path for path in page.WEB.rglob("*.js") if page.VENDOR not in path.parents)
 
 
 async def page_of(chat: ChatKit, path: str = "/", **headers: str) -> tuple[dict[str, Any], str]:
@@ -112,14 +110,10 @@ async def test_other_answers_allow_no_content_at_all(chat: ChatKit) -> None:
     assert policy == "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
-def test_what_is_left_out_of_a_module_is_comments_and_nothing_else(module: Path) -> None:
-    text = module.read_text()
-    sent = page.without_comments(module)
-    assert sent.count("\n") == text.count("\n"), "an error names the line that it is in"
-    assert "@type" not in sent
-    for comment in page.COMMENT.finditer(text):
-        line = text[text.rfind("\n", 0, comment.start()) + 1 : comment.start()]
-        assert not any(line.count(quote) % 2 for quote in "\"'`"), (
-            f"a text of {module.name} looks like a comment: {line}"
-        )
+async def test_the_whole_page_weighs_little(chat: ChatKit) -> None:
+    """All that a browser may ever load of it, each file by itself: also what is loaded when it is used first."""
+    files = [path for kind in ("js", "css") for path in page.WEB.rglob(f"*.{kind}")]
+    answers = [await chat.http.get(path) for path in ("/", *(f"/web/{file.relative_to(page.WEB)}" for file in files))]
+    assert {answer.status_code for answer in answers} == {200}
+    assert {answer.headers["content-encoding"] for answer in answers if len(answer.content) > 500} == {"gzip"}
+    assert 50_000 < sum(answer.num_bytes_downloaded for answer in answers) < 120_000

@@ -1,1 +1,2 @@
-export * from "marked";
+export { lexer } from "marked";
+export type { Token, Tokens } from "marked";
