@@ -137,7 +137,14 @@ export const TEXTS = {
     edit: "Edit your message",
     field: "Your message",
   },
-  card: { title: "Card", list: "Task list", more: "Show more", done: "Done" },
+  card: {
+    title: "Card",
+    list: "Task list",
+    more: "Show more",
+    done: "Done",
+    /** @param {string} date */
+    next: (date) => `next on ${date}`,
+  },
   chats: {
     builtIn: "Built-in chat",
     builtInMeanwhile: "Built-in chat. OpenAI's widget is being loaded…",

@@ -10,7 +10,8 @@ from backend.tools.task import Task
 _PRIORITIES = {"high": ("High", "danger"), "medium": ("Medium", "warning"), "low": ("Low", "secondary")}
 _QUIET = "secondary"
 
-# Keys: of the badge that says when a task is due, and of the words that say when the one after it is.
+# Keys begin with it: of the badge that says when a task is due, and of the words that say when the one after it is.
+# The date follows, as our page writes it in its reader's language (web/chat/widgets.js).
 DUE, NEXT = "due", "next"
 
 
@@ -33,7 +34,7 @@ def details(task: Task, now: datetime | None, kept: Sequence[Json] = ()) -> list
 
 def _due(task: Task, due: date, now: datetime | None) -> Json:
     color = _QUIET if task.status == "completed" or now is None else _urgency(due, now)
-    return _badge(_when(due, now), color, "outline") | {"key": DUE}
+    return _badge(_when(due, now), color, "outline") | {"key": _key(DUE, due)}
 
 
 def _urgency(due: date, now: datetime) -> str:
@@ -71,7 +72,16 @@ def _next(task: Task, now: datetime | None, kept: Sequence[Json]) -> Sequence[Js
         return []
     if task.next is None:
         return kept
-    return [{"type": "Caption", "key": NEXT, "value": f"next on {_when(task.next.due, now)}"}]
+    return [{"type": "Caption", "key": _key(NEXT, task.next.due), "value": f"next on {_when(task.next.due, now)}"}]
+
+
+def tells(component: Json, kind: str) -> bool:
+    """Whether it says such a date; those of before its key told the date do, too."""
+    return str(component.get("key")).split("-")[0] == kind
+
+
+def _key(kind: str, due: date) -> str:
+    return f"{kind}-{due.isoformat()[: len('2026-11-23T15:00')]}"
 
 
 def _badge(label: str, color: str, variant: str) -> Json:

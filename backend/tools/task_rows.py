@@ -6,7 +6,7 @@ from datetime import datetime
 
 from backend.conversation.items import Json
 from backend.tools import edit_form
-from backend.tools.details import NEXT, details
+from backend.tools.details import NEXT, details, tells
 from backend.tools.task import Task
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
@@ -34,7 +34,7 @@ class Kept:
             badge=next(iter(all_of(shown, "Badge")), None) if shown["type"] == "Card" else None,
             undo=next(iter(undo_buttons(shown)), None),
             form=next(iter(all_of(shown, "Form")), None),
-            following=[words for words in all_of(shown, "Caption") if words.get("key") == NEXT],
+            following=[words for words in all_of(shown, "Caption") if tells(words, NEXT)],
         )
 
     def after_undo(self, batch: str | None, task: Task) -> "Kept":

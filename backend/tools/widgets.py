@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.conversation.items import Json, Widget
 from backend.tools import task_rows
-from backend.tools.details import DUE
+from backend.tools.details import DUE, tells
 from backend.tools.task import Task
 from backend.tools.task_rows import GONE, UNDO_ALL, Kept, all_of, batch_of, boxes, id_of, is_as_left, undo_buttons
 
@@ -157,7 +157,7 @@ def _copied(root: Json) -> str:
 
 
 def _line(row: Json, box: Json) -> str:
-    due = "".join(f" ({badge['label']})" for badge in all_of(row, "Badge") if badge.get("key") == DUE)
+    due = "".join(f" ({badge['label']})" for badge in all_of(row, "Badge") if tells(badge, DUE))
     return f"- [{'x' if box['defaultChecked'] else ' '}] {box['label']}{due}"
 
 

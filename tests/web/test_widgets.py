@@ -63,7 +63,7 @@ async def test_all_that_is_told_of_a_task_can_be_read(
     await screen.on(page, "threads.create", reply)
     await screen.send(page, "show all")
     shown = screen.task_list(page)
-    for words in ("Fri 20 Nov", "Mon 23 Nov 18:00", "Mon 4 Jan 2027", "every Monday", "#home", "High"):
+    for words in ("Fri, Nov 20", "Mon, Nov 23 6:00 PM", "Jan 4, 2027", "every Monday", "#home", "High"):
         await expect(shown.get_by_text(words, exact=True).first).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
     wide = "[...document.querySelectorAll('.widget *')].filter(e => e.getBoundingClientRect().right > %s).length"
@@ -72,17 +72,18 @@ async def test_all_that_is_told_of_a_task_can_be_read(
 
 
 async def test_what_a_call_did_to_many_tasks_is_one_list(open_page: OpenPage, model: ScriptedModel) -> None:
-    page = await open_page()
+    """With dates as the reader writes them."""
+    page = await open_page(locale="de-DE")
     titles = ["milk", "bread", "eggs", "soap"]
     arguments = {"title": titles[0], "also": titles[1:], "due": "2099-11-27 15:00", "repeat": "FREQ=DAILY"}
     await model.script({"tool_calls": [{"name": "add_task", "arguments": arguments}]}, {"text": "All four."})
     await screen.say(page, "add four")
     shown = screen.task_list(page)
     await expect(shown).to_contain_text("4 tasks added")
-    await expect(shown.get_by_text("Fri 27 Nov 2099 15:00")).to_have_count(4)
+    await expect(shown.get_by_text("27. Nov. 2099 15:00")).to_have_count(4)
     heard = page.locator("todo-chat > [aria-live=polite]")
-    await expect(heard).to_contain_text("4 tasks added: milk, Fri 27 Nov 2099 15:00; bread, Fri 27 Nov 2099 15:00;")
+    await expect(heard).to_contain_text("4 tasks added: milk, 27. Nov. 2099 15:00; bread, 27. Nov. 2099 15:00;")
     await model.script({"tool_calls": [{"name": "complete_task", "arguments": {"task_id": 1}}]}, {"text": "Done."})
     await screen.say(page, "the milk is done")
     await expect(shown.get_by_role("checkbox", name="milk")).to_be_checked()
-    await expect(screen.log(page).get_by_role("group", name="Card")).to_contain_text("next on Sat 28 Nov 2099 15:00")
+    await expect(screen.log(page).get_by_role("group", name="Card")).to_contain_text("next on 28. Nov. 2099 15:00")

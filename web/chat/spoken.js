@@ -2,17 +2,17 @@
 import { TEXTS } from "../texts.js";
 import { actionKey } from "./actions.js";
 import { textOf } from "./outgoing.js";
-import { childrenOf } from "./widgets.js";
+import { childrenOf, said } from "./widgets.js";
 /** @import {Action, Item, Widget} from "./types" */
 
-const SAID = TEXTS.spoken;
+const SPOKEN = TEXTS.spoken;
 const MARKS = /\*\*|__|~~|`+|^#+ |^> /gm; // of Markdown, which nobody wants to hear
 const NAMED = 10; // tasks of a list
 
 /** What is read out when an answer has ended: all that it shows. @param {readonly Item[]} answer */
 export function spokenAnswer(answer) {
   const parts = answer.map(spoken).filter(Boolean);
-  return parts.length ? SAID.answer(parts.join("\n")) : SAID.ended;
+  return parts.length ? SPOKEN.answer(parts.join("\n")) : SPOKEN.ended;
 }
 
 /** What is read out of a widget when something was done in it. @param {Action} action @param {Item | undefined} before @param {Item | undefined} after */
@@ -28,7 +28,7 @@ function spokenTick(action, before, after) {
   const ticked = boxesOf(before?.widget).find(({ onChangeAction: own }) => own && actionKey(/** @type {Action} */ (own)) === same);
   const box = boxesOf(after.widget).find(({ key }) => key === ticked?.key);
   if (!box || box.defaultChecked === ticked?.defaultChecked) return null;
-  return [`${box.label}: ${box.defaultChecked ? SAID.done : SAID.reopened}.`, headingOf(after.widget)].join(" ").trim();
+  return [`${box.label}: ${box.defaultChecked ? SPOKEN.done : SPOKEN.reopened}.`, headingOf(after.widget)].join(" ").trim();
 }
 
 /** @param {Item} item */
@@ -36,7 +36,7 @@ function spoken({ type, ...item }) {
   if (type === "assistant_message") return textOf({ type, ...item }).replace(MARKS, "").trim();
   if (type !== "widget" || !item.widget) return "";
   const [heading, ...tasks] = partsOf({ type, ...item });
-  const more = tasks.length > NAMED ? [SAID.more(tasks.length - NAMED)] : [];
+  const more = tasks.length > NAMED ? [SPOKEN.more(tasks.length - NAMED)] : [];
   return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;
 }
 
@@ -50,7 +50,7 @@ function partsOf({ widget }) {
 }
 
 /** A task of a list, with its badges. @param {Widget} box @param {Widget | undefined} row */
-const named = ({ label, defaultChecked }, row) => [label, ...(defaultChecked ? [SAID.done] : []), ...badgesOf(row)].join(", ");
+const named = ({ label, defaultChecked }, row) => [label, ...(defaultChecked ? [SPOKEN.done] : []), ...badgesOf(row)].join(", ");
 
 /** @param {Widget | undefined} widget @param {string} type @returns {Widget[]} */
 const all = (widget, type) =>
@@ -60,7 +60,7 @@ const all = (widget, type) =>
 const boxesOf = (widget) => all(widget, "Checkbox");
 
 /** @param {Widget | undefined} widget */
-const badgesOf = (widget) => all(widget, "Badge").map(({ label }) => label);
+const badgesOf = (widget) => all(widget, "Badge").map(said);
 
 /** A list's. @param {Widget | undefined} widget */
 const headingOf = (widget) => /** @type {{text?: string} | undefined} */ (widget?.status)?.text ?? "";

@@ -5,6 +5,7 @@ import { actionKey } from "./actions.js";
 import { areaView, dateView, formView, inputView, labelView, selectView, written } from "./fields.js";
 import { chatKitIcon } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { clockWords, fullDay } from "../words.js";
 /** @import {Action, CardAction, Item, Widget} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -14,6 +15,7 @@ import { TEXTS } from "../texts.js";
  * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string}} Context
  */
 
+const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/tools/details.py
 const COLORED = new Set(["primary", "danger"]); // buttons
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
 
@@ -98,9 +100,9 @@ function node(widget, context) {
     case "Text":
       return html`<span class=${textClass(widget)} dir="auto">${text(widget.value)}</span>`;
     case "Caption":
-      return html`<small class=${textClass(widget)} dir="auto">${text(widget.value)}</small>`;
+      return html`<small class=${textClass(widget)} dir="auto">${said(widget)}</small>`;
     case "Badge":
-      return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${text(widget.label)}</span>`;
+      return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${said(widget)}</span>`;
     case "Icon": {
       const drawn = chatKitIcon(text(widget.name));
       return drawn ? html`<span class="symbol ${color(widget)}">${drawn}</span>` : nothing;
@@ -194,6 +196,14 @@ const isRunning = (action, { item, ui }) =>
 /** @param {Widget} widget @returns {Widget[]} */
 export function childrenOf({ children }) {
   return Array.isArray(children) ? children : children ? [children] : [];
+}
+
+/** What a badge or a caption says: a date, which its key has, as the reader writes it. @param {Widget} widget */
+export function said({ key, label, value }) {
+  const [, kind, day, time] = DATED.exec(key ?? "") ?? [];
+  if (!Date.parse(day)) return text(label ?? value);
+  const date = [fullDay(day, new Date().toISOString()), time && clockWords(time)].filter(Boolean).join(" ");
+  return kind === "next" ? TEXTS.card.next(date) : date;
 }
 
 /** @param {Widget} widget @returns {string[]} */

@@ -34,7 +34,7 @@ def listed(*tasks: Task, now: datetime | None = NOW) -> Widget:
 
 def color(**fields: Any) -> str:
     now = fields.pop("now", NOW)
-    [due] = [part for part in parts(listed(a_task(**fields), now=now).root) if part.get("key") == "due"]
+    [due] = [part for part in parts(listed(a_task(**fields), now=now).root) if str(part.get("key")).startswith("due")]
     return due["color"]
 
 
@@ -45,6 +45,13 @@ def test_a_row_and_a_card_tell_all_of_a_task() -> None:
     assert words(card) == ["Buy milk", "", "Added", "two litres", *told]
     for shown in (listed(a_task(**FULL)), card):
         assert shown.copy_text == "- [ ] Buy milk (Mon 23 Nov 18:30)"
+
+
+@pytest.mark.parametrize(
+    ("due", "key"), [("Fri 2026-11-27", "due-2026-11-27"), ("Mon 2026-11-23 18:30", "due-2026-11-23T18:30")]
+)
+def test_the_key_of_a_date_has_it_for_readers_of_other_languages(due: str, key: str) -> None:
+    assert [part["key"] for part in parts(listed(a_task(due=due)).root) if part["type"] == "Badge"] == [key]
 
 
 def test_a_task_of_which_nothing_more_is_known_is_shown_as_ever() -> None:
