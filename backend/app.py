@@ -28,9 +28,10 @@ from backend.settings import Settings
 from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
 from backend.turn import reports
+from backend.turn.afterwards.summaries import Summaries
+from backend.turn.afterwards.titles import Titles
 from backend.turn.answers import Answers
 from backend.turn.inbox import Inbox
-from backend.turn.summaries import Summaries
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
 from service.database import create_engine
@@ -102,6 +103,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         store,
         model,
         summaries,
+        Titles(engine, model),
         agent,
         tools,
         policy=policy,

@@ -4,13 +4,14 @@ import re
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversation.runs.leases import CONVERSATIONS
-from service.database import transaction
+from service.database import Pipeline, Statement, transaction
+from service.database.pipeline import Result
 
 NAME = r"[A-Za-z0-9._-]{1,100}"
 SCHEMA = "openapi.json"
@@ -29,6 +30,14 @@ class Chat(NamedTuple):
 
 
 _CHAT = select(*(CONVERSATIONS.c[name] for name in Chat._fields))
+_TITLED = (
+    CONVERSATIONS.c.user_id == bindparam("owner"),
+    CONVERSATIONS.c.id == bindparam("conversation"),
+    CONVERSATIONS.c.title == bindparam("before"),
+    CONVERSATIONS.c.name.is_(None),
+)
+_IS_TITLED = Statement(select(CONVERSATIONS.c.id).where(*_TITLED))
+_ENTITLE = Statement(update(CONVERSATIONS).where(*_TITLED).values(title=bindparam("better")))
 
 
 def is_ours(chat_id: str) -> bool:
@@ -73,6 +82,16 @@ async def page(engine: AsyncEngine, *, user_id: str, limit: int, after: str | No
     async with transaction(engine, user_id) as session:
         rows: list[Any] = list((await (await session.connection()).execute(query)).all())
     return [Chat(*row) for row in rows[:limit]], len(rows) > limit
+
+
+async def send_is_titled(pipeline: Pipeline, *, conversation_id: str, user_id: str, title: str) -> Result:
+    """Whether the conversation has this title still, and no name: the result is its id, or nothing."""
+    return await pipeline.send(_IS_TITLED, conversation=conversation_id, owner=user_id, before=title)
+
+
+async def send_title(pipeline: Pipeline, *, conversation_id: str, user_id: str, title: str, better: str) -> None:
+    """Give the conversation a better title, if it has this one still, and no name."""
+    await pipeline.send(_ENTITLE, conversation=conversation_id, owner=user_id, before=title, better=better)
 
 
 def name_is_taken(error: DBAPIError) -> bool:

@@ -11,7 +11,7 @@ ReasoningReplay = Literal["drop", "reasoning", "reasoning_content"]
 
 @dataclass(frozen=True)
 class Profile:
-    """What may be sent to one provider's chat-completions endpoint."""
+    """What may be sent to one provider's chat-completions endpoint, and whether it can make `titles`."""
 
     name: ProviderName
     base_url: str | None
@@ -21,6 +21,7 @@ class Profile:
     reasoning_effort: str | None = None
     reasoning_replay: ReasoningReplay = "drop"
     history_tokens: int = 8_000
+    titles: bool = True
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request body as this provider takes it."""
@@ -99,7 +100,7 @@ PROFILES: dict[ProviderName, Profile] = {
             history_tokens=32_000,
         ),
         # Twice what it reads of a list at most: "show the rest" and "the second" go on from what it said last.
-        Profile(name="offline", base_url=None, model="offline-rules", history_tokens=128_000),
+        Profile(name="offline", base_url=None, model="offline-rules", history_tokens=128_000, titles=False),
         Profile(name="custom", base_url=None, model=None),
     )
 }

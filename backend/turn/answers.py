@@ -32,12 +32,13 @@ from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
 from backend.tools.task_tools import TaskTools
 from backend.turn import inbox
+from backend.turn.afterwards.summaries import Summaries
+from backend.turn.afterwards.titles import Titles
 from backend.turn.inbox import Steering
 from backend.turn.log import Compacted, Progress
 from backend.turn.recorder import Recorder
 from backend.turn.sdk.runs import AgentRuns
 from backend.turn.speech import Overheard, Speech
-from backend.turn.summaries import Summaries
 from backend.turn.turn import Turn
 from backend.turn.waiting import decisions, resuming
 
@@ -97,6 +98,7 @@ class Answers:
         store: PostgresStore,
         model: ChatModel,
         summaries: Summaries,
+        titles: Titles,
         agent: Agent[Any],
         tools: TaskTools,
         *,
@@ -108,6 +110,7 @@ class Answers:
         self._store = store
         self._model = model
         self._summaries = summaries
+        self._titles = titles
         self._agent = agent
         self._tools = tools
         self._policy = policy
@@ -198,6 +201,7 @@ class Answers:
             recent = None
         if not speech.text.strip():
             raise EmptyAnswer
+        self._titles.follow(turn, window.rows, answer=speech.text)
         tasks = recorder.final_list(speech.text)
         turn.closing = [*speech.unstored, *([tasks] if tasks else [])]
 

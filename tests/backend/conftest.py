@@ -58,13 +58,16 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def backend(settings: Settings) -> Backend:
-    """Starts a backend on a real socket; keyword arguments change its settings, and how much its model reads."""
+    """Starts a backend on a real socket; keyword arguments change its settings, and what its model is asked."""
 
     @asynccontextmanager
-    async def start(*, history_tokens: int | None = None, **changes: Any) -> AsyncIterator[ChatKit]:
+    async def start(
+        *, history_tokens: int | None = None, titles: bool = False, **changes: Any
+    ) -> AsyncIterator[ChatKit]:
         changed = settings.model_copy(update=changes)
         endpoint = resolve(changed)
-        profile = replace(endpoint.profile, history_tokens=history_tokens or endpoint.profile.history_tokens)
+        tokens = history_tokens or endpoint.profile.history_tokens
+        profile = replace(endpoint.profile, history_tokens=tokens, titles=titles)
         app = create_app(changed, replace(endpoint, profile=profile, retry_seconds=0.01))
         async with serve(app, limits=changed) as url, ChatKit(url) as client:
             client.app = app  # pyright: ignore[reportAttributeAccessIssue] - for tests that look inside

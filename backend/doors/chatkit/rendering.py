@@ -24,6 +24,7 @@ from chatkit.types import (
     ThreadItemReplacedEvent,
     ThreadItemUpdatedEvent,
     ThreadStreamEvent,
+    ThreadUpdatedEvent,
     WorkflowItem,
     WorkflowTaskAdded,
     WorkflowTaskUpdated,
@@ -83,9 +84,9 @@ class Rendering:
                 pass  # what is published tells so to the reader of any protocol
 
     def _start(self, event: log.Started) -> Iterator[ThreadStreamEvent]:
-        if event.is_new:
-            thread = to_thread(event.conversation)
-            yield ThreadCreatedEvent(thread=Thread(**thread.model_dump(), items=Page()))
+        thread = Thread(**to_thread(event.conversation).model_dump(), items=Page())
+        # Its reader may know another title: one was made after the answer before.
+        yield ThreadCreatedEvent(thread=thread) if event.is_new else ThreadUpdatedEvent(thread=thread)
         if event.said is not None:
             yield ThreadItemDoneEvent(item=as_shown(self._thread_id, event.said))
         yield StreamOptionsEvent(stream_options=StreamOptions(allow_cancel=True))

@@ -25,10 +25,10 @@ from backend.doors.runs.stored import Stored, head_of
 from backend.doors.runs.stream import streamed
 from backend.tools.consent.card import checked_reason
 from backend.turn import versions
+from backend.turn.afterwards.summaries import Summaries
 from backend.turn.answers import Answers
 from backend.turn.following.places import Place
 from backend.turn.inbox import Inbox
-from backend.turn.summaries import Summaries
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
 

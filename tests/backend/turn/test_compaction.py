@@ -10,8 +10,8 @@ from backend.conversation.errors import Busy, LimitReached, NotFound
 from backend.conversation.model_input.budget import tokens_in
 from backend.conversation.model_input.fitting import NOT_SHOWN
 from backend.conversation.model_input.history import change_by_hand
+from backend.turn.afterwards.summaries import NoSummary, Summaries
 from backend.turn.log import Compacted
-from backend.turn.summaries import NoSummary, Summaries
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW, read_text
