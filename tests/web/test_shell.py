@@ -211,6 +211,20 @@ async def test_with_a_model_the_badge_names_it(
     assert await violations(page) == []
 
 
+async def test_the_model_gives_a_conversation_its_title_after_the_first_answer(
+    open_page: OpenPage, with_a_model: ServiceProcess, model: ScriptedModel
+) -> None:
+    await model.script({"when": "Write a title", "text": "Saying hello"})
+    page = await open_page(base=with_a_model.url)
+    await screen.say(page, "hello there")
+    await expect(page).to_have_title("Saying hello · To-do assistant")
+    await screen.open_history(page)
+    await expect(screen.history(page)).to_contain_text("Saying hello")
+    search = page.get_by_role("searchbox", name="Search conversations")
+    beside = "field => parseFloat(getComputedStyle(field).paddingLeft) - field.previousElementSibling.clientWidth"
+    assert await search.evaluate(beside) > 8, "what is written stands beside the icon"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
 async def test_no_state_of_the_shell_violates_wcag_or_is_cut_off(

@@ -12,6 +12,7 @@ import { Tabs } from "./tabs.js";
 /** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
 const MARKED = 3000; // ms
+const TITLED = [2000, 10000]; // ms after a first answer, which gives a conversation its title
 
 /** The open conversation, those whose answer goes on in the background, their list, and the other tabs. */
 export class Chat {
@@ -145,6 +146,7 @@ export class Chat {
 
   async loadHistory() {
     const done = await this.#listed(this.history.load());
+    for (const { id, title } of this.history.threads) if (id === this.conversation.id) this.conversation.title = title ?? null;
     clearTimeout(this.#marked);
     if (this.history.threads.some(({ answering }) => answering)) this.#marked = setTimeout(() => this.#seen(null), MARKED);
     return done;
@@ -240,6 +242,9 @@ export class Chat {
     if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // it is held here
     if (!answering && conversation === this.conversation && !conversation.error) {
       this.#owner.announce(conversation.stopped ? TEXTS.talk.stopped : spokenAnswer(conversation.answer));
+    }
+    if (!answering && conversation.items.filter(({ type }) => type === "user_message").length === 1) {
+      for (const pause of TITLED) setTimeout(() => this.#closed.signal.aborted || this.#seen(null), pause);
     }
     this.#owner.changed();
   }
