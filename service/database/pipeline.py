@@ -1,11 +1,15 @@
-"""Transactions in one round trip: BEGIN, who asks, the statements and COMMIT are sent together, then read together."""
+"""Transactions in one round trip: who asks and the statements are sent together, then read together.
+
+To PostgreSQL all that is sent before a Sync is one transaction, without BEGIN and COMMIT, which would cost as much as
+two more statements; the pipeline sends the Sync at its end.
+"""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
-from psycopg.pq import PipelineStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql import psycopg as dialect
@@ -63,15 +67,31 @@ async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline
         driver: psycopg.AsyncConnection[Any] = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
         try:
             async with driver.pipeline():
-                await driver.execute("BEGIN")
                 await driver.execute(_AS, {"user": user_id})
-                yield Pipeline(driver)
-                await driver.execute("COMMIT")
-        except psycopg.Error as error:
-            if driver.closed:
+                try:
+                    yield Pipeline(driver)
+                except BaseException:
+                    await _hold_back(driver)
+                    raise
+        except BaseException as error:
+            lost = driver.closed
+            # Where a statement failed, all of it is undone, but the driver takes those after it for prepared.
+            if lost or driver.info.transaction_status == TransactionStatus.IDLE:
                 await connection.invalidate()
-            raise as_sqlalchemy(error, lost=driver.closed) from error
+            if isinstance(error, psycopg.Error):
+                raise as_sqlalchemy(error, lost=lost) from error
+            raise
         finally:
             # Who was cancelled while its end was awaited leaves a pipeline open, which nobody else could use.
             if not driver.closed and driver.pgconn.pipeline_status != PipelineStatus.OFF:
                 await connection.invalidate()
+
+
+async def _hold_back(driver: psycopg.AsyncConnection[Any]) -> None:
+    """Let the pipeline's end not commit: the pool rolls back what comes back to it in a transaction that was begun."""
+    try:
+        await driver.execute("BEGIN")
+    except BaseException as error:
+        driver.pgconn.finish()
+        if not isinstance(error, psycopg.Error):
+            raise
