@@ -1,0 +1,57 @@
+"""What is kept of an output of any length, and what of that the model reads."""
+
+import codecs
+
+KEPT_BYTES = 200_000
+SHOWN_BYTES, SHOWN_LINES = 50_000, 2_000
+
+
+class Output:
+    """The first and the last half of what may be kept; the rest is counted."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self._half = most // 2
+        self._first = bytearray()
+        self._last = bytearray()
+        self.bytes = 0
+
+    @property
+    def truncated(self) -> bool:
+        return self.bytes > 2 * self._half
+
+    def add(self, data: bytes) -> None:
+        self.bytes += len(data)
+        room = self._half - len(self._first)
+        self._first += data[:room]
+        self._last += data[room:]
+        if len(self._last) > 4 * self._half:  # not each time: most of it would be copied for a few bytes
+            del self._last[: -self._half]
+
+    def text(self) -> str:
+        if not self.truncated:
+            return _decoded(bytes(self._first + self._last))
+        last = bytes(self._last[-self._half :])
+        left_out = self.bytes - 2 * self._half
+        return f"{_decoded(bytes(self._first))}\n[… {left_out:,} bytes left out …]\n{_decoded(last)}"
+
+
+def _decoded(data: bytes) -> str:
+    """Characters that are cut in two at either end are left out, others that are none are shown as such."""
+    start = 0
+    while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
+        start += 1
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(data[start:])
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")  # which a database would not store
+
+
+def shown(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
+    """The end of it, whole lines where there are any, with a first line that says so."""
+    data = "\n".join(text.splitlines()[-most_lines:]).encode()
+    cut = len(data) > most_bytes
+    data = data[-most_bytes:]
+    if cut and b"\n" in data[:-1]:
+        data = data[data.index(b"\n") + 1 :]
+    end = _decoded(data)
+    if end == text.rstrip("\n"):
+        return end
+    return f"[the beginning is left out, these are the last {end.count(chr(10)) + 1:,} lines]\n{end}"

@@ -1,0 +1,201 @@
+"""Running one command in a folder, confined, to its end, to a limit, or to a stop."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workspace.commands.limits import LIMITS, Limits
+from workspace.commands.output import Output
+from workspace.confinement.confinement import Confinement, Launch
+
+TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
+_GRACE_SECONDS = 5.0  # for what is killed to be gone
+_CHECK_SECONDS = 2.0
+Check = Callable[[Path], str | None]
+"""The sentence that says what a folder holds too much of, else None; it may take a while, and runs in a thread."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended; an exit code other than 0 is no error."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    truncated: bool
+    timed_out: bool
+    stopped: bool
+    seconds: float
+
+    def with_note(self, note: str) -> "Ran":
+        """The note is a line of its own, at the end of what was said on stderr."""
+        separator = "\n" if self.stderr and not self.stderr.endswith("\n") else ""
+        return replace(self, stderr=f"{self.stderr}{separator}[{note}]")
+
+
+class Stopped(asyncio.CancelledError):
+    """Whoever waited for the command was cancelled; `ran` has its output so far."""
+
+    def __init__(self, ran: Ran) -> None:
+        super().__init__("the command was stopped")
+        self.ran = ran
+
+
+async def run(
+    confinement: Confinement,
+    folder: Path,
+    argv: Sequence[str],
+    *,
+    timeout_s: int,
+    stdin: bytes | None = None,
+    limits: Limits = LIMITS,
+    stop: asyncio.Event | None = None,
+    check: Check | None = None,
+) -> Ran:
+    """Nothing of the command is left when this returns, whether it ended, `stop` was set or the caller cancelled.
+
+    Raises `Stopped`, which is the caller's own cancellation with the output in it. A command that makes `check` say
+    something is ended.
+    """
+    stop = stop or asyncio.Event()
+    running = asyncio.ensure_future(_run(confinement, folder, argv, timeout_s, stdin, limits, stop, check))
+    cancelled = False
+    while not running.done():
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            cancelled = True
+            stop.set()
+    ran = running.result()
+    if cancelled:
+        raise Stopped(ran)
+    return ran
+
+
+async def _run(
+    confinement: Confinement,
+    folder: Path,
+    argv: Sequence[str],
+    timeout_s: int,
+    stdin: bytes | None,
+    limits: Limits,
+    stop: asyncio.Event,
+    check: Check | None,
+) -> Ran:
+    began = time.monotonic()
+    with confinement.launch(folder, limits.applied(argv, timeout_s)) as launch:
+        process = await _Process.start(launch, stdin)
+    try:
+        reason = await _end(process, folder, timeout_s, stop, check)
+    finally:
+        await process.end()
+    ran = Ran(
+        process.exit_code,
+        process.stdout.text(),
+        process.stderr.text(),
+        truncated=process.stdout.truncated or process.stderr.truncated,
+        timed_out=reason == "time",
+        stopped=reason == "stop",
+        seconds=round(time.monotonic() - began, 3),
+    )
+    match reason:
+        case "ended":
+            return ran
+        case "time":
+            return replace(ran, exit_code=TIMED_OUT).with_note(f"ended at the time limit of {timeout_s} seconds")
+        case "stop":
+            return replace(ran, exit_code=STOPPED).with_note("stopped")
+        case sentence:
+            return replace(ran, exit_code=TOO_MUCH).with_note(f"ended: {sentence}")
+
+
+async def _end(process: "_Process", folder: Path, timeout_s: int, stop: asyncio.Event, check: Check | None) -> str:
+    """Wait for it: "ended", "time", "stop", or what the folder holds too much of."""
+    waits = [asyncio.ensure_future(event.wait()) for event in (process.exited, stop)]
+    deadline = time.monotonic() + timeout_s
+    pause = _CHECK_SECONDS
+    try:
+        while (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait(waits, timeout=min(pause, left) if check else left, return_when=asyncio.FIRST_COMPLETED)
+            if process.exited.is_set():
+                return "ended"
+            if stop.is_set():
+                return "stop"
+            if check and time.monotonic() < deadline:
+                began = time.monotonic()
+                if problem := await asyncio.to_thread(check, folder):
+                    return problem
+                pause = max(_CHECK_SECONDS, 10 * (time.monotonic() - began))
+        return "time"
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """The process that runs a command; its output is read as it comes, however much it is."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.stdout, self.stderr = Output(), Output()
+        self.exited, self._closed = asyncio.Event(), asyncio.Event()
+        self._launch = launch
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    @classmethod
+    async def start(cls, launch: Launch, stdin: bytes | None) -> "_Process":
+        transport, process = await asyncio.get_running_loop().subprocess_exec(
+            lambda: cls(launch),
+            *launch.argv,
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+            env=dict(launch.environment),
+            cwd=launch.directory,
+            pass_fds=launch.descriptors,
+            start_new_session=True,
+        )
+        process._transport = transport
+        if stdin is not None and (pipe := transport.get_pipe_transport(0)):
+            assert isinstance(pipe, asyncio.WriteTransport)
+            pipe.write(stdin)
+            pipe.close()
+        return process
+
+    @property
+    def exit_code(self) -> int:
+        assert self._transport
+        code = self._transport.get_returncode()
+        if code is None:
+            return 128 + signal.SIGKILL  # it is being killed, and will be gone in a moment
+        return code if code >= 0 else 128 - code
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        (self.stdout if fd == 1 else self.stderr).add(data)
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed.set()
+
+    async def end(self) -> None:
+        """Kill what there is left of it, and read what it had written."""
+        assert self._transport
+        if self._launch.ends_all and not self.exited.is_set():
+            self._transport.terminate()
+            await _within(_GRACE_SECONDS, self.exited)
+        if not (self._launch.ends_all and self.exited.is_set()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # there is none, or a dead one
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+            await _within(_GRACE_SECONDS, self.exited)
+        await _within(_GRACE_SECONDS, self._closed)
+        self._transport.close()
+
+
+async def _within(seconds: float, event: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -1,0 +1,100 @@
+"""The filter of system calls that a command runs under, as a program for the kernel (seccomp, classic BPF).
+
+It names what is refused; everything else is allowed. Refused calls fail with EPERM, as without the right to them.
+"""
+
+import errno
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+
+from workspace.confinement import system_calls as calls
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+UNKNOWN_PROCESSOR = "the system calls of this processor are not known"
+_X32 = 0x40000000  # another way to the same calls, under other numbers
+_EPERM = _ERRNO | errno.EPERM
+
+_UNIX, _INET, _INET6 = 1, 2, 10
+_NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+Instruction = tuple[int, int, int, int]
+# Without a path it is about an open file, which was opened within what is allowed.
+_UNLESS_OF_A_DESCRIPTOR: list[Instruction] = [
+    (_LOAD, 0, 0, _ARGUMENTS + 8),
+    (_EQUAL, 0, 3, 0),
+    (_LOAD, 0, 0, _ARGUMENTS + 12),
+    (_EQUAL, 0, 1, 0),
+    (_RETURN, 0, 0, _ALLOW),
+    (_RETURN, 0, 0, _NOTIFY),
+]
+Numbers = tuple[int | None, int | None]
+
+
+def with_namespaces() -> bytes | None:
+    """For a command that has namespaces of its own; None on a processor whose numbers are not known."""
+    return _assembled(sockets=(_UNIX, _INET, _INET6))
+
+
+def without_namespaces(abi: int) -> bytes | None:
+    """For a command that only Landlock confines: what this version of it leaves open is closed here."""
+    more: list[Instruction] = []
+    if (processor := calls.machine()) is None:
+        return None
+    for numbers in calls.MADE_BY_LAUNCHER.values():
+        more += _on(numbers, processor, [(_RETURN, 0, 0, _NOTIFY)])
+    more += _on(calls.UTIMENSAT, processor, _UNLESS_OF_A_DESCRIPTOR)
+    for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
+        more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+    for numbers, argument in calls.ONLY_OF_ONESELF.values():
+        more += _on(numbers, processor, _only(argument, [0]))
+    if abi < 3:
+        more += _on(calls.TRUNCATE, processor, [(_RETURN, 0, 0, _EPERM)])
+    if abi < 6:
+        more += _on(calls.KILL, processor, _only(0, [0]))
+        for numbers in calls.SIGNALS.values():
+            more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+    return _assembled(sockets=(), more=more)
+
+
+def _assembled(*, sockets: Iterable[int], more: Iterable[Instruction] = ()) -> bytes | None:
+    if (processor := calls.machine()) is None:
+        return None
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_EQUAL, 1, 0, calls.ARCHITECTURES[processor]),
+        (_RETURN, 0, 0, _KILL),  # a program for another processor, whose numbers mean other calls
+        (_LOAD, 0, 0, _NUMBER),
+        (_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, _EPERM),
+        *more,
+    ]
+    for numbers in calls.REFUSED.values():
+        program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
+    program += _on(calls.SOCKET, processor, _only(0, sockets))
+    program += _on(calls.SOCKETPAIR, processor, _only(0, [_UNIX]))
+    flags = [(_LOAD, 0, 0, _low_word(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
+    program += _on(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
+    # Its flags lie in memory, where a filter cannot look: who is told that there is no such call uses clone.
+    program += _on(calls.CLONE3, processor, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+    program.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def _on(numbers: Numbers, processor: str, then: list[Instruction]) -> Iterator[Instruction]:
+    """`then` must return in any case: it may have loaded something else than the number."""
+    if (number := calls.number(numbers, processor)) is not None:
+        yield _EQUAL, 0, len(then), number
+        yield from then
+
+
+def _only(argument: int, values: Iterable[int]) -> list[Instruction]:
+    """Allow the call with these values of the argument only; the kernel takes 32 bits of it."""
+    allowed = list(values)
+    tests = [(_EQUAL, len(allowed) - index, 0, value) for index, value in enumerate(allowed)]
+    return [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _EPERM), (_RETURN, 0, 0, _ALLOW)]
+
+
+def _low_word(argument: int) -> int:
+    return _ARGUMENTS + 8 * argument + (0 if sys.byteorder == "little" else 4)

@@ -1,0 +1,48 @@
+"""Confinement by macOS: its sandbox, by the profile below. Other processes of the account are seen, but not reached."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from workspace.confinement import places
+from workspace.confinement.confinement import Launch, Name, environment
+
+_PROFILE = """(version 1)
+(deny default)
+(allow process-exec process-fork)
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow file-read-metadata)
+(allow file-read* (literal "/") (subpath "/usr") (subpath "/bin") (subpath "/sbin") (subpath "/System")
+    (subpath "/Library/Apple") (subpath "/Library/Developer") (subpath "/opt/homebrew") (subpath "/private/var/db/dyld")
+    (subpath "/private/var/select") (subpath (param "PYTHON")))
+(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))
+(allow file-read* (literal "/dev/random") (literal "/dev/urandom"))
+(allow file-read* file-write* (subpath (param "FOLDER")))
+"""
+
+
+@dataclass(frozen=True)
+class SandboxExec:
+    name: ClassVar[Name] = "sandbox-exec"
+
+    program: str
+
+    @contextmanager
+    def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+        real = os.path.realpath(folder)  # the profile is about real paths: /tmp is another place there
+        python = places.own_python() or "/usr"
+        told = environment(real, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
+        profile = ["-D", f"FOLDER={real}", "-D", f"PYTHON={python}", "-p", _PROFILE]
+        yield Launch([self.program, *profile, *argv], told, real)
+
+
+def sandbox_exec() -> SandboxExec | str:
+    """Or why there is none."""
+    program = shutil.which("sandbox-exec")
+    return SandboxExec(program) if program and sys.platform == "darwin" else "it is macOS's own"

@@ -1,0 +1,134 @@
+"""The system calls that matter here, by number, and which of them a command may not make.
+
+Numbers are those of x86_64 and aarch64, from the kernel's tables; None where a processor has no such call.
+"""
+
+import platform
+from collections.abc import Mapping
+from types import MappingProxyType
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+
+# Other processes' memory and descriptors; what kernels were most often broken by; the machine itself.
+REFUSED: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
+    {
+        "ptrace": (101, 117),
+        "process_vm_readv": (310, 270),
+        "process_vm_writev": (311, 271),
+        "process_madvise": (440, 440),
+        "pidfd_getfd": (438, 438),
+        "kcmp": (312, 272),
+        "userfaultfd": (323, 282),
+        "perf_event_open": (298, 241),
+        "bpf": (321, 280),
+        "io_uring_setup": (425, 425),
+        "io_uring_enter": (426, 426),
+        "io_uring_register": (427, 427),
+        "add_key": (248, 217),
+        "request_key": (249, 218),
+        "keyctl": (250, 219),
+        "mount": (165, 40),
+        "umount2": (166, 39),
+        "pivot_root": (155, 41),
+        "chroot": (161, 51),
+        "open_tree": (428, 428),
+        "move_mount": (429, 429),
+        "fsopen": (430, 430),
+        "fsconfig": (431, 431),
+        "fsmount": (432, 432),
+        "fspick": (433, 433),
+        "mount_setattr": (442, 442),
+        "open_tree_attr": (467, 467),
+        "unshare": (272, 97),
+        "setns": (308, 268),
+        "name_to_handle_at": (303, 264),
+        "open_by_handle_at": (304, 265),
+        "fanotify_init": (300, 262),
+        "kexec_load": (246, 104),
+        "kexec_file_load": (320, 294),
+        "init_module": (175, 105),
+        "finit_module": (313, 273),
+        "delete_module": (176, 106),
+        "reboot": (169, 142),
+        "swapon": (167, 224),
+        "swapoff": (168, 225),
+        "acct": (163, 89),
+        "quotactl": (179, 60),
+        "quotactl_fd": (443, 443),
+        "syslog": (103, 116),
+        "settimeofday": (164, 170),
+        "clock_settime": (227, 112),
+        "adjtimex": (159, 171),
+        "clock_adjtime": (305, 266),
+        "iopl": (172, None),
+        "ioperm": (173, None),
+        "modify_ldt": (154, None),
+    }
+)
+# Without namespaces they reach what belongs to the same account, and Landlock does not look at them.
+REFUSED_WITHOUT_NAMESPACES: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
+    {
+        "chown": (92, None),
+        "lchown": (94, None),
+        "fchownat": (260, 54),
+        "utime": (132, None),
+        "utimes": (235, None),
+        "futimesat": (261, None),
+        "setxattr": (188, 5),
+        "lsetxattr": (189, 6),
+        "removexattr": (197, 14),
+        "lremovexattr": (198, 15),
+        "setxattrat": (463, 463),
+        "removexattrat": (466, 466),
+        "file_setattr": (469, 469),
+        "inotify_add_watch": (254, 27),
+        "shmget": (29, 194),
+        "shmat": (30, 196),
+        "semget": (64, 190),
+        "msgget": (68, 186),
+        "mq_open": (240, 180),
+        "ioprio_set": (251, 30),
+    }
+)
+# Of any process of the account: allowed of oneself, which an argument of 0 says. Name: number, which argument.
+ONLY_OF_ONESELF: Mapping[str, tuple[tuple[int | None, int | None], int]] = MappingProxyType(
+    {
+        "prlimit64": ((302, 261), 0),
+        "sched_setaffinity": ((203, 122), 0),
+        "sched_setscheduler": ((144, 119), 0),
+        "sched_setparam": ((142, 118), 0),
+        "sched_setattr": ((314, 274), 0),
+        "setpriority": ((141, 140), 1),
+    }
+)
+# Where Landlock does not know signals: to the own process group at most.
+SIGNALS: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
+    {
+        "tkill": (200, 130),
+        "tgkill": (234, 131),
+        "rt_sigqueueinfo": (129, 138),
+        "rt_tgsigqueueinfo": (297, 240),
+        "pidfd_send_signal": (424, 424),
+    }
+)
+# Landlock does not look at these either, but programs need them: the launcher makes them, within the folder.
+MADE_BY_LAUNCHER: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
+    {"chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452)}
+)
+UTIMENSAT = (280, 88)  # so is this one, for a path
+KILL = (62, 129)
+SOCKET = (41, 198)
+SOCKETPAIR = (53, 199)
+CLONE = (56, 220)
+CLONE3 = (435, 435)
+TRUNCATE = (76, 45)
+
+
+def machine() -> str | None:
+    """This processor, if its numbers are known."""
+    return name if (name := platform.machine()) in ARCHITECTURES else None
+
+
+def number(numbers: tuple[int | None, int | None], processor: str) -> int | None:
+    return numbers[_COLUMN[processor]]

@@ -1,0 +1,19 @@
+"""No confinement, for one person on a machine of their own who has asked for it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from workspace.confinement.confinement import Launch, Name, environment
+
+
+@dataclass(frozen=True)
+class Unconfined:
+    name: ClassVar[Name] = "none"
+
+    @contextmanager
+    def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+        told = environment(str(folder), GIT_CEILING_DIRECTORIES=str(folder.parent))
+        yield Launch(argv, told, str(folder))
