@@ -26,6 +26,10 @@ class CommitFailed(CommandError):
     """Nothing was committed: {reason}"""
 
 
+class NotStarted(CommandError):
+    """The command could not be started ({reason}): try again in a moment."""
+
+
 class FolderBusy(CommandError):
     """Another command has been running in this folder for {seconds} seconds: wait for it, or stop it."""
 

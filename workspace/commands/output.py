@@ -36,12 +36,12 @@ class Output:
 
 
 def _decoded(data: bytes) -> str:
-    """Characters that are cut in two at either end are left out, others that are none are shown as such."""
+    """Characters that are cut in two at either end are left out. What is no text becomes no longer than it was."""
     start = 0
     while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
         start += 1
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data[start:])
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")  # which a database would not store
+    return text.replace("\N{REPLACEMENT CHARACTER}", "?").replace("\0", "?")  # which no database stores
 
 
 def shown(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:

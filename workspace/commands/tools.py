@@ -118,6 +118,8 @@ class Commands:
                     stop=stop,
                     check=None if too_much else self._check,
                 )
+            except OSError as error:
+                raise errors.NotStarted(reason=error.strerror) from error
             finally:
                 del self._stops[folder]  # one at a time
             too_much = await self._too_much(folder)

@@ -1,0 +1,196 @@
+"""A command from its start to its end, whatever it does, in each confinement that works here."""
+
+import asyncio
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+from tests.workspace.accounts import accounts, done_as
+from tests.workspace.kinds import made, usable
+from workspace.commands.limits import Limits
+from workspace.commands.output import KEPT_BYTES
+from workspace.commands.running import Ran, Stopped, run
+from workspace.confinement.confinement import Confinement
+
+pytestmark = pytest.mark.long
+SECONDS = 60
+QUICK = 5.0
+
+
+@pytest.fixture(params=[*usable(), "none"])
+def confinement(request: pytest.FixtureRequest) -> Confinement:
+    return made(request.param)
+
+
+@pytest.fixture(params=usable())
+def real_confinement(request: pytest.FixtureRequest) -> Confinement:
+    return made(request.param)
+
+
+async def sh(confinement: Confinement, folder: Path, script: str, *, timeout_s: int = SECONDS) -> Ran:
+    return await run(confinement, folder, ["sh", "-c", script], timeout_s=timeout_s)
+
+
+async def test_it_ends_as_it_ends(confinement: Confinement, tmp_path: Path) -> None:
+    ran = await sh(confinement, tmp_path, "echo said; echo wrong >&2; cat; exit 3")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (3, "said\n", "wrong\n")
+    assert (ran.truncated, ran.timed_out, ran.stopped) == (False, False, False)
+    assert (await sh(confinement, tmp_path, "kill -TERM 0")).exit_code == 128 + 15
+
+
+async def test_it_is_told_nothing_of_the_service(
+    confinement: Confinement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "of the service")
+    told = dict(line.split("=", 1) for line in (await sh(confinement, tmp_path, "env")).stdout.splitlines())
+    assert "SECRET" not in told
+    assert (told["LANG"], told["TERM"]) == ("C.UTF-8", "dumb")
+    assert told["HOME"] == told["PWD"]
+
+
+async def test_it_works_in_its_folder(confinement: Confinement, tmp_path: Path) -> None:
+    script = (
+        "mkdir -p a/b && echo text > a/b/c && chmod 750 a/b/c && chmod +x a/b/c && touch -d 2001-01-01T00:00Z a/b/c && "
+        "mv a/b/c a/d && ln -s d a/e && cat a/e && cp -p a/d f && tar cf g a && tar xf g --no-same-owner && "
+        "cat <(cat f) && mktemp -d"
+    )
+    ran = await run(confinement, tmp_path, ["bash", "-c", script], timeout_s=SECONDS)
+    assert ran.exit_code == 0, ran
+    assert ran.stdout.startswith("text\ntext\n")
+    status = (tmp_path / "f").stat()
+    assert (status.st_mode & 0o777, status.st_mtime) == (0o750 | 0o111, 978307200)
+    assert sorted(os.listdir(tmp_path)) == ["a", "f", "g"]
+
+
+async def test_an_output_of_any_length_is_read_and_its_ends_are_kept(confinement: Confinement, tmp_path: Path) -> None:
+    ran = await sh(confinement, tmp_path, "echo first; head -c 300000000 /dev/zero | tr '\\0' a; echo last")
+    assert ran.exit_code == 0
+    assert ran.truncated
+    assert ran.stdout.startswith("first\n")
+    assert ran.stdout.endswith("last\n")
+    assert f"{300_000_011 - KEPT_BYTES:,} bytes left out" in ran.stdout
+    assert len(ran.stdout.encode()) < KEPT_BYTES + 100
+
+
+async def test_a_time_limit_keeps_what_was_said(confinement: Confinement, tmp_path: Path) -> None:
+    ran = await sh(confinement, tmp_path, "echo before; echo wrong >&2; sleep 100", timeout_s=1)
+    assert (ran.exit_code, ran.stdout, ran.timed_out) == (124, "before\n", True)
+    assert ran.stderr == "wrong\n[ended at the time limit of 1 seconds]"
+    assert ran.seconds < 1 + QUICK
+
+
+async def test_a_cancelled_caller_ends_it_and_has_what_was_said(confinement: Confinement, tmp_path: Path) -> None:
+    script = "echo before; touch begun; sleep 100; touch ended"
+    running = asyncio.create_task(sh(confinement, tmp_path, script))
+    await until((tmp_path / "begun").exists)
+    began = time.monotonic()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await running
+    assert running.cancelled()
+    assert isinstance(cancelled.value, Stopped)
+    ran = cancelled.value.ran
+    assert (ran.stdout, ran.stderr, ran.stopped) == ("before\n", "[stopped]", True)
+    assert time.monotonic() - began < QUICK
+
+
+LEAVE = "(sleep 300 & setsid sleep 300 & setsid sh -c 'setsid sleep 300 & sleep 300' &) >/dev/null 2>&1 </dev/null; {}"
+
+
+@pytest.mark.parametrize("end", ["true", "sleep 300"])
+async def test_it_leaves_no_process_behind(real_confinement: Confinement, tmp_path: Path, end: str) -> None:
+    before = sleeping()
+    running = asyncio.create_task(sh(real_confinement, tmp_path, LEAVE.format(f"touch left; {end}"), timeout_s=3))
+    await until((tmp_path / "left").exists)
+    await running
+    await until(lambda: sleeping() <= before)
+
+
+# 256 processes where nothing bounds them; a real one would be a burden on who shares the machine.
+BOMB = """
+import os, time
+for _ in range(8):
+    try: os.fork()
+    except OSError: break
+os.write(1, b"x")
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize("kind", usable())
+@pytest.mark.parametrize("account", accounts())
+def test_a_bomb_of_processes_is_bounded_and_ended(kind: str, account: str) -> None:
+    """Root is not bounded, which is why the service refuses to run as root; but it is ended."""
+
+    async def work() -> Ran:
+        with tempfile.TemporaryDirectory() as folder:
+            limits = Limits(processes=64)
+            return await run(made(kind), Path(folder), ["python3", "-c", BOMB], timeout_s=2, limits=limits)
+
+    before = processes_with(BOMB.encode())
+    ran = done_as(accounts()[account], work)
+    assert ran.timed_out
+    assert len(ran.stdout) == 256 if account == "root" else 16 < len(ran.stdout) <= 64
+    assert processes_with(BOMB.encode()) == before
+
+
+@pytest.mark.parametrize("kind", [*usable(), "none"])
+def test_no_file_is_longer_than_may_be(kind: str, tmp_path: Path) -> None:
+    def made_of(limits: Limits) -> int:
+        argv = ["sh", "-c", "truncate -s 10G much; head -c 3000000 /dev/zero >> much; stat -c %s much"]
+        ran = asyncio.run(run(made(kind), tmp_path, argv, timeout_s=SECONDS, limits=limits))
+        (tmp_path / "much").unlink()
+        return int(ran.stdout)
+
+    assert made_of(Limits(file_bytes=20 * 1024**3)) == 10 * 1024**3 + 3_000_000
+    assert made_of(Limits(file_bytes=1024**2)) == 1024**2
+
+
+async def test_no_process_has_more_memory_than_may_be(confinement: Confinement, tmp_path: Path) -> None:
+    argv = ["python3", "-c", "print(len(bytearray(300 << 20)))"]
+    enough, less = Limits(), Limits(memory_bytes=200 * 1024**2)
+    assert (await run(confinement, tmp_path, argv, timeout_s=SECONDS, limits=enough)).exit_code == 0
+    assert "MemoryError" in (await run(confinement, tmp_path, argv, timeout_s=SECONDS, limits=less)).stderr
+
+
+async def test_a_command_that_fills_the_folder_is_ended(confinement: Confinement, tmp_path: Path) -> None:
+    script = "echo begun; while :; do echo x > $RANDOM; sleep 0.01; done"
+    check = lambda folder: "too many files" if len(os.listdir(folder)) > 20 else None  # noqa: E731
+    ran = await run(confinement, tmp_path, ["bash", "-c", script], timeout_s=SECONDS, check=check)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (153, "begun\n", "[ended: too many files]")
+
+
+@pytest.mark.parametrize("kind", usable())
+def test_forty_commands_of_another_account_at_once(kind: str) -> None:
+    """What one leaves or counts is not another's."""
+
+    async def work() -> list[Ran]:
+        with tempfile.TemporaryDirectory() as place:
+            folders = [Path(place, str(number)) for number in range(40)]
+            for folder in folders:
+                folder.mkdir()
+            argv = ["sh", "-c", "echo $0 > mine; sleep 0.2; cat mine; ls ..; true"]
+            return await asyncio.gather(
+                *(run(made(kind), folder, [*argv, folder.name], timeout_s=SECONDS) for folder in folders)
+            )
+
+    found = done_as(list(accounts().values())[-1], work)
+    assert [(ran.exit_code, ran.stdout.split()[0]) for ran in found] == [(0, str(number)) for number in range(40)]
+    assert not any("0" in ran.stdout.split()[1:] for ran in found)
+
+
+def sleeping() -> int:
+    return processes_with(b"sleep\x00300\x00")
+
+
+def processes_with(mark: bytes) -> int:
+    found = 0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):  # it has ended
+            found += mark in Path("/proc", name, "cmdline").read_bytes()
+    return found

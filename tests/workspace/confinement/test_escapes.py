@@ -1,0 +1,94 @@
+"""Every way out of a folder that we know leads out without a confinement, and not with one."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.accounts import accounts, done_as
+from tests.workspace.confinement import attempts
+from tests.workspace.kinds import made, usable
+from tests.workspace.outside import outside
+from workspace.commands.running import run
+
+pytestmark = pytest.mark.long
+ACCOUNTS = accounts()
+Found = dict[str, bool]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Where any account may make something; pytest's own is closed to others."""
+    with tempfile.TemporaryDirectory(prefix="todo-escapes-") as directory:
+        os.chmod(directory, 0o1777)
+        yield Path(directory)
+
+
+@pytest.fixture(scope="module", params=ACCOUNTS)
+def account(request: pytest.FixtureRequest) -> int:
+    return ACCOUNTS[request.param]
+
+
+@pytest.fixture(scope="module")
+def unconfined(place: Path, account: int) -> Found:
+    return _tried("none", place, account)
+
+
+@pytest.fixture(scope="module", params=usable())
+def confined(request: pytest.FixtureRequest, place: Path, account: int) -> Found:
+    return _tried(request.param, place, account)
+
+
+@pytest.fixture(scope="module")
+def namespaces(account: int) -> bool:
+    """Whether this account may make any here; containers forbid it."""
+    command = ["unshare", "--mount", *(["--user"] if account else []), "true"]
+    return subprocess.run(command, user=account, capture_output=True, check=False).returncode == 0
+
+
+def test_this_machine_can_confine_commands() -> None:
+    assert usable(), "install bubblewrap, or use Linux 5.13 or newer"
+
+
+@pytest.mark.parametrize("name", attempts.WAYS)
+def test_a_way_out_is_closed(name: str, unconfined: Found, confined: Found, account: int, namespaces: bool) -> None:
+    possible = not (account and name in attempts.ROOT_ONLY)
+    possible &= namespaces or name not in attempts.NAMESPACES
+    assert unconfined[name] == possible, "the attempt itself shows nothing"
+    assert not confined[name]
+
+
+_LEFT_OPEN = "import os, sys; os.fstat(int(sys.argv[1])); print('open')"
+
+
+@pytest.mark.parametrize("kind", usable())
+async def test_no_descriptor_of_the_service_is_left_open(kind: str, tmp_path: Path) -> None:
+    descriptor = os.open("/etc/passwd", os.O_RDONLY)
+    os.set_inheritable(descriptor, True)
+    argv = ["python3", "-c", _LEFT_OPEN, str(descriptor)]
+    careless = await asyncio.create_subprocess_exec(*argv, close_fds=False, stdout=asyncio.subprocess.PIPE)
+    said, _ = await careless.communicate()
+    assert said == b"open\n"
+    ran = await run(made(kind), tmp_path, argv, timeout_s=60)
+    os.close(descriptor)
+    assert "Bad file descriptor" in ran.stderr
+
+
+def _tried(kind: str, place: Path, account: int) -> Found:
+    async def work() -> Found:
+        with tempfile.TemporaryDirectory(dir=place) as own:
+            os.mkdir(folder := Path(own, "folder"), 0o700)
+            shutil.copy(attempts.__file__, folder / "attempts.py")
+            async with outside(Path(own)) as reached:
+                told = json.dumps(reached).encode()
+                ran = await run(made(kind), folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
+            assert ran.exit_code == 0, ran
+            return json.loads(ran.stdout)
+
+    return done_as(account, work)

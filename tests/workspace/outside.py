@@ -1,0 +1,71 @@
+"""What a command must not reach: another folder, a process with a secret, sockets of every kind."""
+
+import asyncio
+import ctypes
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_CREATE, _REMOVE = 0o1000 | 0o600, 0
+
+
+@asynccontextmanager
+async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
+    """As the account that asks; what `attempts.py` is to be told."""
+    folder = place / "another"
+    folder.mkdir(mode=0o700)
+    for name in ("secret", "spare"):
+        (folder / name).write_text("the secret of somebody else\n")
+    mark = secrets.token_hex(8)
+    sleeping = await asyncio.create_subprocess_exec("sleep", "300", env={"SECRET": mark, "PATH": os.environ["PATH"]})
+    marked = await asyncio.create_subprocess_exec("sh", "-c", "sleep 300 & wait", mark, start_new_session=True)
+    key = secrets.randbits(30) | 1
+    shared = _libc.shmget(key, 4096, _CREATE)
+    unix, abstract = str(folder / "socket"), f"todo-{mark}"
+    datagrams, _ = await asyncio.get_running_loop().create_datagram_endpoint(_Echo, ("127.0.0.1", 0))
+    servers = [
+        await asyncio.start_server(_greet, "127.0.0.1", 0),
+        await asyncio.start_unix_server(_greet, unix),
+        await asyncio.start_unix_server(_greet, "\0" + abstract),
+    ]
+    try:
+        yield {
+            "folder": str(folder),
+            "secret": str(folder / "secret"),
+            "spare": str(folder / "spare"),
+            "mark": mark,
+            "process": sleeping.pid,
+            "shared": key,
+            "tcp": servers[0].sockets[0].getsockname()[1],
+            "udp": datagrams.get_extra_info("sockname")[1],
+            "unix": unix,
+            "abstract": abstract,
+        }
+    finally:
+        for server in servers:
+            server.close()
+        datagrams.close()
+        _libc.shmctl(shared, _REMOVE, None)
+        os.killpg(marked.pid, signal.SIGKILL)
+        for process in (sleeping, marked):
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"x")
+    writer.close()
+
+
+class _Echo(asyncio.DatagramProtocol):
+    def connection_made(self, transport: asyncio.DatagramTransport) -> None:
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self._transport.sendto(data, addr)
