@@ -1,7 +1,6 @@
 """The types of the tools' arguments: what is published, what odd spellings are taken for, and what is refused."""
 
 import json
-import unicodedata
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
@@ -9,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from service.database.text import is_line, without_heaps, without_unseen
 from service.tokens import is_user_id
+from service.tool_server.meta import is_plain
 
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
@@ -63,11 +63,6 @@ def _stored(number: int) -> int:
     if number > MAX_ID:
         raise ValueError("larger than any task's id can be")
     return number
-
-
-def is_plain(text: str, allowed: str = "") -> bool:
-    """Whether PostgreSQL can store it and a line can show it: no control characters, no lone surrogates."""
-    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
 
 
 def _seen(value: Any) -> Any:

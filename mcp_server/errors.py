@@ -1,19 +1,10 @@
 import logging
-import secrets
-from collections.abc import Mapping
-from traceback import format_tb
-from typing import Any, ClassVar, Literal
 
 import psycopg
-from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools import ToolResult
-from mcp_types import CallToolRequestParams
-from pydantic import ValidationError as PydanticError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from mcp_server.arguments import RULES
+from service.tool_server.refusals import Refusal, Unavailable, internal_error
 
 log = logging.getLogger(__name__)
 
@@ -24,50 +15,37 @@ _NOT_CONFIRMED = (
 )
 
 
-Kind = Literal["invalid", "not_found", "conflict", "limit", "unavailable"]
-
-
-class TaskError(ToolError):
-    """A refusal the caller can act on. The docstring of each is its sentence."""
-
-    kind: ClassVar[Kind] = "invalid"
-
-    def __init__(self, **values: object) -> None:
-        sentence = " ".join((self.__doc__ or "").split())  # it may stand on several lines
-        super().__init__(sentence.format(**values), log_level=logging.DEBUG)
-
-
-class Conflict(TaskError):
+class Conflict(Refusal):
     """What there is now does not allow it."""
 
     kind = "conflict"
 
 
-class Limit(TaskError):
+class Limit(Refusal):
     """There may be no more of it."""
 
     kind = "limit"
 
 
-class TaskNotFound(TaskError):
+class TaskNotFound(Refusal):
     """There is no task {task_id}: call list_tasks to see the numbers of your tasks."""
 
     kind = "not_found"
 
 
-class ForeignUserId(TaskError):
+class ForeignUserId(Refusal):
     """user_id must be left out or be your own: nothing was changed."""
 
 
-class NothingToUpdate(TaskError):
+class NothingToUpdate(Refusal):
     """Nothing was given to change: give update_task what is to be new, such as a title, a due date or a status."""
 
 
-class TitleOfMany(TaskError):
+class TitleOfMany(Refusal):
     """title is one task's own: leave it or also out, and give each task its title in a call of its own."""
 
 
-class UndoAlone(TaskError):
+class UndoAlone(Refusal):
     """undo takes back the last change and stands alone: leave out everything but task_id and also."""
 
 
@@ -84,11 +62,11 @@ class ChangedSince(Conflict):
     itself."""
 
 
-class RepeatNeedsDue(TaskError):
+class RepeatNeedsDue(Refusal):
     """A task that repeats needs a date: give due, too, or end the repeat with repeat none."""
 
 
-class NotRepeating(TaskError):
+class NotRepeating(Refusal):
     """{task} does not repeat, so it has no next date: give due as a day."""
 
 
@@ -110,38 +88,24 @@ class NextIsChanged(Conflict):
     """Task {next_id}, which followed when this one was completed, was changed since: undo that first, or delete it."""
 
 
-class LabelInvalid(TaskError):
+class LabelInvalid(Refusal):
     """A label must have 1 to {longest} characters, not counting a # or @ before it."""
 
 
-class TooManyLabels(TaskError):
+class TooManyLabels(Refusal):
     """A task can have {most} labels at most: remove some with remove_labels."""
 
 
-class CursorUnknown(TaskError):
+class CursorUnknown(Refusal):
     """cursor is none that list_tasks has returned: call list_tasks without cursor to get the first page."""
 
 
-class CursorOfOtherList(TaskError):
+class CursorOfOtherList(Refusal):
     """cursor belongs to a list with {wish}: call list_tasks with that and nothing else, or without cursor."""
 
 
 class KeyUsedOtherwise(Conflict):
     """This idempotency key belongs to an earlier call with other arguments: send each new call with a new key."""
-
-
-class MetaInvalid(TaskError):
-    """{name} in _meta must be text of 1 to {longest} characters without control characters, or left out."""
-
-
-class CallCancelled(TaskError):
-    """The call was cancelled before it changed anything: send it again if it is still wanted."""
-
-    kind = "unavailable"
-
-
-class TooFast(Limit):
-    """Calls come too fast, and this one was not made: go on in {seconds} seconds."""
 
 
 class TooManyTasks(Limit):
@@ -152,7 +116,7 @@ class TooManyChanges(Limit):
     """The list was changed {most} times in a day, which is the most, so nothing was changed: go on later."""
 
 
-class DateInvalid(TaskError):
+class DateInvalid(Refusal):
     """The date cannot be read."""
 
 
@@ -191,74 +155,13 @@ class ShiftByNothing(DateInvalid):
     """{shift} moves nothing: write a shift of one or more, such as +1d, or leave due out to keep the date."""
 
 
-class RepeatInvalid(TaskError):
+class RepeatInvalid(Refusal):
     """repeat {problem}: write FREQ=DAILY, WEEKLY, MONTHLY or YEARLY and what else it needs of INTERVAL (1 to 999),
     BYDAY (MO to SU; with 1 to 5 or -1 before them for MONTHLY), BYMONTHDAY (1 to 31 or -1), BYMONTH (1 to 12, for
     YEARLY), COUNT (1 to 999) or UNTIL (20271231), and FROM=DONE, as in FREQ=WEEKLY;BYDAY=MO,TH."""
 
 
-class ArgumentsInvalid(TaskError):
-    """{problems}."""
-
-
-class UnknownTool(TaskError):
-    """There is no tool {name}: the tools are {known}."""
-
-
-class Unavailable(TaskError):
-    """{sentence}"""
-
-    kind = "unavailable"
-
-
-class FriendlyErrors(Middleware):
-    """Turns what FastMCP itself refuses into sentences that say what is allowed."""
-
-    def __init__(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
-        self._schemas = schemas
-
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[CallToolRequestParams],
-        call_next: CallNext[CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
-        name = context.message.name
-        try:
-            return await call_next(context)
-        except NotFoundError:
-            raise UnknownTool(name=shown(name), known=", ".join(self._schemas)) from None
-        except ValidationError as error:
-            if not isinstance(cause := error.__cause__, PydanticError):
-                raise
-            known = list(self._schemas[name]["properties"])
-            raise ArgumentsInvalid(problems="; ".join(_problems(name, known, cause))) from None
-        except ToolError as error:
-            if isinstance(error.__cause__, Exception):  # FastMCP's own mask: it logs nothing here, see __main__
-                raise explained(error.__cause__, committing=False) from None
-            raise
-
-
-def _problems(tool: str, known: list[str], error: PydanticError) -> list[str]:
-    """One clause for each argument that is wrong."""
-    clauses: dict[str, str] = {}
-    for problem in error.errors(include_url=False, include_input=False, include_context=False):
-        argument = str(problem["loc"][0]) if problem["loc"] else ""
-        rule = RULES.get(f"{tool}.{argument}") or RULES.get(argument)
-        if argument not in known:
-            clauses[argument] = f"{tool} has no argument {shown(argument)!r}, it takes {', '.join(known)}"
-        elif problem["type"].startswith("missing"):
-            clauses[argument] = f"{argument} is missing, it must be {rule}"
-        else:
-            clauses[argument] = f"{argument} must be {rule}"
-    return list(clauses.values())
-
-
-def shown(text: str, longest: int = 60) -> str:
-    """A stranger's text, fit for one line and for any encoding."""
-    return "".join(c if c.isprintable() else "?" for c in text[:longest])
-
-
-def explained(error: Exception, *, committing: bool) -> TaskError:
+def explained(error: Exception, *, committing: bool) -> Refusal:
     """The sentence for a failure that is not the caller's doing; the details go to the log.
 
     Neither carries the error's own message: a driver's messages quote the values of the rows.
@@ -267,7 +170,4 @@ def explained(error: Exception, *, committing: bool) -> TaskError:
     if isinstance(driver_error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout | OSError):
         log.warning("the task database cannot be reached: %s", type(driver_error).__name__)
         return Unavailable(sentence=_NOT_CONFIRMED if committing else _NOT_REACHED)
-    reference = secrets.token_hex(4)
-    kind = f"{type(driver_error).__module__}.{type(driver_error).__qualname__}"
-    log.error("internal error %s: %s\n%s", reference, kind, "".join(format_tb(error.__traceback__)))
-    return Unavailable(sentence=f"The task service had an internal error, reference {reference}: try again later.")
+    return internal_error(driver_error or error, service="task service", log=log)

@@ -3,22 +3,19 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from starlette.requests import ClientDisconnect
-
 from mcp_server.commands import check as check_command
 from mcp_server.settings import Settings
 from service import process, workers
-from service.telemetry import logs
+from service.tool_server import logs
 
 log = logging.getLogger("mcp_server")
 
 _GRACE_SECONDS = 10
-QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
 
 
 def main() -> None:
     settings = check_command.run()
-    _configure_logging(settings)
+    logs.configure(settings.log_level, settings.log_format)
     process.serve(
         settings,
         partial(_serve, settings),
@@ -46,18 +43,3 @@ def _serve(settings: Settings, _: str, listener: socket.socket, on_ready: Callab
 def _announce(settings: Settings, address: str) -> None:
     log.info("MCP server listens on %s/mcp", address)
     process.warn_of_callers(settings, log, "every caller is believed to be who it says it is")
-
-
-def _configure_logging(settings: Settings) -> None:
-    logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
-    # FastMCP brings a console of its own.
-    logging.getLogger("fastmcp").handlers.clear()
-    logging.getLogger("fastmcp").propagate = True
-    # errors.py logs what goes wrong in a tool; FastMCP would add tracebacks that quote the tasks.
-    logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
-    # Whoever leaves before a request is whole would write forty lines each time.
-    logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_departure)
-
-
-def _is_no_departure(record: logging.LogRecord) -> bool:
-    return record.exc_info is None or not isinstance(record.exc_info[1], ClientDisconnect)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server import arguments as given
-from mcp_server.calls.caller import CALLER, SESSION
+from mcp_server.caller import CALLER, SESSION
 from mcp_server.errors import UndoAlone
 from mcp_server.tasks import batches, edits
 from mcp_server.tasks import undo as taking_back

@@ -1,4 +1,4 @@
-"""How a service that stands on the database starts."""
+"""How a service starts."""
 
 import asyncio
 import importlib
@@ -9,9 +9,8 @@ from functools import partial
 from typing import NoReturn
 
 from service import workers
-from service.database import schema
 from service.environment import stop_misconfigured
-from service.settings import ServiceSettings
+from service.settings import ProcessSettings, ServiceSettings
 from service.telemetry import worker_metrics
 from service.tokens import unprotected
 
@@ -26,23 +25,49 @@ def serve(
     name: str,
     after_death: Callable[[str], None] = lambda _: None,
 ) -> NoReturn:
-    """Run `work` in as many processes as are set; what keeps it from starting ends it with a sentence.
+    """Run a service that stands on the database, in as many processes as are set.
 
     `app` is the module that makes the application. `announce` is called with the address once it is served.
     """
+    from service.database import schema  # here: not every service knows a database
+
     # A database that is away or not migrated yet may come: /ready tells.
     found = asyncio.run(schema.look_at(settings.database_url.get_secret_value()))
     if found.problem and found.exposed:
         stop_misconfigured(found.problem)
     if found.warning:
         logging.getLogger(app.partition(".")[0]).warning(found.warning)
+    run(
+        settings,
+        work,
+        app=app,
+        grace_seconds=grace_seconds,
+        announce=announce,
+        name=name,
+        count=settings.own("workers"),
+        after_death=after_death,
+    )
+
+
+def run(
+    settings: ProcessSettings,
+    work: workers.Work,
+    *,
+    app: str,
+    grace_seconds: float,
+    announce: Callable[[str], None],
+    name: str,
+    count: int = 1,
+    after_death: Callable[[str], None] = lambda _: None,
+) -> NoReturn:
+    """Run `work` in so many processes; what keeps it from starting ends it with a sentence."""
     listener = workers.bind(settings.prefix, settings.own("host"), settings.own("port"))
-    with worker_metrics.added_up(settings.own("workers")):
+    with worker_metrics.added_up(count):
         importlib.import_module(app)  # now, so that the workers share its memory
         status = workers.run(
             work,
             listener,
-            count=settings.own("workers"),
+            count=count,
             grace_seconds=grace_seconds,
             on_ready=partial(announce, workers.address(listener)),
             name=name,

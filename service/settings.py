@@ -1,4 +1,4 @@
-"""What the services that stand on the database are told alike: whom they check, what they allow and what they write."""
+"""What services are told alike: whom they check, what they allow and what they write."""
 
 from abc import abstractmethod
 from ipaddress import ip_address
@@ -14,7 +14,7 @@ from service.telemetry import logs
 from service.tokens import ISSUER, Keys, KeySet, SharedSecret, is_weak
 from service.workers import THIS_MACHINE, ClientLimits, Proxies
 
-_Read = TypeVar("_Read", bound="ServiceSettings")
+_Read = TypeVar("_Read", bound="ProcessSettings")
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and other than {ISSUER}."
 
 
@@ -71,22 +71,16 @@ class TokenSettings(BaseSettings):
     mcp_token_secret: Secret | None = None
 
 
-class ServiceSettings(TokenSettings, ClientLimits, NowSettings):
-    """Every field is an environment variable of the same name."""
+class ProcessSettings(ClientLimits):
+    """What every service is told; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str]
     """How the names of the service's own settings begin."""
 
-    database_url: DatabaseUrl
     allowed_hosts: CommaSeparated = ()
     allowed_origins: CommaSeparated = ()
     trusted_proxies: Proxies = THIS_MACHINE
     auth_mode: Literal["none", "jwt"] = "none"
-    auth_none_beyond_loopback: bool = False
-    auth_jwt_secret: Secret | None = None
-    auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
-    auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
-    auth_issuer: str | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: logs.Format = "auto"
     otel_exporter_otlp_endpoint: str | None = None
@@ -94,6 +88,21 @@ class ServiceSettings(TokenSettings, ClientLimits, NowSettings):
     def own(self, name: str) -> Any:
         """One of the service's own settings: `host`, `port` or `workers`."""
         return getattr(self, f"{self.prefix}_{name}".lower())
+
+    @abstractmethod
+    def problem(self) -> str | None:
+        """Why these settings cannot work together, in one sentence."""
+
+
+class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
+    """What the services that stand on the database are told alike."""
+
+    database_url: DatabaseUrl
+    auth_none_beyond_loopback: bool = False
+    auth_jwt_secret: Secret | None = None
+    auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
+    auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
+    auth_issuer: str | None = None
 
     def provider_keys(self) -> Keys | None:
         """What the identity provider's tokens are checked with, if there is one."""
@@ -104,7 +113,6 @@ class ServiceSettings(TokenSettings, ClientLimits, NowSettings):
         return None
 
     def problem(self) -> str | None:
-        """Why these settings cannot work together, in one sentence."""
         if self.test_now is not None and not _is_loopback(self.own("host")):
             return f"TEST_NOW is for tests on this machine: unset it, or set {self.prefix}_HOST=127.0.0.1."
         if self.auth_mode == "jwt":

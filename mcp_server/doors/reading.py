@@ -16,14 +16,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from mcp_server.arguments import MAX_ID
-from mcp_server.calls.caller import LOCAL_USER
-from mcp_server.calls.running_calls import person_of_request
+from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.lists import done, news
 from service.clock import Clock, find_zone
 from service.database import transaction
 from service.telemetry import traces
+from service.tool_server.running_calls import person_of_request
 from service.workers import Pace
 
 CHANGES, DONE = "/changes", "/done"

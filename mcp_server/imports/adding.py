@@ -13,7 +13,6 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server.errors import TaskError
 from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Found, Read, Unread
 from mcp_server.tasks import quota, statements, zones
@@ -21,6 +20,7 @@ from mcp_server.tasks.changes import CALLS, OWNER, Caller
 from mcp_server.tasks.task import TASKS, Stored
 from mcp_server.tasks.zones import Now
 from service.database import to_utc, transaction
+from service.tool_server.refusals import Refusal
 
 ACTOR = "import"
 _AT_ONCE = 500  # tasks of a transaction
@@ -91,7 +91,7 @@ def _checked(read: Read, now: Now, report: Report) -> Iterator[_New]:
             continue
         try:
             task = stored(found, now)
-        except TaskError as error:
+        except Refusal as error:
             report.note(Unread(found.place, str(error)))
             continue
         yield _New(_key(found, seen), task, found)

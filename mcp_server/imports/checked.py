@@ -5,12 +5,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from mcp_server import arguments as given
-from mcp_server.errors import ArgumentsInvalid
 from mcp_server.imports.found import Found
 from mcp_server.tasks.fields import Wanted, with_fields
 from mcp_server.tasks.task import Stored
 from mcp_server.tasks.zones import Now
 from service.database import to_utc
+from service.tool_server.refusals import ArgumentsInvalid
 
 
 class _Arguments(BaseModel):
@@ -23,7 +23,7 @@ class _Arguments(BaseModel):
 
 
 def stored(found: Found, now: Now) -> Stored:
-    """The task, still without an id of its own; raises the `TaskError` that `add_task` would answer with."""
+    """The task, still without an id of its own; raises the `Refusal` that `add_task` would answer with."""
     checked = _checked(found)
     wanted = Wanted(
         description=checked.description,

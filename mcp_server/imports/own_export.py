@@ -8,12 +8,12 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 
 from mcp_server.arguments import MAX_ID
-from mcp_server.errors import TaskError
 from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.task import PRIORITIES
 from service.database import to_utc
+from service.tool_server.refusals import Refusal
 
 VERSION = 1
 # How the lines of an export begin, and what ends it after the comma that follows its tasks.
@@ -104,7 +104,7 @@ def _tasks(tasks: list[Any], user: str) -> Read:
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "It" for problem in error.errors())
             yield Unread(place, f"{', '.join(names)} is not as ./todo export writes it.")
-        except (PartUnread, TaskError) as error:
+        except (PartUnread, Refusal) as error:
             yield Unread(place, str(error))
 
 

@@ -8,12 +8,13 @@ from sqlalchemy import and_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server.errors import ChangedSince, NothingInBatch, shown
+from mcp_server.errors import ChangedSince, NothingInBatch
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CALLS, CHANGES, OWNER, STANDS, WITHIN, Caller, Change, change_of
 from mcp_server.tasks.results import restored_batch
 from mcp_server.tasks.task import ChangedTask, Stored
 from mcp_server.tasks.undo import ONE_BY_ONE
+from service.tool_server.refusals import shown
 
 _NAMED = 5  # tasks of a refusal
 _OF_CALL = and_(CALLS.c.user_id == CHANGES.c.user_id, CALLS.c.id == CHANGES.c.call_id)

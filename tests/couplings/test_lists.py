@@ -56,13 +56,13 @@ OVERRIDDEN = {
     "backend.tools.task_tools.TaskTools": {"call_tool", "connect"},
     "backend.turn.recorder.Recorder": {"on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end"},
     "backend.turn.speech.Overheard": {"stream_response", "get_response", "get_retry_advice"},
-    "mcp_server.calls.refusals.Refusals": {"on_call_tool"},
-    "mcp_server.calls.reports.Reported": {"on_call_tool"},
-    "mcp_server.calls.running_calls.RunningCalls": {"on_call_tool"},
-    "mcp_server.doors.identity.Verifier": {"verify_token"},
-    "mcp_server.doors.wire.Announced": {"on_initialize", "on_discover"},
-    "mcp_server.errors.FriendlyErrors": {"on_call_tool"},
-    "mcp_server.calls.paced.Paced": {"on_call_tool"},
+    "service.tool_server.refusals.Refusals": {"on_call_tool"},
+    "service.tool_server.reports.Reported": {"on_call_tool"},
+    "service.tool_server.running_calls.RunningCalls": {"on_call_tool"},
+    "service.tool_server.identity.Verifier": {"verify_token"},
+    "service.tool_server.wire.Announced": {"on_initialize", "on_discover"},
+    "service.tool_server.refusals.FriendlyErrors": {"on_call_tool"},
+    "service.tool_server.paced.Paced": {"on_call_tool"},
     "service.database.transactions._Session": {"connection"},
     "service.workers.connection.Connection": {
         "connection_made",
@@ -80,7 +80,7 @@ OVERRIDDEN = {
 }
 PRIVATE = {
     "backend.doors.chatkit.server": {"_process_non_streaming"},
-    "mcp_server.server": {"_mcp_server"},
+    "service.tool_server.app": {"_mcp_server"},
     "service.workers.connection": {"_unset_keepalive_if_required"},
 }
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}  # public, whatever they begin with

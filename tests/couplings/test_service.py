@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlmodel import select
 
 from backend.process import QUIET as BACKENDS
-from mcp_server.process import QUIET as MCP_SERVERS
 from service.database import transaction
 from service.database.engine import as_sqlalchemy
 from service.telemetry import metrics
+from service.tool_server.logs import QUIET as MCP_SERVERS
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.long

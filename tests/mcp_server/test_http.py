@@ -150,7 +150,7 @@ async def test_allowed_hosts(public: httpx2.AsyncClient, host: str) -> None:
 async def test_the_log_names_who_stays_out(public: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
     assert (await public.get("/health", headers={"host": "other.example"})).status_code == 421
     assert (await public.get("/health", headers={"origin": "https://other.example"})).status_code == 403
-    assert [record.getMessage() for record in caplog.records if record.name == "mcp_server.doors.edge"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "service.tool_server.edge"] == [
         "refused Host 'other.example': if it is yours, add it to ALLOWED_HOSTS",
         "refused Origin 'https://other.example': if it is yours, add it to ALLOWED_ORIGINS",
     ]

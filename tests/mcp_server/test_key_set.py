@@ -11,10 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_server.doors.identity import Verifier, auth_provider
+from mcp_server.doors.identity import auth_provider
 from mcp_server.server import create_app
 from mcp_server.settings import Settings
 from service.tokens import KeySet, Tokens, published, unprotected
+from service.tool_server.identity import Verifier
 from tests.mcp_server.wire import call, send
 from tests.serving import serve
 from tests.tokens import (

@@ -7,8 +7,7 @@ import httpx2
 import psycopg
 import pytest
 
-from mcp_server.doors.wire import CANCELLED_CHANNEL
-from mcp_server.server import create_app
+from mcp_server.server import CANCELLED_CHANNEL, create_app
 from mcp_server.settings import Settings
 from mcp_server.tasks import quota
 from service.database import create_engine

@@ -13,8 +13,8 @@ import pytest
 from fastmcp import Client, FastMCP
 from prometheus_client import REGISTRY
 
-from mcp_server.calls.reports import Reported
 from service.telemetry import metrics
+from service.tool_server.reports import Reported
 from tests.mcp_server.guarded import own
 from tests.mcp_server.wire import LEGACY, MODERN, call, send
 from tests.processes import ServiceProcess
@@ -42,7 +42,7 @@ async def test_a_call_is_one_line_with_its_owner_and_its_request(
     guarded_http.headers["X-Request-ID"] = asked
     await send(guarded_http, call(tool, arguments, version=version, token=own(sub="ann")))
     [line] = [line for line in guarded.log_text.splitlines() if line.endswith(f" request_id={asked}")]
-    assert re.search(rf" INFO mcp_server.calls.reports: tool call {told} seconds=\d+\.\d+ ", line)
+    assert re.search(rf" INFO service.tool_server.reports: tool call {told} seconds=\d+\.\d+ ", line)
     assert "milk" not in line.rpartition(" request_id=")[0]
 
 

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from mcp_server.errors import TaskError
 from mcp_server.imports import reading
 from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Unread
 from mcp_server.imports.reading import Format
 from mcp_server.tasks.task import Stored
 from mcp_server.tasks.zones import Now
+from service.tool_server.refusals import Refusal
 
 NOW = Now(datetime(2026, 11, 22, 9, 30, tzinfo=UTC), ZoneInfo("Europe/Berlin"))
 
@@ -25,7 +25,7 @@ def tasks_and_problems(text: str, format: Format) -> tuple[list[Stored], dict[st
             continue
         try:
             tasks.append(stored(found, NOW))
-        except TaskError as error:
+        except Refusal as error:
             problems[found.place] = str(error)
     return tasks, problems
 

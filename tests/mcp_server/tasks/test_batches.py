@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.errors import NothingInBatch, TaskError
+from mcp_server.errors import NothingInBatch
 from mcp_server.tasks import quota
 from mcp_server.tasks.task import ChangedTask
 from service.database import create_engine
+from service.tool_server.refusals import Refusal
 from tests.examples import same_examples
 from tests.logins import as_admin
 from tests.mcp_server.clock import Clocked
@@ -32,7 +33,7 @@ def told(result: ChangedTask) -> list[tuple[int, str, str | None]]:
 
 
 async def refusal(sunday: Clocked, batch: str) -> str:
-    with pytest.raises(TaskError) as refused:
+    with pytest.raises(Refusal) as refused:
         await sunday.undo_batch(batch)
     return str(refused.value)
 
@@ -160,7 +161,7 @@ async def test_thirty_days_by_the_clock_of_the_server(sunday: Clocked, rows: Row
     await sunday.undo(1)
     sunday.now = f"{year}-07-01T12:00:00+00:00"
     assert await refusal(sunday, "run") == NOTHING
-    with pytest.raises(TaskError, match="no change of task 2 within 30 days"):
+    with pytest.raises(Refusal, match="no change of task 2 within 30 days"):
         await sunday.undo(2)
 
 
@@ -246,5 +247,5 @@ async def test_batches_taken_back_from_the_last_to_the_first_end_where_they_bega
 
 async def try_to(sunday: Clocked, kind: str, arguments: dict[str, Any], ids: Sequence[int]) -> None:
     """Do it, or nothing where it is refused."""
-    with suppress(TaskError):
+    with suppress(Refusal):
         await (sunday.add("tea", **arguments) if kind == "add" else getattr(sunday, kind)(*ids, **arguments))

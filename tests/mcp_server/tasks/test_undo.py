@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.errors import TaskError
+from service.tool_server.refusals import Refusal
 from tests.examples import same_examples
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools
@@ -287,7 +287,7 @@ async def test_as_many_undos_as_changes_end_where_they_began(
         before, changes = but_updated(rows.tasks()), len(rows.changes())
         try:
             await getattr(sunday, kind)(number, **arguments)
-        except TaskError:
+        except Refusal:
             assert len(rows.changes()) == changes
             continue
         made = rows.changes()[changes:]

@@ -6,17 +6,8 @@ from typing import Any
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from starlette.types import ASGIApp, Message
 
-from mcp_server.arguments import MAX_ID
 from service.telemetry import metrics
 
-_NOT_THERE: Mapping[str, object] = {"task_id": MAX_ID}
-_CALLS: Mapping[str, Mapping[str, object]] = {
-    "add_task": {},  # refused: the title is missing
-    "list_tasks": {"limit": 1},
-    "complete_task": _NOT_THERE,
-    "update_task": {**_NOT_THERE, "title": "-"},
-    "delete_task": _NOT_THERE,
-}
 _ME = {"name": "warm-up", "version": "1"}
 _ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
@@ -24,10 +15,10 @@ _ENVELOPE = {
 }
 
 
-async def warm_up(app: ASGIApp, *, database: bool, token: str | None = None) -> None:
+async def warm_up(app: ASGIApp, calls: Mapping[str, Mapping[str, object]], *, token: str | None = None) -> None:
     """Make the first requests of both protocols here, so that nobody waits for late imports and first uses.
 
-    Each tool is called so that it changes nothing; without the `database`, so that it is refused before that is asked.
+    `calls` has arguments for each tool with which it changes nothing.
     """
     post = partial(_post, app, token)
     hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
@@ -36,9 +27,8 @@ async def warm_up(app: ASGIApp, *, database: bool, token: str | None = None) -> 
         await post(LATEST_MODERN_VERSION, "server/discover", {})
         for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
             await post(version, "tools/list", {})
-            for tool, arguments in _CALLS.items():
-                given = arguments if database else {"warm_up": True}
-                await post(version, "tools/call", {"name": tool, "arguments": given})
+            for tool, arguments in calls.items():
+                await post(version, "tools/call", {"name": tool, "arguments": arguments})
 
 
 async def _post(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from mcp_types import CallToolRequestParams
 
-from mcp_server.errors import CallCancelled
+from service.tool_server.refusals import CallCancelled
 
 
 @dataclass(eq=False)

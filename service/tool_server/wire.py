@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
@@ -16,22 +16,15 @@ from mcp_types import (
     ServerCapabilities,
     ToolsCapability,
 )
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.calls.running_calls import Running, RunningCalls, exchange, name_of, person_of_request
-from service.database import system_transaction
 from service.telemetry import request_id
+from service.tool_server.running_calls import Running, RunningCalls, exchange, name_of, person_of_request
 from service.workers import Pace, json_body
 
 _LARGEST_BODY = 4 * 1024 * 1024  # bytes; the library refuses what is larger
 _WATCHED_AFTER = 0.05  # seconds: most calls have ended by then, and cost no task of their own
-CANCELLED_CHANNEL = "todo_cancelled"
-_NOTIFY = text("SELECT pg_notify(:channel, :name)")
 _BATCH = "A body holds one JSON-RPC message: send the messages of a batch one by one."
 _TOO_FAST = "Requests come too fast: go on in {} seconds."
 _REQUESTS_PER_CALL = 4  # clients that keep nothing greet, announce themselves and list the tools before they call one
@@ -40,7 +33,7 @@ _NO_ID = "The id of a request must be text or a whole number: send it again with
 
 
 class Announced(Middleware):
-    """Announces what is delivered: five tools, which never change while the server runs, and no log messages."""
+    """Announces what is delivered: tools, which never change while the server runs, and no log messages."""
 
     async def on_initialize(
         self,
@@ -67,13 +60,20 @@ def _delivered() -> ServerCapabilities:
 class Wire:
     """Refuses what JSON-RPC forbids with a sentence, and ends the calls of a client that cancels or leaves."""
 
-    def __init__(self, app: ASGIApp, *, calls: RunningCalls, engine: AsyncEngine, per_minute: int | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        calls: RunningCalls,
+        per_minute: int | None,
+        tell_others: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         """`per_minute` tool calls of one person bound their requests, and the cancellations told to other processes."""
         self._app = app
         self._requests = Pace(per_minute and per_minute * _REQUESTS_PER_CALL)
         self._told = Pace(per_minute)
         self._calls = calls
-        self._engine = engine
+        self._tell_others = tell_others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
@@ -113,11 +113,9 @@ class Wire:
 
     async def _cancel(self, name: str) -> None:
         """End the call here, or in whichever process it runs."""
-        if self._calls.cancel(name) or self._told.wait(person_of_request() or ""):
+        if self._calls.cancel(name) or self._tell_others is None or self._told.wait(person_of_request() or ""):
             return
-        with contextlib.suppress(DBAPIError, PoolTimeout, OSError):  # without it, the call ends by itself
-            async with system_transaction(self._engine) as session:
-                await (await session.connection()).execute(_NOTIFY, {"channel": CANCELLED_CHANNEL, "name": name})
+        await self._tell_others(name)
 
 
 async def _read(receive: Receive) -> list[Message]:

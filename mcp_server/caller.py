@@ -1,8 +1,7 @@
 """Who makes a tool call, and the transaction it runs in: what the tools depend on, and no client ever sees."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastmcp import Context
 from fastmcp.dependencies import CallArgument, CurrentContext, Depends
@@ -10,13 +9,14 @@ from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_access_token
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from mcp_server.arguments import is_plain
-from mcp_server.calls import reports, running_calls
-from mcp_server.errors import ForeignUserId, MetaInvalid, explained, shown
+from mcp_server.errors import ForeignUserId, explained
 from mcp_server.tasks.changes import Caller
 from service.clock import LONGEST_ZONE, find_zone
 from service.database import transaction
 from service.tokens import is_from_backend
+from service.tool_server import reports, running_calls
+from service.tool_server.meta import label
+from service.tool_server.refusals import shown
 
 LOCAL_USER = "local"
 _TAKEN = ("assistant", "person", "import")  # who acts by our own word; a client that calls itself so is none of them
@@ -52,15 +52,15 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
     client = request and request.session.client_params
     token = get_access_token()
     believed = meta if token and is_from_backend(token.claims) else {}
-    actor = _label(believed, "todo/actor", longest=60)
+    actor = label(believed, "todo/actor", longest=60)
     return Caller(
         user_id=owner,
         actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
-        idempotency_key=_label(meta, "todo/idempotency_key", longest=200),
-        batch=_label(believed, "todo/batch", longest=200),
-        undo_batch=_label(believed, "todo/undo_batch", longest=200),
+        idempotency_key=label(meta, "todo/idempotency_key", longest=200),
+        batch=label(believed, "todo/batch", longest=200),
+        undo_batch=label(believed, "todo/undo_batch", longest=200),
         quota=context.lifespan_context["quota"],
-        zone=find_zone(_label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
+        zone=find_zone(label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],
         clock=context.lifespan_context["clock"],
     )
@@ -91,12 +91,3 @@ async def _session(caller: Caller = CALLER, context: Context = _CONTEXT) -> Asyn
 
 
 SESSION: AsyncSession = Depends(_session)
-
-
-def _label(meta: Mapping[str, Any], name: str, *, longest: int) -> str | None:
-    label = meta.get(name)
-    if label is None:
-        return None
-    if not isinstance(label, str) or not 1 <= len(label) <= longest or not is_plain(label):
-        raise MetaInvalid(name=name, longest=longest)
-    return label

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from mcp_types import CallToolRequestParams
-from prometheus_client import Gauge, Histogram
+from prometheus_client import Histogram
 
-from mcp_server.errors import TaskError, Unavailable
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields
+from service.tool_server.refusals import Refusal, Unavailable
 
 log = logging.getLogger(__name__)
 
 CALLS = Histogram(
     "todo_tool_call_seconds", "Tool calls, from request to result", ["tool", "outcome"], buckets=metrics.SECONDS
-)
-CONNECTIONS = Gauge(
-    "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
 
 
@@ -73,7 +70,7 @@ def _outcome(error: BaseException | None) -> str:
     match error:
         case None:
             return "ok"
-        case TaskError() if not isinstance(error, Unavailable):
+        case Refusal() if not isinstance(error, Unavailable):
             return "refused"
         case asyncio.CancelledError():
             return "cancelled"

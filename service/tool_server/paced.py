@@ -6,9 +6,9 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from mcp_types import CallToolRequestParams
 
-from mcp_server.calls import reports
-from mcp_server.calls.running_calls import person_of_request
-from mcp_server.errors import TooFast
+from service.tool_server import reports
+from service.tool_server.refusals import TooFast
+from service.tool_server.running_calls import person_of_request
 from service.workers import Pace
 
 

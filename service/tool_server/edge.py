@@ -3,8 +3,8 @@ import logging
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.errors import shown
 from service.edge import with_headers
+from service.tool_server.refusals import shown
 
 log = logging.getLogger(__name__)
 
