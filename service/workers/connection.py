@@ -43,6 +43,7 @@ class Connection(HttpToolsProtocol):
         self._part: Literal["head", "body"] | None = None  # of a request that is not whole yet
         self._number = 0  # of that request
         self._size = 0  # of that part, in bytes
+        self._most = self._limits.limit_request_bytes  # of its body
         self._refusal: _Refusal | None = None
         self._waits_since = 0.0
         self._unread = 0
@@ -126,6 +127,7 @@ class Connection(HttpToolsProtocol):
             self._stop(HTTPStatus.BAD_REQUEST, "Requests came without waiting for answers: the first two are answered.")
         super().on_message_begin()
         self._part, self._size = "head", 0
+        self._most = self._limits.limit_request_bytes
         self._number += 1
         if not self._is_answering:
             self._wait()
@@ -146,15 +148,17 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._stop(HTTPStatus.BAD_REQUEST, "The request has more than one Host header: send one.")
+        path = self.url.partition(b"?")[0].decode("latin-1")
+        self._most = self._limits.largest_body(self.parser.get_method().decode("latin-1"), path)
         for name, value in self.headers:
-            if name == b"content-length" and int(value) > self._limits.limit_request_bytes:
+            if name == b"content-length" and int(value) > self._most:
                 self._stop(*self._body_too_large())
         super().on_headers_complete()
         self._part, self._size = "body", 0
 
     def on_body(self, body: bytes) -> None:
         self._size += len(body)
-        if self._size > self._limits.limit_request_bytes:
+        if self._size > self._most:
             self._stop(*self._body_too_large())
         super().on_body(body)
 
@@ -185,9 +189,12 @@ class Connection(HttpToolsProtocol):
             pass
         elif self._part is None and waits > self._limits.idle_timeout_seconds:
             self.transport.close()
-        elif self._part is not None and waits > self._limits.read_timeout_seconds:
-            seconds = f"{self._limits.read_timeout_seconds:g}"
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"The request was not whole after {seconds} seconds.")
+        elif self._part is not None and waits > (seconds := self._read_seconds()):
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"The request was not whole after {seconds:g} seconds.")
+
+    def _read_seconds(self) -> float:
+        """What may be larger than usual may take longer, at the same pace."""
+        return self._limits.read_timeout_seconds * max(1, self._most / self._limits.limit_request_bytes)
 
     @property
     def _is_answering(self) -> bool:
@@ -209,14 +216,14 @@ class Connection(HttpToolsProtocol):
         """The head's lines, or the body with what frames it: chunks of one byte cost far more than a byte."""
         most = self._limits.limit_header_bytes
         if self._part == "body":
-            return self._body_too_large() if self._size > self._limits.limit_request_bytes + most else None
+            return self._body_too_large() if self._size > self._most + most else None
         if self._size <= most:
             return None
         sentence = f"The request's headers and address are larger than {most:,} bytes: send less."
         return _Refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
 
     def _body_too_large(self) -> _Refusal:
-        sentence = f"The request is larger than {self._limits.limit_request_bytes:,} bytes: send less at once."
+        sentence = f"The request is larger than {self._most:,} bytes: send less at once."
         return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
 
     def _stop(self, status: HTTPStatus, sentence: str) -> None:

@@ -18,3 +18,7 @@ class ClientLimits(BaseSettings):
     read_timeout_seconds: float = Field(default=20.0, gt=0)
     write_timeout_seconds: float = Field(default=30.0, gt=0)
     idle_timeout_seconds: float = Field(default=75.0, gt=0)
+
+    def largest_body(self, method: str, path: str) -> int:
+        """In bytes, of a request for this path as it was sent; services that take files say more for those."""
+        return self.limit_request_bytes
