@@ -5,7 +5,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from service.environment import CONFIG, CommaSeparated
-from service.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
+from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
@@ -59,6 +59,9 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     cerebras_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
+    agents: Literal["auto", "on", "off"] = "auto"
+    workspace_url: str | None = None
+    workspace_token_secret: Secret | None = None
     offline_url: str = "http://127.0.0.1:8002/v1"
 
     auth_audience: str | None = None

@@ -26,6 +26,7 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
             up.run(
                 port=given.port,
                 mcp_port=given.mcp_port,
+                workspace_port=given.workspace_port,
                 directory=given.data_dir.resolve(),
                 verbose=given.verbose,
             )

@@ -60,12 +60,14 @@ def _add_running(commands: "argparse._SubParsersAction[Parser]") -> None:
         "up",
         help="run everything on this machine until Ctrl-C",
         description="Runs everything on this machine until Ctrl-C: PostgreSQL (unless DATABASE_URL is set), "
-        "migrations, the offline model (when there is no key of another), the MCP server and the backend. "
+        "migrations, the offline model (when there is no key of another), the MCP server, the workspace (unless "
+        "AGENTS=off) and the backend. "
         "Settings are read from the environment and from .env in the checkout.",
         allow_abbrev=False,
     )
     up.add_argument("--port", type=_port, help="of the page and /chatkit (BACKEND_PORT, else 8000)")
     up.add_argument("--mcp-port", type=_port, help="of the MCP server (MCP_PORT, else 8001)")
+    up.add_argument("--workspace-port", type=_port, help="of the workspace (WORKSPACE_PORT, else 8003)")
     _add_data_dir(up)
     up.add_argument("--verbose", action="store_true", help="show the logs of all parts")
 

@@ -33,6 +33,11 @@ def token_secret(data_dir: Path) -> str:
     return _kept(_secret(data_dir), secrets.token_hex(32))
 
 
+def workspace_secret(data_dir: Path) -> str:
+    """What the backend signs its calls of the workspace with when no WORKSPACE_TOKEN_SECRET is set."""
+    return _kept(data_dir / "workspace_token_secret", secrets.token_hex(32))
+
+
 def backend_name(data_dir: Path) -> str:
     """What the backend of this directory is called, each time it starts; made once."""
     return _kept(data_dir / "backend_name", secrets.token_hex(16))
@@ -58,6 +63,18 @@ def _kept(path: Path, text: str) -> str:
         return path.read_text()
     except OSError as error:
         raise not_writable(path.parent, error) from error
+
+
+def workspaces(data_dir: Path, account: int | None) -> Path:
+    """Where people's files are, for the workspace alone; root gives it to the account that the workspace runs as."""
+    path = data_dir / "workspaces"
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        if account:
+            os.chown(path, account, account)
+    except OSError as error:
+        raise not_writable(data_dir, error) from error
+    return path
 
 
 def logs(data_dir: Path) -> Path:

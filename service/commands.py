@@ -13,21 +13,21 @@ PARTLY = 4
 MOST_DAYS = 36_500
 
 
-def main(service: str, arguments: Sequence[str]) -> None:
-    """Serve, or run a command: a module of the service's room `commands`.
+def main(service: str, arguments: Sequence[str], *, room: str = "commands") -> None:
+    """Serve, or run a command: a module of that room of the service.
 
     Each is imported only when it runs: most commands need little of what the service does.
     """
-    found = pkgutil.iter_modules(importlib.import_module(f"{service}.commands").__path__)
+    found = pkgutil.iter_modules(importlib.import_module(f"{service}.{room}").__path__)
     modules = {module.name.rstrip("_"): module.name for module in found}  # a module cannot be named as Python's words
     names = [*modules]
     match arguments:
         case []:
             importlib.import_module(f"{service}.process").main()
         case ["check"]:
-            importlib.import_module(f"{service}.commands.check").run()
+            importlib.import_module(f"{service}.{room}.check").run()
         case [name, *rest] if name in names and name != "check":
-            importlib.import_module(f"{service}.commands.{modules[name]}").run(rest)
+            importlib.import_module(f"{service}.{room}.{modules[name]}").run(rest)
         case [unknown, *_]:
             known = f"{', '.join(names[:-1])} or {names[-1]}"
             sys.exit(f"{unknown} is no command of {service}: give {known}, or nothing to serve.")

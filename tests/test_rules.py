@@ -24,11 +24,18 @@ from service.settings import OwnerSettings
 from service.workers import ClientLimits
 from tests.conftest import ROOT
 from tests.settings import example, variables
+from tests.tokens import OTHER_SECRET
+from workspace.settings import Settings as WorkspaceSettings
 
 ROOMS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
 SETTINGS: list[type[BaseSettings]] = [
-    *(BackendSettings, OwnerSettings, McpSettings, ImportSettings, OfflineSettings, ClientLimits),
+    *(BackendSettings, OwnerSettings, McpSettings, ImportSettings, OfflineSettings, WorkspaceSettings, ClientLimits),
 ]
+NEEDED = {
+    "DATABASE_URL": "postgresql://localhost/todo",
+    "WORKSPACE_DIR": "/var/lib/todo",
+    "WORKSPACE_TOKEN_SECRET": OTHER_SECRET,
+}
 
 
 def test_the_example_environment_names_every_setting_and_no_other() -> None:
@@ -41,7 +48,8 @@ def test_the_example_environment_shows_the_defaults(
 ) -> None:
     for name in list(example()):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DATABASE_URL", "postgresql://localhost/todo")
+    for name, value in NEEDED.items():
+        monkeypatch.setenv(name, value)
     plain = settings()
     for name, value in example().items():
         if value:

@@ -44,7 +44,8 @@ def _up(place: Place) -> Server:
     directory = str(place.work / "up")
     options = ["up", "--port", str(port), "--mcp-port", str(free_port()), "--data-dir", directory]
     # Set to nothing, so that a developer's .env does not name another.
-    return Server(place.work, "cli", *options, port=port, checkout=None, DATABASE_URL="", **place.model_settings)
+    own = {"DATABASE_URL": "", "WORKSPACE_PORT": str(free_port())}
+    return Server(place.work, "cli", *options, port=port, checkout=None, **own, **place.model_settings)
 
 
 async def _first_and_hundredth(port: int) -> tuple[float, float]:

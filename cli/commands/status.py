@@ -39,7 +39,15 @@ def _condition(part: dict[str, Any]) -> tuple[bool, str]:
     status, text = probe.get(part["port"], part["path"])
     if not status:
         return False, "does not answer"
-    return (True, "ready") if status == http.client.OK else (False, f"not ready: {_reason(text)}")
+    return (True, f"ready{_confinement(text)}") if status == http.client.OK else (False, f"not ready: {_reason(text)}")
+
+
+def _confinement(text: str) -> str:
+    """What the commands of a workspace run in."""
+    answer = json.loads(text)
+    if "confinement" not in answer:
+        return ""
+    return f", commands in {answer['confinement']}" if answer["confinement"] else ", no commands: nothing confines them"
 
 
 def _reason(text: str) -> str:

@@ -1,10 +1,12 @@
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
@@ -16,28 +18,40 @@ from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
 
 HOST = "127.0.0.1"
+WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
 
 
-def run(*, port: int | None, mcp_port: int | None, directory: Path, verbose: bool) -> None:
+class Ports(NamedTuple):
+    page: int
+    mcp: int
+    workspace: int | None
+
+
+def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, directory: Path, verbose: bool) -> None:
     """Everything on loopback until Ctrl-C or SIGTERM, or until a part cannot be kept running."""
     variables = environment.load()
-    port = port or environment.port(variables, "BACKEND_PORT", 8000)
-    mcp_port = mcp_port or environment.port(variables, "MCP_PORT", 8001)
-    for name in ("BACKEND_HOST", "MCP_HOST"):
+    ports = Ports(
+        port or environment.port(variables, "BACKEND_PORT", 8000),
+        mcp_port or environment.port(variables, "MCP_PORT", 8001),
+        workspace_port or environment.port(variables, "WORKSPACE_PORT", 8003),
+    )
+    for name in ("BACKEND_HOST", "MCP_HOST", "WORKSPACE_HOST"):
         if variables.get(name, HOST) != HOST:
             terminal.warn(f"{name} is not used: ./todo up serves this machine only, on {HOST}.")
-    if port == mcp_port:
-        raise CliError(f"The page and the MCP server cannot share port {port}: choose another --port or --mcp-port.")
     data_dir.prepare(directory)
+    if not _has_workspace(variables, directory):
+        ports = ports._replace(workspace=None)
+    _check_different(ports)
     variables.setdefault("TIME_ZONE", zone.time_zone(variables))
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
+    variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))
     with (
         running.claimed(directory) as owned,
         Keeper() as keeper,
         Signals() as signals,
         contextlib.ExitStack() as stack,
     ):
-        _check_ports(port, mcp_port)
+        _check_ports(ports)
         supervisor = Supervisor(
             data_dir.logs(directory),
             signals,
@@ -45,16 +59,16 @@ def run(*, port: int | None, mcp_port: int | None, directory: Path, verbose: boo
             cwd=CHECKOUT,
             verbose=verbose,
             lock=owned.lock,
-            changed=lambda parts: running.write(directory, parts, page=_page(port)),
+            changed=lambda parts: running.write(directory, parts, page=_page(ports.page)),
         )
         try:
             if "DATABASE_URL" not in variables:
                 variables |= _start_postgres(directory, supervisor, stack)
             stack.callback(supervisor.stop)
-            for service in _services(variables, port, mcp_port, data_dir.backend_name(directory)):
+            for service in _services(variables, ports, directory):
                 supervisor.start(service)
             answers = supervisor.wait_until_ready()
-            _print_addresses(port, mcp_port, _model(answers["Backend"]), directory)
+            _print_addresses(ports, _model(answers["Backend"]), directory)
             supervisor.watch()
         except StopWanted:
             terminal.say("\nStopping …")
@@ -76,8 +90,21 @@ def _start_postgres(directory: Path, supervisor: Supervisor, stack: contextlib.E
     return {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.owner_url}
 
 
-def _services(variables: dict[str, str], port: int, mcp_port: int, name: str) -> list[Service]:
+def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:
+    if variables.get("AGENTS") == "off":
+        return False
+    if os.geteuid() == 0 and not data_dir.traversable(directory):
+        terminal.warn(
+            f"The workspace is not started: it does not run as root, and nobody else can reach {directory}: choose "
+            "another --data-dir, or set AGENTS=off."
+        )
+        return False
+    return True
+
+
+def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
     """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
+    port, mcp_port, name = ports.page, ports.mcp, data_dir.backend_name(directory)
     shared = variables | {
         "AUTH_MODE": variables.get("AUTH_MODE", "none"),
         "BACKEND_HOST": HOST,
@@ -87,6 +114,7 @@ def _services(variables: dict[str, str], port: int, mcp_port: int, name: str) ->
         "MCP_URL": environment.mcp_url(variables, mcp_port),
         "MCP_INTERNAL_URL": f"http://{HOST}:{mcp_port}/mcp",
         "OFFLINE_HOST": HOST,
+        **({"WORKSPACE_URL": f"http://{HOST}:{ports.workspace}/mcp"} if ports.workspace else {"AGENTS": "off"}),
         "PYTHONUNBUFFERED": "1",
         "LOG_FORMAT": _log_format(variables),
     }
@@ -100,9 +128,23 @@ def _services(variables: dict[str, str], port: int, mcp_port: int, name: str) ->
         # As it has that name alone, and again after each of its deaths, it ends what it left running before it waits.
         _service("Backend", "backend", shared, port, f"--name={name}", waits_itself=True, note=f"http://{HOST}:{port}"),
         _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
+        *_workspace(shared, ports.workspace, directory),
         _service("Migrations", "migrations", shared),
         *offline,
     ]
+
+
+def _workspace(shared: dict[str, str], port: int | None, directory: Path) -> list[Service]:
+    if port is None:
+        return []
+    account = WORKSPACE_ACCOUNT if os.geteuid() == 0 else None
+    own = {
+        "WORKSPACE_HOST": HOST,
+        "WORKSPACE_PORT": str(port),
+        "WORKSPACE_DIR": str(data_dir.workspaces(directory, account)),
+    }
+    options = [f"--account={account}"] if account else []
+    return [_service("Workspace", "workspace", shared | own, port, *options)]
 
 
 def _log_format(variables: Mapping[str, str]) -> str:
@@ -127,9 +169,21 @@ def _service(
     )
 
 
-def _check_ports(port: int, mcp_port: int) -> None:
+def _check_different(ports: Ports) -> None:
+    given = [port for port in ports if port is not None]
+    if len({*given}) < len(given):
+        shared = next(port for port in given if given.count(port) > 1)
+        raise CliError(
+            f"Page, MCP server and workspace cannot share port {shared}: choose another --port, --mcp-port or "
+            "--workspace-port."
+        )
+
+
+def _check_ports(ports: Ports) -> None:
     with contextlib.ExitStack() as held:
-        for option, number in (("--port", port), ("--mcp-port", mcp_port)):
+        for option, number in zip(("--port", "--mcp-port", "--workspace-port"), ports, strict=True):
+            if number is None:
+                continue
             probe = held.enter_context(socket.socket())
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
             try:
@@ -148,14 +202,14 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _print_addresses(port: int, mcp_port: int, model: str, directory: Path) -> None:
+def _print_addresses(ports: Ports, model: str, directory: Path) -> None:
     terminal.say()
     terminal.heading("The to-do assistant is running. Ctrl-C stops all of it.")
     terminal.say(f"  model     {model}")
     terminal.say(f"  logs      {data_dir.logs(directory)}, or ./todo logs")
-    terminal.say(f"  ChatKit   http://{HOST}:{port}/chatkit")
-    terminal.say(f"  MCP       http://{HOST}:{mcp_port}/mcp")
-    terminal.say(f"  page      {_page(port)}")
+    terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
+    terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")
+    terminal.say(f"  page      {_page(ports.page)}")
 
 
 def _page(port: int) -> str:

@@ -32,7 +32,7 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
         raise RunsAlreadyError(
             f"The data directory {data_dir} is in use by process {error.owner}, which is ./todo up"
             f"{' with the page at ' + page if page else ''}. ./todo status shows it; for a second one choose another "
-            "--data-dir, --port and --mcp-port."
+            "--data-dir, --port, --mcp-port and --workspace-port."
         ) from None
     try:
         yield owned

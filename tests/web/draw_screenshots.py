@@ -77,6 +77,7 @@ def running() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="todo-screenshots-") as directory:
         Path(directory).chmod(0o711)  # PostgreSQL may run as another user
         command = [ROOT / "todo", "up", "--port", str(port), "--mcp-port", str(mcp_port), "--data-dir", directory]
+        command += ["--workspace-port", str(find_free_port())]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             wait_until_ready(url := f"http://127.0.0.1:{port}")

@@ -23,7 +23,7 @@ from client.chatkit import request, user_input
 from tests.chatkit_client import Answer, ChatKit
 from tests.soon import is_soon
 
-KEYS = ("DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
+KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
 
 
 @pytest.fixture
@@ -31,11 +31,12 @@ def up(start, shared_dir, free_port):
     """Starts `up` in its own data directory, on free ports; the ports are attributes of what it answers."""
 
     def run(*options: str, **variables: str):
-        port, mcp_port = free_port(), free_port()
+        port, mcp_port, workspace_port = free_port(), free_port(), free_port()
         kept = {name: value for name, value in os.environ.items() if name not in KEYS}
-        arguments = ["--port", str(port), "--mcp-port", str(mcp_port), "--data-dir", str(shared_dir / "data"), *options]
+        arguments = ["--port", str(port), "--mcp-port", str(mcp_port), "--workspace-port", str(workspace_port)]
+        arguments += ["--data-dir", str(shared_dir / "data"), *options]
         process = start("-m", "cli", "up", *arguments, env=kept | {"NO_COLOR": "1"} | variables)
-        process.port, process.mcp_port = port, mcp_port
+        process.port, process.mcp_port, process.workspace_port = port, mcp_port, workspace_port
         return process
 
     return run
@@ -138,7 +139,7 @@ def running_in(data_dir: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("option", ["--port", "--mcp-port"])
+@pytest.mark.parametrize("option", ["--port", "--mcp-port", "--workspace-port"])
 def test_a_port_in_use_is_one_sentence(up, option):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -152,9 +153,10 @@ def test_a_port_in_use_is_one_sentence(up, option):
     )
 
 
-def test_one_port_for_both_is_refused(up, free_port):
+@pytest.mark.parametrize("options", [("--port", "--mcp-port"), ("--mcp-port", "--workspace-port")])
+def test_one_port_for_two_is_refused(up, free_port, options):
     port = str(free_port())
-    process = up("--port", port, "--mcp-port", port)
+    process = up(*(word for option in options for word in (option, port)))
     output, _ = process.communicate(timeout=20)
     assert (process.returncode, output.count("\n")) == (1, 1)
     assert "cannot share port" in output
@@ -180,7 +182,7 @@ class TestRunning:
     def test_from_nothing_to_ready_and_to_nothing_again(self, up, shared_dir):
         process = up()
         output = wait_until_up(process)
-        for name in ("PostgreSQL", "Migrations", "Offline model", "MCP server", "Backend"):
+        for name in ("PostgreSQL", "Migrations", "Offline model", "MCP server", "Workspace", "Backend"):
             assert re.search(rf"^  starting  {name}$", output, re.MULTILINE)
             assert re.search(rf"^  ready     {name}\b", output, re.MULTILINE)
         assert f"  logs      {shared_dir}/data/logs, or ./todo logs\n" in output
@@ -193,14 +195,17 @@ class TestRunning:
         assert get(process.mcp_port, "/ready")[0] == 200
         assert tools_answer(process.mcp_port, token="made up") == 401, "its calls are signed, so a wrong token is told"
         assert tools_answer(process.mcp_port, token=None) == 200, "and none is needed"
-        assert (shared_dir / "data/mcp_token_secret").stat().st_mode & 0o777 == 0o600
+        assert tools_answer(process.workspace_port, token=None) == 401, "nothing of the workspace is served without one"
+        for secret in ("mcp_token_secret", "workspace_token_secret"):
+            assert (shared_dir / "data" / secret).stat().st_mode & 0o777 == 0o600
+        assert (shared_dir / "data/workspaces").stat().st_mode & 0o777 == 0o700
 
         process.send_signal(signal.SIGTERM)
         output, _ = process.communicate(timeout=60)
         assert (process.returncode, output) == (0, "\nStopping …\nStopped.\n")
         assert running_in(shared_dir) == []
-        logs = {path.name for path in (shared_dir / "data/logs").iterdir()}
-        assert {"backend.log", "mcp-server.log", "offline-model.log", "migrations.log", "postgres.log"} <= logs
+        logs = {path.stem for path in (shared_dir / "data/logs").iterdir()}
+        assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
 
     def test_each_part_knows_what_it_reads_and_nothing_else(self, up):
         variables = {
@@ -223,6 +228,20 @@ class TestRunning:
         assert all({"DATABASE_URL", "MCP_TOKEN_SECRET"} <= part.keys() for part in (backend, tools))
         assert not {"DATABASE_URL", "MCP_TOKEN_SECRET"} & model.keys()
         assert not any("MIGRATION_DATABASE_URL" in part for part in (backend, tools, model))
+        pid = child_of(process, "workspace")
+        files = environment_of(pid)
+        assert {name for name in variables if name in files} == {"LOG_LEVEL", "IDLE_TIMEOUT_SECONDS"}
+        assert [name for name in files if re.search("DATABASE|KEY|SECRET|MCP|OTEL", name)] == ["WORKSPACE_TOKEN_SECRET"]
+        assert files["WORKSPACE_TOKEN_SECRET"] == backend["WORKSPACE_TOKEN_SECRET"] != backend["MCP_TOKEN_SECRET"]
+        assert "WORKSPACE_TOKEN_SECRET" not in tools | model
+        accounts = set(re.search(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1].split())
+        assert accounts == {"61003" if os.getuid() == 0 else str(os.getuid())}
+
+    def test_without_agents_there_is_no_workspace(self, up, shared_dir):
+        process = up(AGENTS="off")
+        assert "Workspace" not in wait_until_up(process)
+        assert "WORKSPACE_URL" not in environment_of(child_of(process, "backend"))
+        assert not (shared_dir / "data/workspaces").exists()
 
     def test_killed_it_leaves_nothing_running_and_starts_again(self, up, shared_dir, eventually):
         process = up()
@@ -237,7 +256,12 @@ class TestRunning:
         process = up()
         wait_until_up(process)
         say(process.port, "add buy milk")
-        for name, shown in (("mcp_server", "MCP server"), ("backend", "Backend"), ("bin/postgres", "PostgreSQL")):
+        for name, shown in (
+            ("workspace", "Workspace"),
+            ("mcp_server", "MCP server"),
+            ("backend", "Backend"),
+            ("bin/postgres", "PostgreSQL"),
+        ):
             os.kill(child_of(process, name), signal.SIGKILL)
             assert f"  died      {shown}" in read_until(process, f"  ready     {shown}")
             while get(process.port, "/ready")[0] != 200:
@@ -278,7 +302,8 @@ class TestRunning:
     def test_it_starts_again_each_time_where_nobody_waits_for_what_was_killed(self, never_waits, shared_dir, free_port):
         output, data = shared_dir / "output", str(shared_dir / "data")
         port = free_port()
-        arguments = ["-m", "cli", "up", "--port", str(port), "--mcp-port", str(free_port()), "--data-dir", data]
+        arguments = ["-m", "cli", "up", "--port", str(port), "--mcp-port", str(free_port())]
+        arguments += ["--workspace-port", str(free_port()), "--data-dir", data]
         environment = {"NO_COLOR": "1", "OFFLINE_TOKEN_DELAY": "0.02", "LEASE_SECONDS": "600"} | dict.fromkeys(KEYS, "")
         for number in range(1, 4):
             never_waits.start(*arguments, output=output, **environment)
@@ -307,9 +332,9 @@ class TestRunning:
         wait_until_up(first)
         first.kill()
         first.wait()
-        second = up(
-            "--port", str(first.port), "--mcp-port", str(first.mcp_port)
-        )  # while services of the first still end
+        ports = ("--port", "--mcp-port", "--workspace-port")
+        same = zip(ports, map(str, (first.port, first.mcp_port, first.workspace_port)), strict=True)
+        second = up(*(word for pair in same for word in pair))  # while services of the first still end
         assert "ready     Backend" in wait_until_up(second)
 
     def test_what_runs_and_what_was_logged_is_shown_beside_it(self, up, start, shared_dir):
@@ -326,6 +351,7 @@ class TestRunning:
         today = datetime.datetime.now().astimezone().strftime("%Y-%m-%d")
         for name, where in (("Backend", first.port), ("MCP server", first.mcp_port)):
             assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since {today} [\d:]+ +ready$", output, re.MULTILINE)
+        assert re.search(r"^  Workspace +127\.0\.0\.1:\d+ +since .* ready, (no )?commands", output, re.MULTILINE)
         assert re.search(r"^  PostgreSQL +a local socket +since .* runs$", output, re.MULTILINE)
         assert f"  page  http://localhost:{first.port}/\n  data  {shared_dir}/data\n" in output
         assert f"./todo up is process {first.pid}.\n" in output

@@ -6,11 +6,13 @@ from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
 from service.workers import ClientLimits
 from tests.settings import example, variables
+from workspace.settings import Settings as WorkspaceSettings
 
 SETTINGS = {
     "backend": {*variables(BackendSettings), *variables(ClientLimits)},
     "mcp_server": {*variables(McpSettings), *variables(ClientLimits)},
     "offline_model": {*variables(OfflineSettings), *variables(ClientLimits)},
+    "workspace": {*variables(WorkspaceSettings), *variables(ClientLimits)},
     "migrations": {"DATABASE_URL", "MIGRATION_DATABASE_URL"},
 }
 SERVICES = {"backend", "mcp_server"}
@@ -28,7 +30,7 @@ def test_a_part_is_given_the_settings_it_has_and_no_other(part):
         ("PATH", EVERYBODY),
         ("LC_ALL", EVERYBODY),
         ("PYTHONUNBUFFERED", EVERYBODY),
-        ("PGSSLROOTCERT", EVERYBODY - {"offline_model"}),
+        ("PGSSLROOTCERT", EVERYBODY - {"offline_model", "workspace"}),
         ("OTEL_EXPORTER_OTLP_HEADERS", SERVICES),
         ("https_proxy", SERVICES),
         ("SSL_CERT_FILE", SERVICES),

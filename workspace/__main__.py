@@ -1,0 +1,22 @@
+import argparse
+import sys
+
+from service import commands
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case [option, *_] as arguments if option.startswith("--"):
+            from workspace import process
+
+            parser = argparse.ArgumentParser(prog="workspace")
+            parser.add_argument(
+                "--account", type=int, help="whom to become before anything is served, when root starts it"
+            )
+            process.main(account=parser.parse_args(arguments).account)
+        case arguments:
+            commands.main("workspace", arguments, room="maintenance")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The folders of all people: where they are, and one of them opened."""
+
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workspace.files import removal
+from workspace.files.opening import DIRECTORY
+from workspace.files.quota import Quota
+from workspace.refusals import FolderInvalid
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_PERSON = re.compile(r"[0-9a-f]{32}")
+_ONLY_OURS = 0o700
+# Beside the folders, where no command sees them: names that no person's hash can have.
+_ANSWERS, _INCOMING, _REMOVED = ".answers", ".incoming", ".removed"
+
+
+class Answer(NamedTuple):
+    """What a tool answers."""
+
+    text: str
+    """For the model."""
+    details: Mapping[str, Any]
+    """For the person."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An open folder of a person's."""
+
+    path: Path
+    descriptor: int
+    incoming: int
+    """Where a file is written before it gets its name, on the same file system."""
+    answers: Path
+    quota: Quota
+
+
+def hash_of(person: str) -> str:
+    """Ids of providers contain slashes, and say who it is."""
+    return hashlib.sha256(person.encode()).hexdigest()[:32]
+
+
+class StoreUnusable(Exception):
+    """With the sentence why."""
+
+
+class Store:
+    """All folders, in a directory that is its own."""
+
+    def __init__(self, root: Path, quota: Quota) -> None:
+        self.root = root
+        self.quota = quota
+
+    def prepare(self) -> None:
+        """Check that the directory is ours, and clear away what a process that was killed left half done."""
+        try:
+            found = self.root.stat()
+        except OSError as error:
+            raise StoreUnusable(f"WORKSPACE_DIR {self.root} cannot be used: {error.strerror}.") from None
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
+        if not ours:
+            raise StoreUnusable(
+                f"WORKSPACE_DIR {self.root} must be a directory that the workspace's account owns and that nobody else "
+                f"may enter: chown {os.geteuid()} and chmod 700."
+            )
+        for name in (_ANSWERS, _INCOMING, _REMOVED):
+            (self.root / name).mkdir(mode=_ONLY_OURS, exist_ok=True)
+        for half_written in (self.root / _INCOMING).iterdir():
+            half_written.unlink()
+        self._empty_removed()
+
+    @contextmanager
+    def folder(self, person: str, name: str) -> Iterator[Folder]:
+        """A folder, which is made where it is missing; it is used from now on."""
+        _check(name)
+        owner = hash_of(person)
+        path, answers = self.root / owner / name, self.root / _ANSWERS / owner / name
+        for directory in (path.parent, path, answers.parent, answers):
+            with suppress(FileExistsError):
+                directory.mkdir(mode=_ONLY_OURS)
+        os.utime(answers)
+        with opened(path) as descriptor, opened(self.root / _INCOMING) as incoming:
+            yield Folder(path, descriptor, incoming, answers, self.quota)
+
+    @contextmanager
+    def existing(self, person: str, name: str) -> Iterator[Folder | None]:
+        """The same, or None where there is none."""
+        _check(name)
+        if (self.root / hash_of(person) / name).is_dir():
+            with self.folder(person, name) as folder:
+                yield folder
+        else:
+            yield None
+
+    def of(self, person: str) -> Path | None:
+        """Where all of a person's folders are; None where there is none."""
+        path = self.root / hash_of(person)
+        return path if path.is_dir() else None
+
+    def remove(self, person: str, name: str | None = None) -> bool:
+        """Remove a folder, or all of a person's, and tell whether there was any."""
+        if name is not None:
+            _check(name)
+        return self._remove(hash_of(person), name or "")
+
+    def remove_unused(self, before: float) -> int:
+        """Remove the folders that were used before that time last (Unix time), and tell how many."""
+        removed = 0
+        for answers in (self.root / _ANSWERS).glob("*/*"):
+            if answers.stat().st_mtime < before:
+                removed += self._remove(answers.parent.name, answers.name)
+        return removed
+
+    def _remove(self, owner: str, name: str) -> bool:
+        found = False
+        for place in (self.root / owner / name, self.root / _ANSWERS / owner / name):
+            with suppress(FileNotFoundError):
+                place.rename(self.root / _REMOVED / secrets.token_hex(16))  # at once gone for everybody
+                found = True
+        self._empty_removed()
+        return found
+
+    def _empty_removed(self) -> None:
+        with opened(self.root / _REMOVED) as at:
+            for name in os.listdir(at):
+                with suppress(FileNotFoundError):  # another thread is at it
+                    removal.remove(at, name)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """The descriptor of a directory whose path is ours alone."""
+    descriptor = os.open(path, DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _check(name: str) -> None:
+    if not _NAME.fullmatch(name) or not name.strip("."):
+        raise FolderInvalid

@@ -1,0 +1,129 @@
+"""Opening what is in a folder, whatever a command may have put there, or puts there meanwhile.
+
+Each name of a path is opened from the descriptor of the directory above it, and never where it is a symbolic link: what
+is renamed or replaced meanwhile can lead nowhere else.
+"""
+
+import errno
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from service.tool_server.refusals import Refusal, shown
+from workspace.refusals import (
+    BehindLink,
+    DiskFull,
+    NoDirectory,
+    NoFile,
+    NotAllowed,
+    NotThere,
+    PathInvalid,
+    SomebodyElses,
+)
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Neither a FIFO without a writer nor a terminal holds up, or takes over, who opens it.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_LONGEST_NAME, _LONGEST_PATH = 255, 1_000  # bytes
+_MODE = 0o755  # of directories; nobody else enters the folder above them
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+class Opened(NamedTuple):
+    descriptor: int
+    size: int
+    mode: int
+
+
+def names(path: str) -> tuple[str, ...]:
+    """The names of a path, none for the folder itself; raises `PathInvalid`."""
+    found = tuple(name for name in path.split("/") if name not in ("", "."))
+    short = len(path.encode()) <= _LONGEST_PATH and all(len(name.encode()) <= _LONGEST_NAME for name in found)
+    if not short or path.startswith("/") or ".." in found or not _is_plain(path):
+        raise PathInvalid(path=shown(path))
+    return found
+
+
+def kind(mode: int) -> str:
+    """What a file of this mode is, in words."""
+    return _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
+@contextmanager
+def directory(folder: int, path: Sequence[str], *, create: bool = False) -> Iterator[int]:
+    """The descriptor of a directory below a folder's; with `create` it is made where it is missing."""
+    at = os.dup(folder)
+    try:
+        for place, name in enumerate(path):
+            below = _open_directory(at, name, "/".join(path[: place + 1]), create=create)
+            os.close(at)
+            at = below
+        yield at
+    finally:
+        os.close(at)
+
+
+@contextmanager
+def file(folder: int, path: str) -> Iterator[Opened]:
+    """A regular file of the folder's owner, to read; raises a `Refusal` for everything else."""
+    *above, name = names(path) or ("",)
+    if not name:
+        raise NoFile(path=shown(path), kind="a directory")
+    with directory(folder, above) as at:
+        try:
+            descriptor = os.open(name, _FILE, dir_fd=at)
+        except OSError as error:
+            raise refusal(error, at, name, path) from None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise NoFile(path=path, kind=kind(found.st_mode))
+        # A hard link to a file of somebody else, which a command could make only outside of any confinement.
+        if found.st_uid != os.fstat(folder).st_uid:
+            raise SomebodyElses(path=path)
+        yield Opened(descriptor, found.st_size, stat.S_IMODE(found.st_mode))
+    finally:
+        os.close(descriptor)
+
+
+def refusal(error: OSError, at: int, name: str, path: str) -> Refusal:
+    """The sentence for what the system said of a name in a directory; raises the error where there is none."""
+    if error.errno == errno.ENOENT:
+        return NotThere(path=path)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return NotAllowed(path=path)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull()
+    mode = None
+    with suppress(OSError):
+        mode = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
+    if error.errno in (errno.ELOOP, errno.EMLINK) or (mode is not None and stat.S_ISLNK(mode)):
+        return BehindLink(path=path)
+    if mode is not None and error.errno == errno.ENOTDIR:
+        return NoDirectory(path=path, name=name, kind=kind(mode))
+    if mode is not None and error.errno in (errno.ENXIO, errno.EISDIR, errno.EOPNOTSUPP):
+        return NoFile(path=path, kind=kind(mode))
+    raise error
+
+
+def _open_directory(at: int, name: str, path: str, *, create: bool) -> int:
+    try:
+        if create:
+            with suppress(FileExistsError):
+                os.mkdir(name, _MODE, dir_fd=at)
+        return os.open(name, DIRECTORY, dir_fd=at)
+    except OSError as error:
+        raise refusal(error, at, name, path) from None
+
+
+def _is_plain(path: str) -> bool:
+    return not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in path)

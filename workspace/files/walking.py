@@ -1,0 +1,51 @@
+"""Going through directories in which a command may have done whatever it could."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from workspace.files.opening import DIRECTORY
+
+_ALL = 0o700
+READING, CHANGING = 0o500, _ALL
+
+
+@contextmanager
+def entered(at: int, name: str, *, needed: int = READING) -> Iterator[int]:
+    """A directory's descriptor, though its mode keeps its owner from what is needed: that is mended."""
+    try:
+        descriptor = os.open(name, DIRECTORY, dir_fd=at)
+    except PermissionError:
+        make_enterable(at, name)
+        descriptor = os.open(name, DIRECTORY, dir_fd=at)
+    try:
+        if os.fstat(descriptor).st_mode & needed != needed:
+            os.fchmod(descriptor, _ALL)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def make_enterable(at: int, name: str) -> None:
+    """Give its owner all rights to a directory, never to what a symbolic link leads to."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, _ALL, dir_fd=at, follow_symlinks=False)
+        return
+    # Linux changes no mode through a descriptor that was opened without rights, but by its name.
+    descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    try:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.chmod(f"/proc/self/fd/{descriptor}", _ALL)
+    finally:
+        os.close(descriptor)
+
+
+def entries(descriptor: int) -> list[os.DirEntry[str]]:
+    """What is in a directory, in the order of its names."""
+    with os.scandir(descriptor) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def is_directory(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)

@@ -1,0 +1,50 @@
+import logging
+import secrets
+import socket
+from collections.abc import Callable
+from functools import partial
+
+from service import process, workers
+from service.tool_server import logs
+from workspace import account as accounts
+from workspace.maintenance import check as check_command
+from workspace.settings import Settings
+
+log = logging.getLogger("workspace")
+
+_GRACE_SECONDS = 10
+
+
+def main(account: int | None = None) -> None:
+    """Serve; started by root, as `account`."""
+    settings = check_command.run()
+    accounts.check(account)
+    logs.configure(settings.log_level, settings.log_format)
+    process.run(
+        settings,
+        partial(_serve, settings, account),
+        app="workspace.server",
+        grace_seconds=_GRACE_SECONDS + 5,
+        announce=_announce,
+        name=f"workspace-{secrets.token_hex(4)}",
+    )
+
+
+def _serve(
+    settings: Settings, account: int | None, _: str, listener: socket.socket, on_ready: Callable[[], None]
+) -> None:
+    """The one process: what a folder's commands and files wait for is known to it alone."""
+    from workspace.server import create_app
+
+    server = workers.Server(
+        create_app(settings, account=account),
+        settings,
+        grace_seconds=_GRACE_SECONDS,
+        trusted_proxies=settings.trusted_proxies,
+        on_ready=on_ready,
+    )
+    server.run(sockets=[listener])
+
+
+def _announce(address: str) -> None:
+    log.info("workspace listens on %s/mcp", address)

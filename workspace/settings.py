@@ -1,0 +1,66 @@
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings
+
+from service.environment import CONFIG
+from service.settings import ProcessSettings, Secret, is_http, per_person, read_service
+
+LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools: a whole file, as JSON spells it
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise PydanticCustomError("setting", "must be the whole path of a directory, beginning with /")
+    return path
+
+
+def _tools(url: str) -> str:
+    """Tokens are for the same text, which the backend has, too."""
+    if not is_http(url) or not url.endswith("/mcp") or "?" in url:
+        raise PydanticCustomError(
+            "setting", "must be the workspace's address as the backend has it, http://host:port/mcp"
+        )
+    return url
+
+
+class StoreSettings(BaseSettings):
+    """Where the files are, for the commands that work on them."""
+
+    model_config = CONFIG
+
+    workspace_dir: Annotated[Path, AfterValidator(_absolute)]
+
+
+class Settings(StoreSettings, ProcessSettings):
+    """The workspace's configuration; every field is an environment variable of the same name."""
+
+    prefix: ClassVar[str] = "WORKSPACE"
+
+    workspace_host: str = "127.0.0.1"
+    workspace_url: Annotated[str, AfterValidator(_tools)] = "http://127.0.0.1:8003/mcp"
+    workspace_token_secret: Secret
+    workspace_port: int = Field(default=8003, ge=0, le=65535)
+    workspace_confinement: Literal["auto", "bubblewrap", "landlock", "sandbox-exec", "none"] = "auto"
+    limit_file_bytes: int = Field(default=10_000_000, ge=1)
+    limit_folder_bytes: int = Field(default=200_000_000, ge=1)
+    limit_folder_files: int = Field(default=20_000, ge=1)
+    limit_commands: int = Field(default=4, ge=1)
+    keep_folders_days: int | None = per_person(30)
+
+    def largest_body(self, method: str, path: str) -> int:
+        if path == "/mcp":
+            return max(LARGEST_CALL, self.limit_request_bytes)
+        return self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
+
+    def problem(self) -> str | None:
+        if self.workspace_confinement == "none" and self.auth_mode != "none":
+            return "WORKSPACE_CONFINEMENT=none lets commands do what the workspace may: it needs AUTH_MODE=none."
+        return None
+
+
+def read_settings() -> Settings:
+    """The settings in the environment; raises `SettingsInvalid` for what cannot work."""
+    return read_service(Settings)

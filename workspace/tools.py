@@ -1,0 +1,55 @@
+"""The tools: what a model reads of them, and nothing else. Their order is the order they are listed in."""
+
+from functools import partial
+from typing import Any
+
+from fastmcp.tools import Tool, ToolResult
+from mcp_types import ToolAnnotations
+
+from workspace import arguments as given
+from workspace.caller import CALLER, Caller
+from workspace.files import editing, listing, reading, writing
+
+
+async def list_files(path: given.Path = ".", depth: given.Depth = 1, caller: Caller = CALLER) -> ToolResult:
+    """List the files of the folder you work in, or of a directory in it; directories end with a slash."""
+    return await caller.read(partial(listing.names, path=path, depth=depth))
+
+
+async def read_file(
+    path: given.Path, offset: given.Offset = 1, limit: given.Limit = 2000, caller: Caller = CALLER
+) -> ToolResult:
+    """Read a text file, or a page of its lines. Each line comes after its number and a colon, not part of the file."""
+    return await caller.read(partial(reading.read, path=path, offset=offset, limit=limit))
+
+
+async def write_file(path: given.Path, content: given.Content, caller: Caller = CALLER) -> ToolResult:
+    """Write a whole file, in place of the one that is there; directories are made."""
+    work = partial(writing.write, path=path, content=content)
+    return await caller.change("write_file", {"path": path, "content": content}, work)
+
+
+async def edit_file(
+    path: given.Path, old_text: given.OldText, new_text: given.NewText, caller: Caller = CALLER
+) -> ToolResult:
+    """Replace the one place of a file that has old_text."""
+    wanted = {"path": path, "old_text": old_text, "new_text": new_text}
+    return await caller.change("edit_file", wanted, partial(editing.edit, **wanted))
+
+
+def _tool(function: Any, title: str, annotations: ToolAnnotations) -> Tool:
+    return Tool.from_function(function, title=title, annotations=annotations, output_schema=None)
+
+
+def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:
+    return ToolAnnotations(
+        read_only_hint=reads, destructive_hint=destroys, idempotent_hint=idempotent, open_world_hint=False
+    )
+
+
+TOOLS = (
+    _tool(list_files, "List files", _hints(reads=True)),
+    _tool(read_file, "Read a file", _hints(reads=True)),
+    _tool(write_file, "Write a file", _hints(destroys=True)),
+    _tool(edit_file, "Edit a file", _hints(destroys=True, idempotent=False)),
+)
