@@ -228,7 +228,7 @@ class TestRunning:
         assert all({"DATABASE_URL", "MCP_TOKEN_SECRET"} <= part.keys() for part in (backend, tools))
         assert not {"DATABASE_URL", "MCP_TOKEN_SECRET"} & model.keys()
         assert not any("MIGRATION_DATABASE_URL" in part for part in (backend, tools, model))
-        pid = child_of(process, "workspace")
+        pid = child_of(process, "\0workspace\0")
         files = environment_of(pid)
         assert {name for name in variables if name in files} == {"LOG_LEVEL", "IDLE_TIMEOUT_SECONDS"}
         assert [name for name in files if re.search("DATABASE|KEY|SECRET|MCP|OTEL", name)] == ["WORKSPACE_TOKEN_SECRET"]
@@ -257,7 +257,7 @@ class TestRunning:
         wait_until_up(process)
         say(process.port, "add buy milk")
         for name, shown in (
-            ("workspace", "Workspace"),
+            ("\0workspace\0", "Workspace"),
             ("mcp_server", "MCP server"),
             ("backend", "Backend"),
             ("bin/postgres", "PostgreSQL"),
