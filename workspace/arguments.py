@@ -15,6 +15,12 @@ RULES = {
     "content": "text",
     "old_text": "text",
     "new_text": "text",
+    "pattern": "text, an extended regular expression",
+    "glob": "text, such as *.md, or left out",
+    "command": "text",
+    "code": "text",
+    "timeout_s": "a whole number of seconds from 1 to 600",
+    "message": "text",
 }
 
 
@@ -37,3 +43,9 @@ Limit = Annotated[int, Field(ge=1, le=2000, description="How many lines."), Befo
 Content = Annotated[_Text, Field(description="All of the file.")]
 OldText = Annotated[_Text, Field(description="What is replaced, exactly as in the file, where it must be only once.")]
 NewText = Annotated[_Text, Field(description="What comes in its place.")]
+Pattern = Annotated[_Text, Field(description="An extended regular expression, as grep -E takes it.")]
+Glob = Annotated[_Text | None, Field(description="Only in files with such a name, as *.md.")]
+Command = Annotated[_Text, Field(description="For bash.")]
+Code = Annotated[_Text, Field(description="A Python program.")]
+Timeout = Annotated[int, Field(ge=1, le=600, description="It is ended after these seconds."), BeforeValidator(_number)]
+Message = Annotated[_Text, Field(description="What was done.")]

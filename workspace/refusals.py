@@ -78,6 +78,12 @@ class NothingToEdit(Refusal):
     """old_text must not be empty and new_text must differ from it: nothing was changed."""
 
 
+class FileTooLarge(Refusal):
+    """A file may have {most:,} bytes, and this one has more: put in a smaller one."""
+
+    kind = "limit"
+
+
 class FolderFull(Refusal):
     """The folder would have more than {most:,} {what}, which is the most: remove some files first."""
 

@@ -1,26 +1,32 @@
 import asyncio
 import logging
+import os
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
 
 from fastmcp import FastMCP
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from service.environment import stop_misconfigured
 from service.telemetry import traces
 from service.tool_server import reports
 from service.tool_server.app import http_app
 from service.tool_server.first_calls import warm_up
 from service.tool_server.identity import RequireToken
-from service.tool_server.refusals import FriendlyErrors, Refusals
+from service.tool_server.refusals import FriendlyErrors, Refusal, Refusals
 from service.tool_server.running_calls import RunningCalls
 from service.tool_server.wire import Announced, Wire
 from workspace import account as accounts
 from workspace.arguments import RULES
+from workspace.caller import Room
+from workspace.commands.tools import Commands
+from workspace.confinement import found as confinement
 from workspace.doors.files import Files
 from workspace.doors.identity import needs_token, own_token, verifier
 from workspace.files.folder import Store, StoreUnusable
@@ -41,7 +47,8 @@ _DAY = 86_400  # seconds
 
 def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     """Started by root, it is `account` before it serves."""
-    store = Store(settings.workspace_dir, Quota(settings.limit_folder_bytes, settings.limit_folder_files))
+    quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files)
+    room = Room(Store(settings.workspace_dir, quota), Commands(None))
     calls = RunningCalls()
     schemas = {tool.name: tool.parameters for tool in TOOLS}
     server = FastMCP(
@@ -53,14 +60,14 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
             *(Announced(), Refusals(), calls, reports.Reported(schemas)),
             FriendlyErrors(schemas, rules=RULES, explain=explained),
         ],
-        lifespan=_state(settings, store),
+        lifespan=_state(settings, room),
         auth=verifier(settings),
         on_duplicate="error",
         mask_error_details=True,
         cache_ttl=300,
         cache_scope="public",
     )
-    Files(store).add_to(server)
+    Files(room, largest=settings.limit_file_bytes).add_to(server)
 
     async def prepare(app: ASGIApp) -> None:
         """What may still be loaded is loaded, then it is somebody who has nothing."""
@@ -70,12 +77,15 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
         if account:
             accounts.become(account)
         try:
-            await asyncio.to_thread(store.prepare)
-        except StoreUnusable as unusable:
-            stop_misconfigured(str(unusable))
+            await asyncio.to_thread(room.store.prepare)
+            found = await confinement.find(settings.workspace_confinement)
+        except (StoreUnusable, confinement.NotUsable) as unusable:
+            _end(str(unusable))
+        room.commands = Commands(found, at_once=settings.limit_commands, check=partial(_too_much, quota))
+        room.confinement = found and found.name
 
     async def ready() -> JSONResponse:
-        return JSONResponse({"status": "ready", "confinement": None})
+        return JSONResponse({"status": "ready", "confinement": room.confinement})
 
     return http_app(
         server,
@@ -91,20 +101,35 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     )
 
 
-def _state(settings: Settings, store: Store) -> Lifespan:
+def _state(settings: Settings, room: Room) -> Lifespan:
     """What lives as long as the app, and the work beside it."""
 
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with traces.exporting("workspace", settings.otel_exporter_otlp_endpoint):
-            sweeping = asyncio.create_task(_keep_sweeping(store, settings.keep_folders_days))
+            sweeping = asyncio.create_task(_keep_sweeping(room.store, settings.keep_folders_days))
             try:
-                yield {"store": store}
+                yield {"room": room}
             finally:
                 sweeping.cancel()
                 await asyncio.gather(sweeping, return_exceptions=True)
 
     return state
+
+
+def _end(sentence: str) -> NoReturn:
+    """As `stop_misconfigured` does, but at once: a server that starts would add forty lines, and lose the status."""
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+    os._exit(os.EX_CONFIG)
+
+
+def _too_much(quota: Quota, folder: Path) -> str | None:
+    try:
+        quota.check(folder)
+    except Refusal as refusal:
+        return str(refusal)
+    return None
 
 
 async def _keep_sweeping(store: Store, days: int | None) -> None:

@@ -53,7 +53,8 @@ class Settings(StoreSettings, ProcessSettings):
     def largest_body(self, method: str, path: str) -> int:
         if path == "/mcp":
             return max(LARGEST_CALL, self.limit_request_bytes)
-        return self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
+        # Twice as much as is taken: who sends all of a file before reading an answer reads why it was too large.
+        return 2 * self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
 
     def problem(self) -> str | None:
         if self.workspace_confinement == "none" and self.auth_mode != "none":

@@ -8,6 +8,7 @@ from mcp_types import ToolAnnotations
 
 from workspace import arguments as given
 from workspace.caller import CALLER, Caller
+from workspace.commands.tools import DEFAULT_S
 from workspace.files import editing, listing, reading, writing
 
 
@@ -21,6 +22,13 @@ async def read_file(
 ) -> ToolResult:
     """Read a text file, or a page of its lines. Each line comes after its number and a colon, not part of the file."""
     return await caller.read(partial(reading.read, path=path, offset=offset, limit=limit))
+
+
+async def search_files(
+    pattern: given.Pattern, path: given.Path = ".", glob: given.Glob = None, caller: Caller = CALLER
+) -> ToolResult:
+    """Find the lines of files that match a pattern."""
+    return await caller.search(pattern=pattern, path=path, glob=glob)
 
 
 async def write_file(path: given.Path, content: given.Content, caller: Caller = CALLER) -> ToolResult:
@@ -37,6 +45,23 @@ async def edit_file(
     return await caller.change("edit_file", wanted, partial(editing.edit, **wanted))
 
 
+async def run_command(
+    command: given.Command, timeout_s: given.Timeout = DEFAULT_S, caller: Caller = CALLER
+) -> ToolResult:
+    """Run a command in the folder. It reaches nothing outside of it, and no network. Any exit code is a result."""
+    return await caller.run("run_command", command=command, timeout_s=timeout_s)
+
+
+async def run_python(code: given.Code, timeout_s: given.Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
+    """Run a Python program in the folder, as run_command does. What it prints is the result."""
+    return await caller.run("run_python", code=code, timeout_s=timeout_s)
+
+
+async def commit(message: given.Message, caller: Caller = CALLER) -> ToolResult:
+    """Commit all files of the folder to its git repository, which is made where there is none."""
+    return await caller.run("commit", message=message)
+
+
 def _tool(function: Any, title: str, annotations: ToolAnnotations) -> Tool:
     return Tool.from_function(function, title=title, annotations=annotations, output_schema=None)
 
@@ -50,6 +75,10 @@ def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = Tr
 TOOLS = (
     _tool(list_files, "List files", _hints(reads=True)),
     _tool(read_file, "Read a file", _hints(reads=True)),
+    _tool(search_files, "Search files", _hints(reads=True)),
     _tool(write_file, "Write a file", _hints(destroys=True)),
     _tool(edit_file, "Edit a file", _hints(destroys=True, idempotent=False)),
+    _tool(run_command, "Run a command", _hints(destroys=True, idempotent=False)),
+    _tool(run_python, "Run Python", _hints(destroys=True, idempotent=False)),
+    _tool(commit, "Commit", _hints(idempotent=False)),
 )

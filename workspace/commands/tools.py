@@ -49,12 +49,12 @@ class Commands:
         """By a login shell: bash, else sh."""
         shell = "bash" if shutil.which("bash", path=PATH) else "sh"
         argv = [shell, "-lc", _argument("command", command)]
-        return _answer(await self._run(person, folder, argv, timeout_s=_seconds(timeout_s)))
+        return answer_of(await self._run(person, folder, argv, timeout_s=_seconds(timeout_s)))
 
     async def run_python(self, person: str, folder: Path, code: str, timeout_s: int = DEFAULT_S) -> Answer:
         """As a script in the folder, whose own modules it can import."""
         source = _text("code", code).encode()
-        return _answer(await self._run(person, folder, ["python3", "-"], timeout_s=_seconds(timeout_s), stdin=source))
+        return answer_of(await self._run(person, folder, ["python3", "-"], timeout_s=_seconds(timeout_s), stdin=source))
 
     async def search_files(
         self, person: str, folder: Path, pattern: str, path: str = ".", glob: str | None = None
@@ -129,7 +129,7 @@ class Commands:
         return await asyncio.to_thread(self._check, folder) if self._check else None
 
 
-def _answer(ran: Ran) -> Answer:
+def answer_of(ran: Ran) -> Answer:
     """Errors are the last thing said, and at most half of it."""
     ending = f"Exit code {ran.exit_code} after {ran.seconds:.1f} s."
     errors_said = shown(ran.stderr, 20_000, 800) if ran.stderr else ""

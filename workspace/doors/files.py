@@ -1,4 +1,4 @@
-"""A person's files over HTTP, for the backend: put in, listed, read and deleted."""
+"""A person's files over HTTP, for the backend: put in, listed, read and deleted; and a command that is to end."""
 
 import asyncio
 import os
@@ -11,10 +11,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from service.tool_server.refusals import Kind, Refusal
 from service.tool_server.running_calls import person_of_request
-from workspace.caller import one_at_a_time
+from workspace.caller import Room, one_at_a_time
 from workspace.files import listing, opening, writing
-from workspace.files.folder import Folder, Store
-from workspace.refusals import NotThere, explained
+from workspace.files.folder import Folder
+from workspace.refusals import FileTooLarge, NotThere, explained
 
 _PIECE = 65_536  # bytes
 _STATUS: dict[Kind, int] = {"invalid": 400, "not_found": 404, "conflict": 409, "limit": 413, "unavailable": 503}
@@ -22,8 +22,11 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Files:
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, room: Room, *, largest: int) -> None:
+        """`largest`: bytes of a file that is put in."""
+        self._room = room
+        self._largest = largest
+        self._store = room.store
 
     def add_to(self, server: FastMCP) -> None:
         for path, method, handler in (
@@ -32,6 +35,7 @@ class Files:
             ("/files/{folder}", "GET", self._list),
             ("/files/{folder}/{path:path}", "GET", self._get),
             ("/files/{folder}/{path:path}", "PUT", self._put),
+            ("/stop/{folder}", "POST", self._stop),
         ):
             server.custom_route(path, methods=[method])(_with_sentences(handler))
 
@@ -64,21 +68,34 @@ class Files:
         path, person, name = request.path_params["path"], _person(), _folder(request)
         with ExitStack() as kept:
             folder = await asyncio.to_thread(kept.enter_context, self._store.folder(person, name))
-            given = request.headers.get("content-length", "")
-            await asyncio.to_thread(_check, folder, path, int(given) if given.isdecimal() else 0)
+            size = int(request.headers.get("content-length", 0))  # the server beneath has checked that it is a number
+            await asyncio.to_thread(self._check, folder, path, size)
             incoming, descriptor = kept.enter_context(writing.incoming(folder))
             size = 0
             async for piece in request.stream():
+                if (size := size + len(piece)) > self._largest:
+                    raise FileTooLarge(most=self._largest)
                 await asyncio.to_thread(_write, descriptor, piece)
-                size += len(piece)
             async with one_at_a_time(person, name):
                 created = await asyncio.to_thread(writing.put, folder, path, incoming, descriptor)
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
+
+    def _check(self, folder: Folder, path: str, size: int) -> None:
+        """Before any of it is read: whether it may come, by a name that can be used."""
+        opening.names(path)
+        if size > self._largest:
+            raise FileTooLarge(most=self._largest)
+        folder.quota.check(folder.path, more_bytes=size, more_files=1)
 
     async def _delete(self, request: Request) -> Response:
         name = request.path_params.get("folder")
         found = await asyncio.to_thread(self._store.remove, _person(), name)
         return JSONResponse({"deleted": found})
+
+    async def _stop(self, request: Request) -> Response:
+        """End the command that runs in the folder; who waits for it is answered with how far it came."""
+        path, _ = await asyncio.to_thread(self._store.paths, _person(), _folder(request))
+        return JSONResponse({"stopped": self._room.commands.stop(path)})
 
 
 def _person() -> str:
@@ -89,12 +106,6 @@ def _person() -> str:
 
 def _folder(request: Request) -> str:
     return request.path_params["folder"]
-
-
-def _check(folder: Folder, path: str, size: int) -> None:
-    """Before any of it is sent: whether there is room for it, by a name that can be used."""
-    opening.names(path)
-    folder.quota.check(folder.path, more_bytes=size, more_files=1)
 
 
 def _write(descriptor: int, piece: bytes) -> None:

@@ -78,9 +78,8 @@ class Store:
             half_written.unlink()
         self._empty_removed()
 
-    @contextmanager
-    def folder(self, person: str, name: str) -> Iterator[Folder]:
-        """A folder, which is made where it is missing; it is used from now on."""
+    def paths(self, person: str, name: str) -> tuple[Path, Path]:
+        """Where a folder is, which is made where it is missing and used from now on, and its answers."""
         _check(name)
         owner = hash_of(person)
         path, answers = self.root / owner / name, self.root / _ANSWERS / owner / name
@@ -88,12 +87,18 @@ class Store:
             with suppress(FileExistsError):
                 directory.mkdir(mode=_ONLY_OURS)
         os.utime(answers)
+        return path, answers
+
+    @contextmanager
+    def folder(self, person: str, name: str) -> Iterator[Folder]:
+        """The same, opened."""
+        path, answers = self.paths(person, name)
         with opened(path) as descriptor, opened(self.root / _INCOMING) as incoming:
             yield Folder(path, descriptor, incoming, answers, self.quota)
 
     @contextmanager
     def existing(self, person: str, name: str) -> Iterator[Folder | None]:
-        """The same, or None where there is none."""
+        """The same, or None where there is none; it is made by nobody who only looks."""
         _check(name)
         if (self.root / hash_of(person) / name).is_dir():
             with self.folder(person, name) as folder:
