@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from workspace.commands.limits import LIMITS, Limits
 from workspace.commands.output import Output
@@ -158,8 +159,8 @@ class _Process(asyncio.SubprocessProtocol):
             start_new_session=True,
         )
         process._transport = transport
-        if stdin is not None and (pipe := transport.get_pipe_transport(0)):
-            assert isinstance(pipe, asyncio.WriteTransport)
+        pipe: Any = transport.get_pipe_transport(0)  # of uvloop's own kind, where that runs the loop
+        if stdin is not None and pipe:
             pipe.write(stdin)
             pipe.close()
         return process
