@@ -18,13 +18,18 @@ def accounts() -> dict[str, int]:
     return {"root": ROOT_ACCOUNT, "another account": 61_000 + os.getpid() % 4_000}  # processes are counted by account
 
 
-def done_as(account: int, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """What `work` returns. What it imports must have been imported: another account may not read our files."""
+def done_as(
+    account: int, work: Callable[[], Coroutine[Any, Any, Any]], *, before: Callable[[], None] = lambda: None
+) -> Any:
+    """What `work` returns, after `before` in the same process.
+
+    What it imports must have been imported: another account may not read our files.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _do(account, work, writer)
+        _do(account, before, work, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
         told = answer.read()
@@ -34,12 +39,13 @@ def done_as(account: int, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return result
 
 
-def _do(account: int, work: Callable[[], Coroutine[Any, Any, Any]], writer: int) -> None:
+def _do(account: int, before: Callable[[], None], work: Callable[[], Coroutine[Any, Any, Any]], writer: int) -> None:
     try:
         if account != os.getuid():
             os.setgroups([])
             os.setgid(account)
             os.setuid(account)
+        before()
         told = pickle.dumps((asyncio.run(asyncio.wait_for(work(), _SECONDS)), None))
     except BaseException:  # noqa: BLE001 - whatever it is, it is told
         told = pickle.dumps((None, traceback.format_exc()))

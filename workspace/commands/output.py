@@ -46,12 +46,12 @@ def _decoded(data: bytes) -> str:
 
 def shown(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINES) -> str:
     """The end of it, whole lines where there are any, with a first line that says so."""
-    data = "\n".join(text.splitlines()[-most_lines:]).encode()
-    cut = len(data) > most_bytes
-    data = data[-most_bytes:]
-    if cut and b"\n" in data[:-1]:
-        data = data[data.index(b"\n") + 1 :]
+    lines = text.rstrip("\n").split("\n")
+    data = "\n".join(lines[-most_lines:]).encode()
+    if len(lines) <= most_lines and len(data) <= most_bytes:
+        return data.decode()
+    if len(data) > most_bytes:
+        data = data[-most_bytes:]
+        data = data[data.find(b"\n") + 1 :]
     end = _decoded(data)
-    if end == text.rstrip("\n"):
-        return end
     return f"[the beginning is left out, these are the last {end.count(chr(10)) + 1:,} lines]\n{end}"

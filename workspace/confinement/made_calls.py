@@ -13,7 +13,7 @@ import struct
 from workspace.confinement.restricting import called, libc
 
 _OPENAT2 = 437
-_CHMOD, _FCHMODAT2, _UTIMENSAT = {"x86_64": (90, 452, 280), "aarch64": (-1, 452, 88)}[os.uname().machine]
+_CHMOD, _FCHMODAT2, _UTIMENSAT = {"x86_64": (90, 452, 280), "aarch64": (-1, 452, 88)}.get(os.uname().machine, (-1,) * 3)
 _NOTIFIED = struct.Struct("=QIIiIQ6Q")  # id, pid, flags, number, architecture, instruction, arguments
 _ANSWER = struct.Struct("=QqiI")  # id, value, error, flags
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102

@@ -8,8 +8,9 @@ from pathlib import Path
 from workspace.confinement.confinement import PATH
 
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Where libraries are, and which program is meant by a name such as awk.
-SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives")
+# Where libraries are, which program is meant by a name such as awk, and what Node.js does not start without where it
+# exists and cannot be read.
+SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/openssl.cnf")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 

@@ -10,7 +10,7 @@ import struct
 libc = ctypes.CDLL(None, use_errno=True)
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_SECCOMP, _CAPSET = {"x86_64": (317, 126), "aarch64": (277, 91)}[os.uname().machine]
+_SECCOMP, _CAPSET = {"x86_64": (317, 126), "aarch64": (277, 91)}.get(os.uname().machine, (-1, -1))
 
 _EXECUTE, _WRITE, _READ, _READ_DIRECTORY = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_DEVICES, _MAKE_SOCKET = 1 << 6 | 1 << 11, 1 << 9

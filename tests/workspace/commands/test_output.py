@@ -43,4 +43,5 @@ def test_the_model_reads_the_last_whole_lines() -> None:
     told, *rest = shown("\n".join(lines), most_bytes=30).splitlines()
     assert told == "[the beginning is left out, these are the last 3 lines]"
     assert rest == lines[-3:]
+    assert shown("a\n\nb\n\n\n") == "a\n\nb"
     assert shown("ä" * 100, most_bytes=11).endswith("\näääää")

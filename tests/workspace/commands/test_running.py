@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import tempfile
 import time
 from contextlib import suppress
@@ -109,6 +110,19 @@ async def test_it_leaves_no_process_behind(real_confinement: Confinement, tmp_pa
     await until((tmp_path / "left").exists)
     await running
     await until(lambda: sleeping() <= before)
+
+
+@pytest.mark.parametrize("kind", usable())
+def test_it_ends_with_the_service(kind: str, tmp_path: Path) -> None:
+    """However that ends."""
+    before = sleeping()
+    service = os.fork()
+    if service == 0:
+        asyncio.run(sh(made(kind), tmp_path, LEAVE.format("touch left; sleep 300")))
+    asyncio.run(until((tmp_path / "left").exists))
+    os.kill(service, signal.SIGKILL)
+    os.waitpid(service, 0)
+    asyncio.run(until(lambda: sleeping() <= before))
 
 
 # 256 processes where nothing bounds them; a real one would be a burden on who shares the machine.

@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspace import container
 from tests.workspace.accounts import accounts, done_as
 from tests.workspace.confinement import attempts
 from tests.workspace.kinds import made, usable
 from tests.workspace.outside import outside
 from workspace.commands.running import run
+from workspace.confinement.found import find
 
 pytestmark = pytest.mark.long
 ACCOUNTS = accounts()
+IN_CONTAINER = "what is found in a container"
 Found = dict[str, bool]
 
 
@@ -40,7 +43,7 @@ def unconfined(place: Path, account: int) -> Found:
     return _tried("none", place, account)
 
 
-@pytest.fixture(scope="module", params=usable())
+@pytest.fixture(scope="module", params=[*usable(), IN_CONTAINER])
 def confined(request: pytest.FixtureRequest, place: Path, account: int) -> Found:
     return _tried(request.param, place, account)
 
@@ -80,6 +83,15 @@ async def test_no_descriptor_of_the_service_is_left_open(kind: str, tmp_path: Pa
     assert "Bad file descriptor" in ran.stderr
 
 
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_in_a_container_it_is_landlock_that_is_found(account: str) -> None:
+    async def names() -> list[str | None]:
+        found = await find()
+        return [found.name if found else None]
+
+    assert done_as(ACCOUNTS[account], names, before=container.enter) == ["landlock"]
+
+
 def _tried(kind: str, place: Path, account: int) -> Found:
     async def work() -> Found:
         with tempfile.TemporaryDirectory(dir=place) as own:
@@ -87,8 +99,10 @@ def _tried(kind: str, place: Path, account: int) -> Found:
             shutil.copy(attempts.__file__, folder / "attempts.py")
             async with outside(Path(own)) as reached:
                 told = json.dumps(reached).encode()
-                ran = await run(made(kind), folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
+                confinement = await find() if kind == IN_CONTAINER else made(kind)
+                assert confinement
+                ran = await run(confinement, folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
             assert ran.exit_code == 0, ran
             return json.loads(ran.stdout)
 
-    return done_as(account, work)
+    return done_as(account, work, before=container.enter if kind == IN_CONTAINER else lambda: None)
