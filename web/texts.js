@@ -37,7 +37,7 @@ export const TEXTS = {
   start: {
     greeting: "What is there to do?",
     placeholder: "Add, finish or ask about tasks",
-    add: "Add call the bank and buy milk",
+    add: "Add call the bank today and buy milk",
     list: "What is on my list?",
     done: "What have I done?",
   },

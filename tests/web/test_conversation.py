@@ -48,8 +48,9 @@ async def test_a_first_conversation(open_page: OpenPage, tasks: Tasks) -> None:
     await expect(about).to_contain_text("Nobody is checked here")
     await expect(about).to_contain_text("Built-in chat")
     await page.keyboard.press("Escape")
-    await screen.button(page, "Add call the bank and buy milk").click()
+    await screen.button(page, "Add call the bank today and buy milk").click()
     await screen.answered(page)
+    await expect(page.get_by_role("region", name="Tasks")).to_contain_text("call the bank")
     assert tasks() == [("buy milk", "pending"), ("call the bank", "pending")]
     await expect(screen.log(page).get_by_role("group", name="Card")).to_have_count(2)
     await expect(screen.message_box(page)).to_be_focused()

@@ -85,8 +85,10 @@ class Rendering:
 
     def _start(self, event: log.Started) -> Iterator[ThreadStreamEvent]:
         thread = Thread(**to_thread(event.conversation).model_dump(), items=Page())
-        # Its reader may know another title: one was made after the answer before.
-        yield ThreadCreatedEvent(thread=thread) if event.is_new else ThreadUpdatedEvent(thread=thread)
+        if event.is_new:
+            yield ThreadCreatedEvent(thread=thread)
+        elif event.said is not None:  # its reader may know another title: one is made after the first answer
+            yield ThreadUpdatedEvent(thread=thread)
         if event.said is not None:
             yield ThreadItemDoneEvent(item=as_shown(self._thread_id, event.said))
         yield StreamOptionsEvent(stream_options=StreamOptions(allow_cancel=True))
