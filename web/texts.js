@@ -278,7 +278,7 @@ export const LIST = {
     undated: "Date taken away",
   },
   empty: /** @type {Record<View, [string, string]>} */ ({
-    today: ["All done for today", "What is due today or overdue shows up here."],
+    today: ["Nothing is due today", "What is due today or overdue shows up here; the rest is under Upcoming and All."],
     upcoming: ["Nothing is coming up", "Add a task with a day, such as “dentist friday 3pm”."],
     all: ["No open tasks", "Write one above, or say it in the chat."],
     done: ["Nothing is done yet", "What you tick off is kept here."],

@@ -162,7 +162,7 @@ async def test_more_than_a_hundred_are_changed_at_once_and_taken_back(open_list:
     await page.keyboard.press("End")  # the rest is read
     await listed.box(page, "task 102").click(modifiers=["Shift"])
     await page.get_by_role("toolbar", name="103 selected").get_by_role("button", name="Delete").click()
-    await expect(listed.rows(page)).to_contain_text("All done for today")
+    await expect(listed.rows(page)).to_contain_text("Nothing is due today")
     await expect(listed.notice(page)).to_contain_text("Deleted: 103 tasks")
     assert await stored.titles() == []
     await listed.notice(page).get_by_role("button", name="Undo").click()

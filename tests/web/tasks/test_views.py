@@ -105,7 +105,7 @@ async def test_label_and_priority_narrow_a_view(open_list: OpenList, stored: Sto
 @pytest.mark.parametrize(
     ("view", "said"),
     [
-        ("Today", "All done for today"),
+        ("Today", "Nothing is due today"),
         ("Upcoming", "Nothing planned"),
         ("All", "No open tasks"),
         ("Done", "Nothing is done yet"),
