@@ -50,7 +50,7 @@ async def _address(process: asyncio.subprocess.Process) -> str:
 class Firefox:
     def __init__(self, socket: ClientConnection) -> None:
         self.problems: list[str] = []
-        """What no page may do: script errors and policy violations."""
+        """Script errors, which no page may have."""
         self._socket = socket
         self._numbers = count(1)
         self._context = ""
