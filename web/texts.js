@@ -237,7 +237,7 @@ export const LIST = {
   overdue: "Overdue",
   editing: { title: "Title", description: "Description", date: "Date", time: "Time", repeat: "Repeat", labels: "Labels" },
   descriptionHint: "Description",
-  repeatHint: "every Monday, every 2 weeks…",
+  repeatHint: "every Monday",
   labelsHint: "home, work",
   repeatUnknown: "This repeat is not understood: try “every Monday” or “every 2 weeks”.",
   titleNeeded: "A task needs a title.",
