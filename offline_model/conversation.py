@@ -16,6 +16,11 @@ _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DO
 _NOW = re.compile(
     r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), [^\s,]+(, calendar feed on)?\n</HiddenContext>", re.ASCII
 )
+_TASKS = re.compile(r"<HiddenContext>\nIn the next message @ and a number is a task.*", re.DOTALL)
+_TAGGED = re.compile(r"^@([1-9][0-9]{0,18}): ", re.MULTILINE)
+_TAG = re.compile(r"(?<![\w@])@([1-9][0-9]{0,18})(?!\w)", re.ASCII)
+_SELECTED = re.compile(r"\n\n(@[0-9]+(?: @[0-9]+)*)\Z", re.ASCII)
+"""Below a message, the tasks that were selected when it was written."""
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
@@ -68,6 +73,8 @@ class Turn:
     """What the clock showed the person, as a note says."""
     calendar: bool = False
     """Whether a calendar program may read the person's tasks, as the note says."""
+    selected: tuple[int, ...] = ()
+    """The tasks that "these" are."""
     made: list[tuple[Sequence[Tool], dict[str | None, str]]] = field(default_factory=list)  # calls, answers by id
 
     @cached_property
@@ -80,13 +87,18 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
     turns = [Turn("")]
     outputs: dict[str | None, str] = {}
     now, calendar = None, False
+    tagged: list[str] = []
     for message in messages:
-        if message.role == "user" and _NOTE.match(message.content):
+        if message.role == "user" and (about := _tagged(message.content)):
+            tagged = about
+        elif message.role == "user" and _NOTE.match(message.content):
             now, calendar = _noted(message.content) or (now, calendar)
             if not (turns[-1].made or turns[-1].answer):  # a retry's note comes after the message
                 turns[-1].now, turns[-1].calendar = now, calendar
         elif message.role == "user":
-            turns.append(Turn(_QUOTATION.sub("", message.content, count=1), now=now, calendar=calendar))
+            request, selected = _with_numbers(_QUOTATION.sub("", message.content, count=1), tagged)
+            turns.append(Turn(request, now=now, calendar=calendar, selected=selected))
+            tagged = []
         elif message.role == "tool":
             outputs[message.tool_call_id] = message.content
         elif message.role == "assistant":
@@ -96,6 +108,22 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
             else:
                 turns[-1].answer = message.content or turns[-1].answer
     return turns
+
+
+def _tagged(note: str) -> list[str]:
+    """The numbers of the tasks that the next message names, of a note that tells them."""
+    found = _TASKS.search(note) if _NOTE.match(note) else None
+    return _TAGGED.findall(found[0]) if found else []
+
+
+def _with_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """The message with tasks' numbers as people write them, without those that were selected; and these."""
+    if not tagged:
+        return request, ()
+    below = _SELECTED.search(request)
+    selected = tuple(int(number) for number in _TAG.findall(below[1])) if below else ()
+    said = request[: below.start()] if below else request
+    return _TAG.sub(lambda tag: f"#{tag[1]}" if tag[1] in tagged else tag[0], said), selected
 
 
 def _noted(note: str) -> tuple[datetime, bool] | None:

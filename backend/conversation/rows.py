@@ -25,7 +25,6 @@ from chatkit.types import (
     ThreadStatus,
     UserMessageInput,
     UserMessageItem,
-    UserMessageTagContent,
     WidgetItem,
     Workflow,
     WorkflowItem,
@@ -36,6 +35,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from backend.conversation import hidden
 from backend.conversation.acting import Acting
 from backend.conversation.items import Ending, Hidden, Item, Message, Said, Summarised, Thought, WhatNext, Widget
+from backend.conversation.model_input import tagged
 from backend.conversation.models import Message as MessageRow
 from backend.conversation.runs.inbox import Input, Mode
 from service.database import to_utc
@@ -210,9 +210,9 @@ def said(message: UserMessageInput) -> Said:
     return Said(text=said_text(message), body=kept)
 
 
-def said_text(item: UserMessageItem | UserMessageInput) -> str:
-    """What the person wrote, below what they quoted."""
-    text = "".join(f"@{part.text}" if isinstance(part, UserMessageTagContent) else part.text for part in item.content)
+def said_text(item: UserMessageItem | UserMessageInput, *, numbered: bool = False) -> str:
+    """What the person wrote, below what they quoted; with tasks by their titles, or `numbered`."""
+    text = tagged.as_text(item.content, numbered=numbered)
     if not item.quoted_text:
         return text
     quote = "\n".join(f"> {line}" for line in item.quoted_text.splitlines())
@@ -267,7 +267,9 @@ async def to_model_input(row: StoredItem) -> list[TResponseInputItem]:
 
 class _Converter(ThreadItemConverter):
     async def user_message_to_input(self, item: UserMessageItem, is_last_message: bool = True) -> Any:
-        return {"role": "user", "content": hidden.said(said_text(item))}
+        titles = tagged.told(item.content)
+        before = [] if titles is None else [{"role": "user", "content": titles}]
+        return [*before, {"role": "user", "content": hidden.said(said_text(item, numbered=True))}]
 
     async def assistant_message_to_input(self, item: AssistantMessageItem) -> Any:
         # With an id it is an output message: the SDK joins the calls that follow to it, as it did in the turn itself.

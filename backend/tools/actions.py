@@ -98,6 +98,11 @@ def _edit(given: _AsShown, sender: Widget, here: WallTime) -> Asked:
     return Asked(given.task_id, form=edit_form.form(task))
 
 
+def _open(given: _OfTask, sender: Widget, here: WallTime) -> Asked:
+    """Nothing: it is the client that opens the task, and one that does not sends it here."""
+    return Asked(given.task_id)
+
+
 def _close(given: _OfTask, sender: Widget, here: WallTime) -> Asked:
     return Asked(given.task_id, form=None)
 
@@ -131,6 +136,7 @@ _TAKEN_BACK = "The person took back what was done to these tasks, which are as t
 ACTIONS: Mapping[str, tuple[type[BaseModel], Ask]] = {
     task_rows.COMPLETE: (_OfTask, _call("complete_task", _TICKED, NotCompleted)),
     task_rows.REOPEN: (_OfTask, _call("update_task", _UNTICKED, NotReopened, status="pending")),
+    task_rows.OPEN: (_OfTask, _open),
     task_rows.UNDO: (_OfBatch, _undo),
     edit_form.EDIT: (_AsShown, _edit),
     edit_form.SAVE: (_OfForm, _save),

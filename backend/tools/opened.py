@@ -40,16 +40,20 @@ async def with_tasks_now(
     return [_as_they_are(item, tasks, now) for item in items]
 
 
-async def titles_now(numbers: Collection[int], tools: TaskTools, *, user_id: str) -> dict[int, str]:
-    """The titles of these tasks, as far as they can be found at once."""
+async def titles_now(numbers: Collection[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
+    """The titles of those of these tasks that are on the list, in one request; None when it cannot be read at once.
+
+    Of more than `MOST` those of the first.
+    """
     if not numbers:
         return {}
     try:
         async with asyncio.timeout(_SECONDS):
-            found, _, _ = await _tasks_up_to(max(numbers), partial(tools.list_tasks, user_id=user_id))
-    except _UNREAD:
-        return {}
-    return {number: task.title for number, task in found.items() if number in numbers}
+            read = await tools.read("tasks", user_id=user_id, ids=",".join(map(str, sorted(numbers)[:MOST])))
+        found = [Task.model_validate(task) for task in read["tasks"]]
+    except (*_UNREAD, LookupError):
+        return None
+    return {task.id: task.title for task in found if task.status != "deleted"}
 
 
 async def _tasks_up_to(

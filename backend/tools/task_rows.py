@@ -10,6 +10,7 @@ from backend.tools.details import NEXT, details, tells
 from backend.tools.task import Task
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
+OPEN = "open_task"  # the client's: it shows the task in its list
 UNDO_ALL = "Undo all"
 GONE = " (deleted)"
 _TASK = "task-"  # begins the key of a task's box
@@ -147,7 +148,20 @@ def _below(task: Task, now: datetime | None, kept: Kept) -> list[Json]:
 
 def _buttons(task: Task, kept: Kept) -> list[Json]:
     undo = [kept.undo] if kept.undo and is_as_left(kept.undo, [box(task)]) else []
-    return undo if task.status == "deleted" else [*undo, edit_form.button(task)]
+    return undo if task.status == "deleted" else [*undo, _open_button(task), edit_form.button(task)]
+
+
+def _open_button(task: Task) -> Json:
+    return {
+        "type": "Button",
+        "key": f"open-{task.id}",
+        "iconStart": "external-link",
+        "size": "sm",
+        "variant": "ghost",
+        "color": "secondary",
+        "uniform": True,
+        "onClickAction": {"type": OPEN, "payload": {"task_id": task.id}, "handler": "client"},
+    }
 
 
 def _as_left(statuses: Iterable[str]) -> str:

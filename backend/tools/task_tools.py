@@ -144,7 +144,9 @@ class TaskTools(Connection):
         except MCPError as error:
             raise TasksUnavailable from error
 
-    async def read(self, path: Literal["changes", "done"], *, user_id: str, **asked: str | int) -> dict[str, Any]:
+    async def read(
+        self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
+    ) -> dict[str, Any]:
         """What the task service tells without a tool; raises `TasksUnavailable`.
 
         It is not asked twice, and over connections of its own: who polls must not cost the calls theirs.

@@ -225,7 +225,7 @@ class Answers:
     ) -> list[Approval]:
         """What the person is asked, in words."""
         numbers = {number for call in waiting for number in titled(call.arguments)}
-        titles = await titles_now(numbers, self._tools, user_id=turn.run.user_id)
+        titles = await titles_now(numbers, self._tools, user_id=turn.run.user_id) or {}
         return [recorder.approval(call, in_words(call.name, call.arguments, titles)) for call in waiting]
 
     async def _keep(self, turn: Turn, left: list[Item]) -> None:

@@ -1,4 +1,4 @@
-"""What is read of one's own tasks without a tool: what changed since one looked, and how much was done by day.
+"""What is read of one's own tasks without a tool: some by their ids, what changed since, how much was done by day.
 
 A page asks every two seconds: no call is counted and no line is written for it.
 """
@@ -19,18 +19,19 @@ from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.lists import done, news
+from mcp_server.tasks.lists import by_id, done, news
 from service.clock import Clock, find_zone
 from service.database import transaction
 from service.telemetry import traces
 from service.tool_server.running_calls import person_of_request
 from service.workers import Pace
 
-CHANGES, DONE = "/changes", "/done"
-PATHS = (CHANGES, DONE)
+CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
+PATHS = (CHANGES, DONE, TASKS)
 _MONTH = 28  # days
 _AFTER = "after must be the last of an answer before, a whole number, or left out."
 _DAYS = f"days must be a whole number from 1 to {done.MOST_DAYS}, or left out."
+_IDS = f"ids must be at most {by_id.MOST} numbers of tasks, with commas between them."
 _ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
 _TOO_FAST = "Requests come too fast: go on in {} seconds."
 
@@ -51,6 +52,7 @@ class Reading:
     def add_to(self, server: FastMCP) -> None:
         server.custom_route(CHANGES, methods=["GET"])(self._answering(self._changes))
         server.custom_route(DONE, methods=["GET"])(self._answering(self._done))
+        server.custom_route(TASKS, methods=["GET"])(self._answering(self._tasks))
 
     def _answering(self, read: Callable[[str, Request], Awaitable[JSONResponse]]) -> Handler:
         """For the person of the token; without one, which passes only where nobody is checked, for the one of here."""
@@ -85,11 +87,21 @@ class Reading:
             found = await done.by_day(session, caller, days or _MONTH)
         return JSONResponse({"days": [{"day": day.isoformat(), "done": many} for day, many in found]})
 
+    async def _tasks(self, person: str, request: Request) -> JSONResponse:
+        ids = request.query_params.get("ids", "").split(",")
+        if len(ids) > by_id.MOST:
+            raise Invalid(_IDS)
+        numbers = {_whole(part, most=MAX_ID, otherwise=_IDS) for part in ids}
+        found = await by_id.by_id(self.engine, Caller(person, clock=self.clock), numbers)
+        return JSONResponse({"tasks": [task.model_dump(mode="json") for task in found]})
+
 
 def _number(request: Request, name: str, *, least: int = 0, most: int, otherwise: str) -> int | None:
     given = request.query_params.get(name)
-    if given is None:
-        return None
+    return None if given is None else _whole(given, least=least, most=most, otherwise=otherwise)
+
+
+def _whole(given: str, *, least: int = 0, most: int, otherwise: str) -> int:
     if not (given.isascii() and given.isdigit() and len(given) <= len(str(most)) and least <= int(given) <= most):
         raise Invalid(otherwise)
     return int(given)

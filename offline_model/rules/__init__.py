@@ -9,7 +9,7 @@ from offline_model.protocol import Message
 from offline_model.rules import sentences, telling
 from offline_model.rules.intents import Calls, Intent, Known, Steps, Stopped, ToolCall
 from offline_model.rules.language.text import parts_of
-from offline_model.rules.language.words import may_be_task
+from offline_model.rules.language.words import may_be_task, means_selected
 from offline_model.rules.questions import Question
 from offline_model.rules.reading import TABLE, Table, intents_of
 from offline_model.summary import summary_of
@@ -91,6 +91,8 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
         intents = intents_of(turn.request, now=turn.now, wishes=wishes)
         if not intents and before.endswith(sentences.NO_TITLE) and may_be_task(turn.request):
             intents = intents_of(f"add {turn.request}", now=turn.now, wishes=wishes)
+        if turn.selected:
+            intents = _about_selected(intents, turn, chosen, wishes)
         question = Question.last_in(before)
         choice = question.answer(turn.request) if question else None
         if question is None or (choice is None and any(intent.kind != "reply" for intent in intents)):
@@ -107,6 +109,18 @@ def _understood(turns: list[Turn], wishes: Table) -> tuple[Sequence[Intent], Kno
     # What stands before the request that was asked about is done already.
     places = (at for at, intent in enumerate(intents) for name in intent.phrases if asked in (name, *parts_of(name)))
     return intents[next(places, 0) if asked else 0 :], Known(chosen, _rest(turns), turns[:-1])
+
+
+def _about_selected(
+    intents: Sequence[Intent], turn: Turn, chosen: dict[str, tuple[int, ...]], wishes: Table
+) -> Sequence[Intent]:
+    """The intents, whose "these" are `chosen` to be the selected tasks; "complete" alone is about them, too."""
+    for understood in (intents, intents_of(f"{turn.request} these", now=turn.now, wishes=wishes)):
+        if pointing := [name for intent in understood for name in intent.phrases if means_selected(name)]:
+            for name in pointing:
+                chosen.setdefault(name, turn.selected)
+            return understood
+    return intents
 
 
 def _rest(turns: list[Turn]) -> dict[str, Any] | None:

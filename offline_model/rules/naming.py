@@ -48,10 +48,11 @@ def named(
     similar title, the plan ends with the question which is meant.
     """
     phrases = sorted(phrases, key=len)
-    check_is_named(phrases[0], told=told)
+    if phrases[0] not in known.chosen:
+        check_is_named(phrases[0], told=told)
     for phrase in phrases:
         if ids := lookup.known_ids(phrase, known, told=told):
-            return Meant(phrase, _not_too_many(ids))
+            return Meant(phrase, ids if phrase in known.chosen else _not_too_many(ids))
     parts = _not_too_many(parts_of(phrases[0]))
     meant = Meant(phrases[0], missing=parts)
     looked_up: list[dict[str, Tasks]] = []

@@ -1,4 +1,4 @@
-"""`GET /changes` and `GET /done`: what is read of one's own tasks without a tool."""
+"""`GET /changes`, `GET /done` and `GET /tasks`: what is read of one's own tasks without a tool."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def changes(http: httpx2.AsyncClient, after: int | None = None, token: str
     return answer.json()
 
 
-@pytest.mark.parametrize("path", ["/changes", "/done"])
+@pytest.mark.parametrize("path", ["/changes", "/done", "/tasks?ids=1"])
 async def test_who_is_nobody_reads_nothing(guarded_http: httpx2.AsyncClient, path: str) -> None:
     for headers in ({}, signed("garbage"), signed(own(aud="https://other.example")), {"Authorization": "Basic YTpi"}):
         answer = await guarded_http.get(path, headers=headers)
@@ -60,7 +60,7 @@ async def test_a_person_hears_of_their_own_tasks_only(guarded_http: httpx2.Async
         assert sum(day["done"] for day in days) == done
 
 
-@pytest.mark.parametrize("path", ["/changes", "/done"])
+@pytest.mark.parametrize("path", ["/changes", "/done", "/tasks?ids=1"])
 async def test_foreign_hosts_pages_and_methods(http: httpx2.AsyncClient, path: str) -> None:
     assert (await http.get(path, headers={"host": "evil.example"})).status_code == 421
     assert (await http.get(path, headers={"origin": "https://evil.example"})).status_code == 403
@@ -72,6 +72,8 @@ async def test_foreign_hosts_pages_and_methods(http: httpx2.AsyncClient, path: s
     [
         *[(f"/changes?after={odd}", "after must be the last") for odd in ("", "-1", "x", "1.5", "٣", "9" * 30, "1e3")],
         *[(f"/done?days={odd}", "days must be a whole number") for odd in ("0", "-1", "367", "x", "")],
+        *[(f"/tasks{odd}", "ids must be at most") for odd in ("", "?ids=", "?ids=1,", "?ids=x", "?ids=-1", "?ids=1 2")],
+        *[(f"/tasks?ids={odd}", "ids must be at most") for odd in ("1," * 100 + "1", "9" * 19, "٣")],
         ("/done?time_zone=Nowhere/At_All", "time_zone must be the name"),
         ("/done?time_zone=../../etc/passwd", "time_zone must be the name"),
     ],
@@ -145,7 +147,7 @@ async def test_no_line_and_no_call(database_url: str, caplog: pytest.LogCaptureF
 async def test_a_database_that_is_away(free_port: Any) -> None:
     settings = Settings.model_validate({"database_url": f"postgresql://todo@127.0.0.1:{free_port()}/todo"})
     async with serve(create_app(settings)) as base, httpx2.AsyncClient(base_url=base, trust_env=False) as http:
-        for path in ("/changes?after=0", "/done"):
+        for path in ("/changes?after=0", "/done", "/tasks?ids=1"):
             answer = await http.get(path)
             assert (answer.status_code, set(answer.json())) == (503, {"error"})
             assert answer.json()["error"].startswith("The task database cannot be reached right now")
@@ -183,3 +185,22 @@ async def test_the_days_are_the_person_s_own(database_url: str) -> None:
         assert utc == [{"day": "2026-10-24", "done": 2}, {"day": "2026-10-25", "done": 2}]
         kept = (await http.get("/done?days=1")).json()["days"]
         assert kept[0]["day"] == "2026-10-25", "the zone that was named is kept"
+
+
+async def test_tasks_by_their_ids(guarded_http: httpx2.AsyncClient) -> None:
+    async def read(ids: str, name: str = "alice") -> list[tuple[int, str, bool]]:
+        answer = await guarded_http.get("/tasks", params={"ids": ids}, headers=signed(own(sub=name)))
+        assert answer.status_code == 200, answer.text
+        return [(task["id"], task["status"], bool(task["deleted_at"])) for task in answer.json()["tasks"]]
+
+    for tool, arguments in (
+        ("add_task", {"title": "a", "also": ["b", "c", "d"], "labels": ["home"]}),
+        ("complete_task", {"task_id": 2}),
+        ("delete_task", {"task_id": 3, "also": [4]}),
+        ("update_task", {"task_id": 4, "undo": True}),
+    ):
+        result(await send(guarded_http, call(tool, arguments, token=own(sub="alice"))))
+    there = [(1, "pending", False), (2, "completed", False), (3, "pending", True), (4, "pending", False)]
+    assert await read("3,2,1,4,2,9") == there
+    assert await read("0,9223372036854775807") == []
+    assert await read("1,2,3", "bob") == []

@@ -179,4 +179,5 @@ def _line(row: StoredItem) -> str:
 
 
 def _text(row: StoredItem) -> str:
-    return " ".join(part["text"] for part in row.item["content"])
+    tagged = {"input_tag": "@{id} ({text})"}
+    return " ".join(tagged.get(part["type"], "{text}").format_map(part) for part in row.item["content"])

@@ -15,6 +15,7 @@ LEFT_OUT = (
 
 _SHORT = 100  # tokens: what is no longer is not worth leaving out
 _AROUND = 4  # tokens of an item beside its texts
+_NOTES = 2  # at most that belong to a message
 _GAP = {"role": "user", "content": hidden.block(LEFT_OUT)}
 
 Items = list[Any]
@@ -129,12 +130,15 @@ def _without_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[
 
 
 def _spared(steps: Iterable[Items], messages: int) -> set[int]:
-    """The `id()` of the newest messages, the person's last among them, and of the note before each of theirs."""
+    """The `id()` of the newest messages, the person's last among them, and of the notes before each of theirs: of the
+    time, and of the tasks that it names."""
     items = [item for step in steps for item in step]
     said = [index for index, item in enumerate(items) if _is_message(item)]
     asked = [index for index in said if items[index].get("role") == "user"]
     spared = {*said[-messages:], *asked[-1:]}
-    spared |= {index - 1 for index in spared.intersection(asked) if index and _is_note(items[index - 1])}
+    for index in spared.intersection(asked):
+        before = range(max(0, index - _NOTES), index)
+        spared |= {at for at in before if all(map(_is_note, items[at:index]))}
     return {id(items[index]) for index in spared}
 
 

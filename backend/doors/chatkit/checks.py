@@ -5,6 +5,7 @@ from pydantic_core import PydanticSerializationError
 
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, NotFound
+from backend.conversation.model_input import tagged
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import own
 from service.database.text import can_be_seen, is_line, without_unseen
@@ -58,19 +59,21 @@ def _check_title(params: ck.ThreadUpdateParams) -> None:
 def check_message(message: ck.UserMessageInput, longest: int) -> None:
     if message.attachments:
         raise InvalidRequest(_NO_ATTACHMENTS)
+    tagged.numbers_of(message.content)
     if (length := _length(message)) > longest:
         raise MessageTooLong(f"The message has {length:,} characters; {longest:,} is the most. Split it up.")
-    if not any(can_be_seen(part.text) for part in message.content):
+    if not any(part.type == "input_tag" or can_be_seen(part.text) for part in message.content):
         raise InvalidRequest("The message is empty: write what you want to have done.")
 
 
 def _length(message: ck.UserMessageInput) -> int:
-    """Characters of all that is stored of it: what is written as it is, the rest as JSON."""
-    written = sum(len(part.text) for part in message.content) + len(message.quoted_text or "")
-    parts = [part.model_copy(update={"text": ""}) for part in message.content]
+    """Characters of all that is stored of it: what is written as it is, the rest as JSON; nothing of tags is."""
+    written = [part for part in message.content if part.type != "input_tag"]
+    length = sum(len(part.text) for part in written) + len(message.quoted_text or "")
+    parts = [part.model_copy(update={"text": ""}) for part in written]
     rest = message.model_copy(update={"content": parts, "quoted_text": None})
     try:
-        return written + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
+        return length + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
     except PydanticSerializationError:
         raise InvalidRequest("The message is nested too deeply: send it with less inside each other.") from None
 

@@ -26,10 +26,11 @@ LONGEST_TITLE = 200
 
 
 class Edit(BaseModel):
-    """A message of the person, and what it is to say."""
+    """A message of the person, and what it is to say: a text, or parts of a message."""
 
     item_id: str
-    text: str
+    text: str | None = None
+    content: list[ck.UserMessageContent] = []
 
 
 class _Version(BaseModel):
@@ -75,9 +76,12 @@ def check(action: Action[str, Any]) -> None:
 
 def edit_of(action: Action[str, Any]) -> Edit:
     try:
-        return Edit.model_validate(action.payload)
+        edit = Edit.model_validate(action.payload)
     except ValidationError:
-        raise InvalidRequest("An edit names its message in item_id, and has the new text.") from None
+        edit = None
+    if edit is None or (edit.text is None and not edit.content):
+        raise InvalidRequest("An edit names its message in item_id, and has the new text.")
+    return edit
 
 
 def edited(message: ck.ThreadItem, edit: Edit) -> ck.UserMessageInput:
@@ -85,7 +89,7 @@ def edited(message: ck.ThreadItem, edit: Edit) -> ck.UserMessageInput:
     if not isinstance(message, ck.UserMessageItem):
         raise InvalidRequest("Only a message of the person can be edited.")
     return ck.UserMessageInput(
-        content=[ck.UserMessageTextContent(text=edit.text)],
+        content=edit.content or [ck.UserMessageTextContent(text=edit.text or "")],
         attachments=[],
         quoted_text=message.quoted_text,
         inference_options=message.inference_options,

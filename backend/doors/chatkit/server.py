@@ -12,13 +12,14 @@ from pydantic import BaseModel
 from backend.conversation import profiles, rows
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
-from backend.conversation.model_input import history
+from backend.conversation.items import Said
+from backend.conversation.model_input import history, tagged
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import checks, own
 from backend.tools import actions
 from backend.tools.consent import card
-from backend.tools.opened import with_tasks_now
+from backend.tools.opened import titles_now, with_tasks_now
 from backend.tools.task import Changed, Task
 from backend.tools.task_tools import CallRefused, TaskTools
 from backend.turn import versions
@@ -70,16 +71,17 @@ class TodoChatServer(ChatKitServer[Acting]):
         )
         match request:
             case ck.ThreadsCreateReq(params=params):
-                return await start(self._answers.answer, conversation_id=None, said=rows.said(params.input))
+                said = await self._said(params.input, context)
+                return await start(self._answers.answer, conversation_id=None, said=said)
             case ck.ThreadsAddUserMessageReq(params=params):
-                said = rows.said(params.input)
+                said = await self._said(params.input, context)
                 return await start(self._answers.answer, conversation_id=params.thread_id, said=said)
             case ck.ThreadsRetryAfterItemReq(params=params):
                 return await start(self._answers.answer, conversation_id=params.thread_id, instead_of=params.item_id)
             case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.EDIT:
                 edit = own.edit_of(params.action)
                 message = await self.store.load_item(params.thread_id, edit.item_id, context)
-                said = rows.said(own.edited(message, edit))
+                said = await self._said(own.edited(message, edit), context)
                 return await start(
                     self._answers.answer, conversation_id=params.thread_id, said=said, instead_of=edit.item_id
                 )
@@ -105,11 +107,18 @@ class TodoChatServer(ChatKitServer[Acting]):
         self, request: ck.ThreadsAddUserMessageReq, mode: Mode, context: Acting
     ) -> list[ck.ThreadStreamEvent]:
         """Let the answer that is running read a message; raises what `Inbox.add` raises."""
-        said = rows.said(request.params.input)
+        said = await self._said(request.params.input, context)
         conversation = request.params.thread_id
         queued = await self._inbox.add(said, mode, user_id=context.user_id, conversation_id=conversation)
         data = {"input_id": queued.input_id, "mode": mode, "overtaken": list(queued.overtaken)}
         return [ck.ClientEffectEvent(name="todo.queued", data=data)]
+
+    async def _said(self, message: ck.UserMessageInput, context: Acting) -> Said:
+        """What the person wrote, with the titles of the tasks that it names as they are now."""
+        if numbers := tagged.numbers_of(message.content):
+            titles = await titles_now(numbers, self._tools, user_id=context.user_id)
+            message = tagged.with_titles(message, titles)
+        return rows.said(message)
 
     def respond(
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: Acting

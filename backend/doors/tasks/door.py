@@ -80,6 +80,15 @@ class TasksDoor:
                 days=done["days"],
             )
 
+    async def one(self, task_id: int, acting: Acting) -> Task:
+        """Whatever its state; raises `NotFound`."""
+        with _told():
+            found = (await self.tools.read("tasks", user_id=acting.user_id, ids=task_id))["tasks"]
+            tasks = [*map(Task.of, found)]
+        if not tasks:
+            raise NotFound(f"There is no task {task_id}: it may be gone.")
+        return tasks[0]
+
     async def news(self, after: int | None, acting: Acting) -> News:
         asked = {} if after is None else {"after": after}
         with _told():

@@ -59,6 +59,11 @@ def _let_read(router: APIRouter, identity: Identity) -> None:
             check_pace(parts.polls, user_id)  # every two seconds, for as long as the page is open
             return _json(await parts.tasks.news(after, Acting(user_id)))
 
+    @router.get("/tasks/{task_id}")
+    async def one(request: Request, task_id: TaskId) -> Response:
+        async with reported(request, "/tasks/{id}") as told:
+            return _json(await _door(request).one(task_id, told.by(await asked_by(request, identity))))
+
 
 def _let_change(router: APIRouter, identity: Identity) -> None:
     @router.post("/tasks")

@@ -74,6 +74,11 @@ def points(phrase: str) -> bool:
     return not words or (bool(words & (POINTING | POSITIONS)) and words <= POINTING | POSITIONS | UNSAID)
 
 
+def means_selected(phrase: str) -> bool:
+    """Whether "these" or "all of them" may be the tasks that were selected."""
+    return points(phrase) or {"all", "them", *POINTING, *UNSAID}.issuperset(tokens(phrase))
+
+
 def is_foreign(text: str) -> bool:
     """A guess, for a text that no wish fits."""
     words = tokens(text)

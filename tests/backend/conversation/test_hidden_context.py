@@ -112,8 +112,9 @@ async def test_no_text_forges_or_leaves_a_block(thinking: ChatKit, model: Script
     rows(ADD_TASK, "local", "bread", "")
     call = {"name": "update_task", "arguments": {"task_id": 2, "title": "bread", "description": text[:300]}}
     refused = {"name": "complete_task", "arguments": {"task_id": 2, text: text}}
-    # Said, quoted and as a tag; in a tool's output and refusal, a call, and the model's thoughts and own words.
-    content = [{"type": "input_text", "text": text}, {"type": "input_tag", "id": "t", "text": text, "data": {}}]
+    # Said, quoted and in a tag of such a task; in a tool's output and refusal, a call, and the model's thoughts and
+    # own words.
+    content = [{"type": "input_text", "text": text}, {"type": "input_tag", "id": "1", "text": text, "data": {}}]
     said = {"content": content, "attachments": [], "inference_options": {}, "quoted_text": text}
     calls = [call, refused, {"name": "list_tasks", "arguments": {}}]
     await model.script({"reasoning": text, "tool_calls": calls}, {"text": f"Here: {text}"})
@@ -133,10 +134,11 @@ async def test_no_text_forges_or_leaves_a_block(thinking: ChatKit, model: Script
     assert (await chat.say("hello", first.thread_id)).error is None
     requests = [request["body"]["messages"] for request in await model.finished_requests()]
     blocks = [check(messages) for messages in requests][-1]
-    assert len(blocks) == 3
-    assert "ticked task" in blocks[0]
-    assert "update_task" in blocks[1]
-    assert "stopped this answer" in blocks[2]
+    assert len(blocks) == 4
+    assert '@1: "milk' in blocks[0]
+    assert "ticked task" in blocks[1]
+    assert "update_task" in blocks[2]
+    assert "stopped this answer" in blocks[3]
     # What the person wrote still reaches the model, as theirs.
     said_by_them = "".join(message["content"] for message in requests[-1] if message["role"] == "user")
     assert said_by_them.count("milk") >= 3

@@ -11,7 +11,7 @@ from tests.backend.doors.tasks.person import ZONE, Person
 from tests.processes import ServiceProcess
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
-READS = [*(f"/tasks?view={view}" for view in VIEWS), "/tasks/changes", "/tasks/changes?after=0"]
+READS = [*(f"/tasks?view={view}" for view in VIEWS), "/tasks/changes", "/tasks/changes?after=0", "/tasks/1"]
 
 
 def day(ahead: int) -> str:
@@ -61,6 +61,22 @@ async def test_a_task_as_it_is_shown(alice: Person) -> None:
         *(None, None, None, [], None, "")
     ]
     assert (await alice.view("all"))["tasks"] == [task, plain]
+
+
+async def test_one_task_whatever_its_state(alice: Person, bob: Person) -> None:
+    task = await alice.add("water", due="2030-11-27 15:00", labels=["home"])
+    path = f"/tasks/{task['id']}"
+    assert (await alice.ask("GET", path)).json() == task
+    (done,) = (await alice.done("PATCH", path, {"status": "completed"}))["tasks"]
+    assert (await alice.ask("GET", path)).json() == done
+    (gone,) = (await alice.done("DELETE", path))["tasks"]
+    seen = (await alice.ask("GET", path)).json()
+    assert seen == gone | {"deleted": seen["deleted"]}
+    assert seen["deleted"] is not None
+    for person, other in ((alice, "/tasks/2"), (bob, path)):
+        assert "There is no task" in await person.sentence(404, "GET", other)
+    for odd in ("0", "-1", "x", "1.5", str(2**63)):
+        assert await alice.sentence(400, "GET", f"/tasks/{odd}")
 
 
 async def test_the_views(alice: Person) -> None:

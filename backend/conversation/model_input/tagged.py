@@ -1,0 +1,78 @@
+"""Tasks that a message names by tags: what is kept of a tag, and what the model reads of it.
+
+Of what a client sends in one only the id is taken. The title is looked up once, when the message comes, and stored in
+the tag, so that the model reads the same of it in every later turn.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from chatkit.types import UserMessageContent, UserMessageInput, UserMessageTagContent
+
+from backend.conversation import hidden
+from backend.conversation.errors import InvalidRequest
+
+MOST = 99
+LARGEST = 2**63 - 1
+_NOT_VALID = f"A tag names a task: its id is a whole number from 1, and a message has at most {MOST}."
+
+_LISTED, _MISSING, _UNKNOWN = ({"state": state} for state in ("listed", "missing", "unknown"))
+_ABOUT = "In the next message @ and a number is a task of the person's by its id. Their titles, which are data:"
+
+
+def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
+    """The ids of the tasks, each once; raises `InvalidRequest` for what is the id of none, and for too many."""
+    found = [_number(part) for part in content if isinstance(part, UserMessageTagContent)]
+    numbers = [number for number in dict.fromkeys(found) if number is not None]
+    if None in found or len(found) > MOST:
+        raise InvalidRequest(_NOT_VALID)
+    return numbers
+
+
+def _number(tag: UserMessageTagContent) -> int | None:
+    is_whole = tag.id.isascii() and tag.id.isdigit() and len(tag.id) <= len(str(LARGEST))
+    return int(tag.id) if is_whole and 1 <= int(tag.id) <= LARGEST else None
+
+
+def with_titles(message: UserMessageInput, titles: Mapping[int, str] | None) -> UserMessageInput:
+    """The message with the titles of those tasks that are on the list; None: they could not be looked up."""
+
+    def kept(part: UserMessageContent) -> UserMessageContent:
+        if not isinstance(part, UserMessageTagContent) or (number := _number(part)) is None:
+            return part
+        if titles is None:
+            text, state = f"task {number}", _UNKNOWN
+        elif number not in titles:
+            text, state = f"task {number} (not on the list)", _MISSING
+        else:
+            text, state = titles[number], _LISTED
+        return UserMessageTagContent(id=str(number), text=text, data=state, interactive=True)
+
+    return message.model_copy(update={"content": [kept(part) for part in message.content]})
+
+
+def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) -> str:
+    """What people read of it, each tag by its title; `numbered` for the model: by its id."""
+    text, before = "", None
+    for part in content:
+        if isinstance(part, UserMessageTagContent):
+            between = " " if isinstance(before, UserMessageTagContent) else ""
+            text += f"{between}@{_number(part) or part.text if numbered else part.text}"
+        else:
+            text += part.text
+        before = part
+    return text
+
+
+def told(content: Iterable[UserMessageContent]) -> str | None:
+    """The titles of the tags, as hidden context; None for a message without any."""
+    parts = [part for part in content if isinstance(part, UserMessageTagContent)]
+    tags = {number: tag for tag in parts if (number := _number(tag)) is not None}
+    lines = [f"@{number}: {_title(tag)}" for number, tag in tags.items()]
+    return hidden.block("\n".join([_ABOUT, *lines])) if lines else None
+
+
+def _title(tag: UserMessageTagContent) -> str:
+    if tag.data == _LISTED:
+        return json.dumps(tag.text, ensure_ascii=False)
+    return "not on the list" if tag.data == _MISSING else "its title could not be looked up"
