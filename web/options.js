@@ -1,6 +1,6 @@
 // @ts-check
 import { TEXTS } from "./texts.js";
-/** @import {ChatKitOptions, ColorScheme} from "@openai/chatkit" */
+/** @import {ChatKitOptions, ColorScheme, Entity} from "@openai/chatkit" */
 
 /** @type {import("@openai/chatkit").StartScreenPrompt[]} */
 const PROMPTS = [
@@ -36,17 +36,18 @@ export function fetchFromHere(input, init) {
  * The options of the chat, the same for OpenAI's widget and for the built-in one.
  * @param {Config} config
  * @param {string | null} thread the conversation to open
+ * @param {{show: () => void, open: (taskId: number) => void}} list the list of tasks, beside the chat
  * @param {ColorScheme} [colorScheme] without one, the built-in chat follows the page
  * @returns {ChatKitOptions}
  */
-export function chatOptions(config, thread, colorScheme) {
+export function chatOptions(config, thread, list, colorScheme) {
   return {
     api: { url: "/chatkit", domainKey: config.widget?.domainKey ?? "local-dev", fetch: fetchFromHere },
     theme: {
       radius: "round",
       ...(colorScheme && { colorScheme, color: { accent: { primary: ACCENT[colorScheme], level: 1 } } }),
     },
-    header: { enabled: true },
+    header: { enabled: true, rightAction: { icon: "grid", onClick: list.show } },
     history: { enabled: true, showDelete: true, showRename: true },
     initialThread: thread,
     startScreen: {
@@ -56,5 +57,29 @@ export function chatOptions(config, thread, colorScheme) {
     composer: { placeholder: TEXTS.start.placeholder },
     threadItemActions: { feedback: true, retry: true },
     thread: { autoScroll: true },
+    entities: {
+      onTagSearch: tasksLike,
+      onClick: ({ id }) => list.open(Number(id)),
+      onRequestPreview: async ({ title, data }) => ({
+        preview: { type: "Basic", children: [{ type: "Text", value: title }, { type: "Caption", value: data?.due ?? "" }] },
+      }),
+    },
+    widgets: {
+      onAction: async ({ type, payload }) => {
+        if (type === "open_task") list.open(Number(payload?.task_id));
+      },
+    },
   };
 }
+
+/** The open tasks that have these words, for tags; none where they cannot be read. @param {string} query @returns {Promise<Entity[]>} */
+async function tasksLike(query) {
+  const asked = new URLSearchParams({ view: "all", limit: "8", ...(query.trim() && { query }) });
+  const response = await fetchFromHere(`/tasks?${asked}`).catch(() => null);
+  /** @type {{tasks: {id: number, title: string, due: string | null}[]}} */
+  const { tasks } = response?.ok ? await response.json() : { tasks: [] };
+  return tasks.map(({ id, title, due }) => ({ id: String(id), title, interactive: true, data: { due: due ? dayOf(due) : "" } }));
+}
+
+/** @param {string} due */
+const dayOf = (due) => new Date(`${due}T12:00`).toLocaleDateString(undefined, { month: "short", day: "numeric" });

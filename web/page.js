@@ -18,10 +18,15 @@ const config = JSON.parse(byId("config").textContent ?? "");
 const place = byId("chat");
 const theme = new ThemeChoice();
 const panes = new Panes(byId("tabs"), { tasks: byId("tasks"), chat: place });
-const reminders = new Reminders(fetchFromHere, (taskId) => {
-  panes.show("tasks");
-  panes.list?.show(taskId);
-});
+const list = {
+  show: () => panes.show("tasks"),
+  /** @param {number} taskId */
+  open(taskId) {
+    panes.show("tasks");
+    panes.list?.show(taskId);
+  },
+};
+const reminders = new Reminders(fetchFromHere, list.open);
 const frame = new Frame(config, theme, {
   remind: async (wanted) => {
     if (!(await reminders.want(wanted))) frame.say(reminders.possible ? TEXTS.remindRefused : TEXTS.remindImpossible);
@@ -52,7 +57,7 @@ async function boot() {
   for (const sign of ["pointerdown", "keydown", "input"]) place.addEventListener(sign, () => (used = atOnce), { once: true });
   try {
     const { mountWidget, watchWidget } = await import("./openai.js");
-    const options = () => chatOptions(config, opened(), theme.scheme);
+    const options = () => chatOptions(config, opened(), list, theme.scheme);
     const element = await mountWidget(place, options(), config.ui === "openai" ? 15_000 : 3_000);
     if (used) return keepBuiltIn(element);
     follow(element);
@@ -91,7 +96,7 @@ function mountBuiltIn(text) {
   const element = /** @type {TodoChat} */ (document.createElement("todo-chat"));
   element.messageChars = config.messageChars;
   follow(element);
-  element.setOptions(chatOptions(config, opened()));
+  element.setOptions(chatOptions(config, opened(), list));
   place.replaceChildren(element);
   if (!panes.list) enter();
   if (text) frame.describe(text, config.widget ? SWITCH : undefined);
@@ -104,6 +109,10 @@ function enter() {
   if (!panes.list) return;
   if (reminders.possible) frame.remind(reminders.wanted);
   reminders.begin();
+  panes.list.addEventListener("todo-selection", (event) => {
+    const chat = builtIn();
+    if (chat) chat.selected = /** @type {CustomEvent} */ (event).detail.tasks;
+  });
   panes.list.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }
 
@@ -122,6 +131,9 @@ function shownChat() {
   return place.querySelector("todo-chat, openai-chatkit:not(.coming)");
 }
 
+/** @returns {TodoChat | null} */
+const builtIn = () => place.querySelector("todo-chat");
+
 /** @param {TodoChat | OpenAIChatKit} element */
 function follow(element) {
   let first = true; // it opens what it was made with
@@ -131,6 +143,7 @@ function follow(element) {
     nameConversation(threadId, { instead: misnamed || first });
     misnamed = first = false;
   });
+  element.addEventListener("todo.unselect", () => panes.list?.unselect());
   element.addEventListener("todo.title", (event) => entitle(/** @type {CustomEvent} */ (event).detail.title));
   for (const changing of ["chatkit.effect", "chatkit.response.end", "todo.changed"]) {
     element.addEventListener(changing, () => panes.list?.refresh());

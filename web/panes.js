@@ -5,7 +5,7 @@ import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
 /**
  * The list of tasks, as the page knows it.
- * @typedef {HTMLElement & {options: {fetch: typeof fetch}, refresh: () => void, show: (taskId: number) => void}} TaskList
+ * @typedef {HTMLElement & {options: {fetch: typeof fetch}, refresh: () => void, show: (taskId: number) => void, unselect: () => void}} TaskList
  */
 /** @typedef {"tasks" | "chat"} Pane */
 

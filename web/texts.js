@@ -100,6 +100,13 @@ export const TEXTS = {
     notDone: "Not done",
     image: "Generated image",
     imageComes: "An image is being made.",
+    /** @param {number} count */
+    selected: (count) => `${count} ${count === 1 ? "task" : "tasks"} selected`,
+    /** @param {number} most */
+    atMost: (most) => `(${most} at most)`,
+    unselect: "Send without them",
+    /** @param {number} count */
+    named: (count) => `${count} tasks`,
     /** @param {string} [name] */
     step: (name = "unnamed") => `A step in the browser: ${name}`,
     /** @param {string} type */
@@ -138,6 +145,7 @@ export const TEXTS = {
     field: "Your message",
   },
   card: {
+    open: "Show in the list",
     title: "Card",
     list: "Task list",
     more: "Show more",

@@ -148,7 +148,7 @@ def _below(task: Task, now: datetime | None, kept: Kept) -> list[Json]:
 
 def _buttons(task: Task, kept: Kept) -> list[Json]:
     undo = [kept.undo] if kept.undo and is_as_left(kept.undo, [box(task)]) else []
-    return undo if task.status == "deleted" else [*undo, _open_button(task), edit_form.button(task)]
+    return undo if task.status == "deleted" else [*undo, edit_form.button(task), _open_button(task)]
 
 
 def _open_button(task: Task) -> Json:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Route, expect
 
+from tests.processes import ServiceProcess
 from tests.web import screen
 from tests.web.conftest import OpenPage
-from tests.web.stand_ins import READY, SCRIPT, WIDGET, serving
+from tests.web.stand_ins import READY, SCRIPT, WIDGET, serving, with_list_and_widget
+from tests.web.tasks.listed import Stored
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -55,6 +57,31 @@ async def test_it_asks_as_the_built_in_chat_does_from_where_the_person_is(open_p
         assert await page.evaluate(f"async (body) => (await given.api.fetch('/chatkit', {init})).status", body) == 200
     headers = await (await asked.value).all_headers()
     assert (headers["x-time-zone"], headers["content-type"]) == ("Asia/Tokyo", "application/json")
+
+
+async def test_it_names_tasks_and_opens_them_in_the_list(open_page: OpenPage, site: ServiceProcess) -> None:
+    async with Stored(site.url) as stored:
+        await stored.add("Buy milk", due="2030-11-27")
+        await stored.add("Call mum")
+    page = await open_page("/", prepare=with_list_and_widget, viewport={"width": 390, "height": 844})
+    await expect(real(page)).to_be_visible()
+    assert await page.evaluate("given.entities.onTagSearch('mi')") == [
+        {"id": "1", "title": "Buy milk", "interactive": True, "data": {"due": "Nov 27"}}
+    ]
+    assert len(await page.evaluate("given.entities.onTagSearch('')")) == 2
+    shown = await page.evaluate("given.entities.onRequestPreview({id: '1', title: 'Buy milk', data: {due: 'Nov 27'}})")
+    assert [part["value"] for part in shown["preview"]["children"]] == ["Buy milk", "Nov 27"]
+    tab = page.get_by_role("tab", name="Tasks")
+    action = "{type: 'open_task', payload: {task_id: 2}}"
+    for opens, number in (
+        ("given.entities.onClick({id: '1', title: 'Buy milk'})", 1),
+        (f"given.widgets.onAction({action}, {{id: 'wid_1', widget: null}})", 2),
+        ("given.header.rightAction.onClick()", 2),
+    ):
+        await page.get_by_role("tab", name="Chat").click()
+        await page.evaluate(f"void ({opens})")
+        await expect(tab).to_have_attribute("aria-selected", "true")
+        assert await page.evaluate("window.shown") == number
 
 
 async def test_the_open_conversation_is_remembered_for_either_chat(open_page: OpenPage) -> None:

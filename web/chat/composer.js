@@ -1,7 +1,9 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon } from "../icons.js";
+import { icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { tagMenuView } from "./tag-menu.js";
+import { lengthOf, MOST_TAGS, pieces } from "./tags.js";
 
 /** @import {Ui} from "./ui.js" */
 
@@ -12,8 +14,12 @@ export function composerView(ui) {
   if (status.type !== "active") {
     return html`<p class="composer locked" dir="auto">${status.reason ?? TEXTS.talk.closed}</p>`;
   }
-  const over = draft.length > longest;
+  const { menu } = ui;
+  const length = lengthOf(draft);
+  const over = length > longest;
+  const parts = pieces(draft);
   return html`
+    ${selectedView(ui)}
     <form
       class="composer"
       @submit=${(/** @type {SubmitEvent} */ event) => {
@@ -21,26 +27,44 @@ export function composerView(ui) {
         void ui.send();
       }}
     >
-      <textarea
-        rows="1"
-        dir="auto"
-        aria-label=${TEXTS.talk.message}
-        aria-invalid=${over}
-        aria-describedby="message-length"
-        placeholder=${ui.options.composer?.placeholder ?? TEXTS.talk.message}
-        @input=${(/** @type {InputEvent} */ event) => ui.write(/** @type {HTMLTextAreaElement} */ (event.target).value)}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => {
-          const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
-          if (event.key === "ArrowUp" && !composing && ui.recall()) event.preventDefault();
-          if (event.key !== "Enter" || event.shiftKey || composing) return;
-          event.preventDefault();
-          void ui.send();
-        }}
-      ></textarea>
-      <span id="message-length" class=${over ? "over" : "quiet"}>
-        ${draft.length > longest * 0.9
-          ? TEXTS.talk.length(draft.length, longest)
+      ${tagMenuView(menu)}
+      <div class="field">
+        ${parts.some(({ id }) => id)
+          ? html`<div class="behind" dir="auto" aria-hidden="true">${parts.map(({ id, text }) => (id ? html`<mark>${text}</mark>` : text))}</div>`
           : nothing}
+        <textarea
+          rows="1"
+          role=${menu.open ? "combobox" : nothing}
+          aria-expanded=${menu.open || nothing}
+          aria-haspopup=${menu.open ? "listbox" : nothing}
+          aria-autocomplete=${menu.open ? "list" : nothing}
+          aria-controls=${menu.open ? "tag-options" : nothing}
+          aria-activedescendant=${menu.open ? `tag-option-${menu.active}` : nothing}
+          dir="auto"
+          aria-label=${TEXTS.talk.message}
+          aria-invalid=${over}
+          aria-describedby="message-length"
+          placeholder=${ui.options.composer?.placeholder ?? TEXTS.talk.message}
+          @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => {
+            ui.write(target.value);
+            menu.look(target);
+          }}
+          @click=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => menu.look(target)}
+          @keyup=${(/** @type {{key: string, target: HTMLTextAreaElement}} */ { key, target }) => /^(ArrowLeft|ArrowRight|Home|End)$/.test(key) && menu.look(target)}
+          @blur=${() => menu.close()}
+          @scroll=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => target.previousElementSibling?.scrollTo(0, target.scrollTop)}
+          @keydown=${(/** @type {KeyboardEvent} */ event) => {
+            const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
+            if (!composing && menu.keydown(event)) return;
+            if (event.key === "ArrowUp" && !composing && ui.recall()) event.preventDefault();
+            if (event.key !== "Enter" || event.shiftKey || composing) return;
+            event.preventDefault();
+            void ui.send();
+          }}
+        ></textarea>
+      </div>
+      <span id="message-length" class=${over ? "over" : "quiet"}>
+        ${length > longest * 0.9 ? TEXTS.talk.length(length, longest) : nothing}
       </span>
       <div class="rounds">
         ${streaming && allowCancel
@@ -53,6 +77,19 @@ export function composerView(ui) {
             : html`<button type="submit" class="round" aria-label=${TEXTS.talk.send} title=${TEXTS.talk.send} ?disabled=${!ui.sendable}>${icon("send")}</button>`}
       </div>
     </form>
+  `;
+}
+
+/** The tasks that are selected in the list, and go with the message. @param {Ui} ui */
+function selectedView(ui) {
+  const { length } = ui.selected;
+  if (length === 0) return nothing;
+  const many = length > MOST_TAGS;
+  return html`
+    <p class="going-along ${many ? "over" : ""}">
+      <span role="status">${TEXTS.talk.selected(length)}${many ? ` ${TEXTS.talk.atMost(MOST_TAGS)}` : nothing}</span>
+      ${iconButton("close", TEXTS.talk.unselect, () => ui.unselect())}
+    </p>
   `;
 }
 

@@ -2,7 +2,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { textOf } from "./outgoing.js";
+import { textOf } from "./tags.js";
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 

@@ -190,7 +190,7 @@ export class Conversation {
     const outgoing = (this.#outgoing = new Outgoing(text, items, this.#api.now()));
     outgoing.replaced = items;
     this.items = [...items.slice(0, place), outgoing.item];
-    const action = { type: "edit_message", payload: { item_id: id, text } };
+    const action = { type: "edit_message", payload: { item_id: id, content: outgoing.item.content } };
     await this.#turn("threads.custom_action", { thread_id: this.id, action });
     this.#loadLater(0, NEVER);
   }

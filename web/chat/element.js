@@ -15,6 +15,8 @@ const SPACIOUS = 720; // px: has room for the list of conversations beside the o
 export class TodoChat extends HTMLElement {
   /** The longest message, in characters. */
   messageChars = 8000;
+  /** The tasks that are to go with the next message. @type {readonly {id: number, title: string}[]} */
+  #selected = [];
   /** Whether the list of conversations covers the rest, as in style.css. */
   narrow = false;
   /** @type {ChatKitOptions | null} */
@@ -101,6 +103,15 @@ export class TodoChat extends HTMLElement {
   get options() {
     if (!this.#options) throw new Error("Call setOptions() first.");
     return this.#options;
+  }
+
+  get selected() {
+    return this.#selected;
+  }
+
+  set selected(tasks) {
+    this.#selected = tasks;
+    this.changed();
   }
 
   /** @param {string} name @param {unknown} [detail] */

@@ -3,11 +3,13 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { growing, link, load, markdown, readable } from "./markdown.js";
-import { textOf } from "./outgoing.js";
+import { textOf } from "./tags.js";
 import { editForm, versionsView } from "./versions.js";
 import { widgetView } from "./widgets.js";
 /** @import {Annotation, Content, Item, Source, Task, Workflow} from "./types" */
 /** @import {Ui} from "./ui.js" */
+
+const AT_ONCE = 5; // tags beside each other
 
 /** What was drawn of a text, as long as the text lives. @type {WeakMap<Content, unknown>} */
 const drawn = new WeakMap();
@@ -16,7 +18,7 @@ const drawn = new WeakMap();
 export function itemView(item, ui) {
   switch (item.type) {
     case "user_message":
-      return item.id === ui.editing ? editForm(item, ui) : [question(item), versionsView(item, ui)];
+      return item.id === ui.editing ? editForm(item, ui) : [question(item, ui), versionsView(item, ui)];
     case "assistant_message":
       return answer(item, ui);
     case "widget":
@@ -38,15 +40,34 @@ export function itemView(item, ui) {
   }
 }
 
-/** @param {Item} item */
-const question = (item) => html`
+/** @param {Item} item @param {Ui} ui */
+const question = (item, ui) => html`
   <article class="question" aria-label=${TEXTS.talk.you}>
     ${item.quoted_text ? html`<blockquote dir="auto">${item.quoted_text}</blockquote>` : nothing}
-    ${(item.content ?? []).map(({ type, text }) =>
-      type === "input_tag" ? html`<span class="tag" dir="auto">${text}</span>` : html`<span class="text" dir="auto">${text}</span>`,
-    )}
+    ${runsOf(item.content ?? []).map(([part, ...more]) => {
+      if (part?.type !== "input_tag") return html`<span class="text" dir="auto">${part?.text}</span>`;
+      const tags = [part, ...more].map((tag) => tagView(tag, ui));
+      return tags.length > AT_ONCE ? html`<details class="tags"><summary>${TEXTS.talk.named(tags.length)}</summary>${tags}</details>` : tags;
+    })}
   </article>
 `;
+
+/** The parts of a message, tags beside each other together. @param {Content[]} parts */
+const runsOf = (parts) =>
+  parts.reduce((runs, part) => {
+    const last = runs.at(-1);
+    if (part.type === "input_tag" && last?.[0]?.type === part.type) last.push(part);
+    else runs.push([part]);
+    return runs;
+  }, /** @type {Content[][]} */ ([]));
+
+/** @param {Content} tag @param {Ui} ui */
+function tagView({ id, text, interactive }, ui) {
+  const open = ui.options.entities?.onClick;
+  return interactive && open
+    ? html`<button type="button" class="tag" dir="auto" @click=${() => open({ id: id ?? "", title: text, interactive })}>@${text}</button>`
+    : html`<span class="tag" dir="auto">@${text}</span>`;
+}
 
 /** @param {Item} item @param {Ui} ui */
 function answer(item, ui) {

@@ -1,5 +1,6 @@
 // @ts-check
 import { HttpError } from "./protocol.js";
+import { contentOf, sentOf } from "./tags.js";
 /** @import {Pages} from "./pages.js" */
 /** @import {Api} from "./protocol.js" */
 /** @import {Item, Thread} from "./types" */
@@ -23,7 +24,7 @@ export class Outgoing {
     this.unsent = undefined;
     this.known = new Set(items.map(({ id }) => id));
     /** @type {Item} */
-    this.item = { id: `outgoing-${items.length}-${sentAt}`, type: "user_message", content: [{ type: "input_text", text }] };
+    this.item = { id: `outgoing-${items.length}-${sentAt}`, type: "user_message", content: contentOf(text) };
   }
 
   get input() {
@@ -41,7 +42,7 @@ export class Outgoing {
     const thread = threadId === null ? await this.#newest(api) : await found(api.ask("threads.get_by_id", { thread_id: threadId }));
     const page = thread && (await found(pages.load(thread.id)));
     const message = page?.data.findLast((/** @type {Item} */ { type }) => type === "user_message");
-    return message && !this.known.has(message.id) && textOf(message) === this.text ? thread : null;
+    return message && !this.known.has(message.id) && sentOf(message.content) === sentOf(this.item.content) ? thread : null;
   }
 
   /** The newest conversation, if it was begun after this message. @param {Api} api @returns {Promise<Thread | null>} */
@@ -59,6 +60,3 @@ const found = (reply) =>
     if (error instanceof HttpError && error.status === 404) return null;
     throw error;
   });
-
-/** The text of a message, as it was written. @param {Item} item */
-export const textOf = (item) => (item.content ?? []).map(({ text }) => text).join("");

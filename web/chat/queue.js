@@ -1,6 +1,6 @@
 // @ts-check
 import { ConnectionLost, HttpError } from "./protocol.js";
-import { textOf } from "./outgoing.js";
+import { contentOf, sentOf, textOf } from "./tags.js";
 /** @import {Api} from "./protocol.js" */
 /** @import {Item, QueueOwner, ThreadEvent, Unread, UnreadItem} from "./types" */
 
@@ -32,7 +32,7 @@ export class Queue {
     const message = /** @type {Unread} */ ({ id: `queued-${this.#count++}`, text, state: "sending" });
     this.#set([...this.messages, message]);
     const abort = new AbortController();
-    const input = { content: [{ type: "input_text", text }], attachments: [], inference_options: {} };
+    const input = { content: contentOf(text), attachments: [], inference_options: {} };
     const params = { thread_id: threadId, input };
     const events = this.#api.stream("threads.add_user_message", params, abort.signal, { while_running: "follow_up" });
     this.#sending.add(message.id);
@@ -85,10 +85,10 @@ export class Queue {
   /** What the server holds. @param {UnreadItem[]} unread @param {readonly Item[]} items */
   load(unread, items) {
     const lost = this.messages.filter(({ id, state }) => state === "sending" && !this.#sending.has(id));
-    const held = [...unread, ...items.filter(({ type }) => type === "user_message")].map(textOf);
+    const held = [...unread, ...items.filter(({ type }) => type === "user_message")].map(({ content }) => sentOf(content));
     const sending = this.messages.filter((one) => one.state === "sending" && !lost.includes(one));
     this.#set([...unread.map(shown), ...sending]);
-    for (const message of lost) if (!held.includes(message.text)) this.#owner.returned(message.text);
+    for (const message of lost) if (!held.includes(sentOf(contentOf(message.text)))) this.#owner.returned(message.text);
   }
 
   /** Whether it was done. @param {string} type @param {string} id @param {string} threadId */

@@ -1,7 +1,7 @@
 // @ts-check
 import { TEXTS } from "../texts.js";
 import { actionKey } from "./actions.js";
-import { textOf } from "./outgoing.js";
+import { textOf } from "./tags.js";
 import { childrenOf, said } from "./widgets.js";
 /** @import {Action, Item, Widget} from "./types" */
 

@@ -2,7 +2,8 @@
 
 export type Source = { type: string; title: string; url?: string; filename?: string };
 export type Annotation = { type: string; source: Source };
-export type Content = { type: string; text: string; annotations?: Annotation[] };
+/** A tag, which names a task, has its id. */
+export type Content = { type: string; text: string; annotations?: Annotation[]; id?: string; data?: object; interactive?: boolean };
 
 export type Task = {
   type: string;

@@ -1,8 +1,9 @@
 // @ts-check
 import { TEXTS } from "../texts.js";
 import { codeToCopy } from "./code.js";
-import { textOf } from "./outgoing.js";
 import { drafts, storage } from "./storage.js";
+import { TagMenu } from "./tag-menu.js";
+import { lengthOf, MOST_TAGS, textOf, written } from "./tags.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
 /** @import {Scroll} from "./scroll.js" */
@@ -31,6 +32,7 @@ export class Ui {
   #searching;
   #element;
   redraw = () => this.#element.changed();
+  menu = new TagMenu(this);
 
   /** @param {TodoChat} element @param {Chat} chat */
   constructor(element, chat) {
@@ -76,7 +78,30 @@ export class Ui {
   }
 
   get #written() {
-    return this.draft.trim() !== "" && this.draft.length <= this.messageChars;
+    const { draft, selected } = this;
+    return draft.trim() !== "" && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
+  }
+
+  /** The tasks that go with the next message. */
+  get selected() {
+    return this.#element.selected;
+  }
+
+  /** Whoever has them selected is to end that. */
+  unselect() {
+    this.#element.emit("todo.unselect");
+  }
+
+  /** The field of the composer. @returns {HTMLTextAreaElement | null} */
+  get composer() {
+    return this.#element.querySelector(".composer textarea");
+  }
+
+  /** What is written, and below it the tasks that go with it. */
+  get #message() {
+    let text = this.draft.trim();
+    this.selected.forEach(({ id, title }, at) => (text += `${at ? " " : "\n\n"}${written(String(id), title, text)}`));
+    return text;
   }
 
   /** @param {string} text */
@@ -94,9 +119,11 @@ export class Ui {
   }
 
   async send() {
-    const text = this.draft.trim();
     const { queueable } = this;
     if (!this.sendable && !queueable) return;
+    const text = this.#message;
+    if (this.selected.length > 0) this.unselect();
+    this.menu.close();
     drafts.set(this.conversation.id, "");
     this.focusComposer();
     if (!queueable) return this.deliver(text);

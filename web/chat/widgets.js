@@ -11,11 +11,12 @@ import { clockWords, fullDay } from "../words.js";
 
 /**
  * `row`: the texts beside a component, which may be a box's label. `about`: the first box there. `scope`: begins the ids
- * of a form's fields.
- * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string}} Context
+ * of a form's fields. `open`: shows the task, as a click on its title does here.
+ * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string, open?: Action | undefined}} Context
  */
 
 const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/tools/details.py
+const OPEN = "open_task";
 const COLORED = new Set(["primary", "danger"]); // buttons
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
 
@@ -23,7 +24,7 @@ const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "di
 export function widgetView(item, ui) {
   const root = item.widget;
   if (!root) return nothing;
-  const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id };
+  const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id, open: openingIn(root) };
   if (root.type === "ListView") return listView(root, context);
   if (root.confirm || root.cancel) return askingView(root, context);
   return html`<div class="widget card" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
@@ -73,7 +74,7 @@ function listView(root, context) {
         ${repeat(
           rows.slice(0, limit),
           keyOf,
-          (row) => html`<li>${node(row, { ...context, row: texts(row), about: boxIn(row) })}</li>`,
+          (row) => html`<li>${node(row, { ...context, row: texts(row), about: boxIn(row), open: openingIn(row) })}</li>`,
         )}
       </ul>
       ${rows.length > limit
@@ -140,32 +141,35 @@ const flex = (widget, direction, context) =>
 
 /** @param {Widget} widget @param {Context} context */
 function checkbox(widget, context) {
-  const { item, ui, row } = context;
+  const { item, ui, row, open } = context;
   const action = /** @type {Action | undefined} */ (widget.onChangeAction);
   const runs = isRunning(action, context);
   const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the box shows what was asked for
   const label = text(widget.label);
   // Not `disabled`, which would take the focus away from it.
   const locked = Boolean(widget.disabled) || runs || !action;
+  const box = html`<input
+    type="checkbox"
+    name=${text(widget.name)}
+    aria-label=${label || row[0] || TEXTS.card.done}
+    .checked=${checked}
+    aria-disabled=${locked}
+    @click=${(/** @type {Event} */ event) => locked && event.preventDefault()}
+    @change=${() => action && ui.act(action, item)}
+  />`;
+  const title = !label || row.includes(label) ? nothing : html`<span class=${widget.defaultChecked ? "through" : ""} dir="auto">${label}</span>`;
+  if (!open) return html`<label class="tick">${box}${title}</label>`;
   return html`
-    <label class="tick">
-      <input
-        type="checkbox"
-        name=${text(widget.name)}
-        aria-label=${label || row[0] || TEXTS.card.done}
-        .checked=${checked}
-        aria-disabled=${locked}
-        @click=${(/** @type {Event} */ event) => locked && event.preventDefault()}
-        @change=${() => action && ui.act(action, item)}
-      />
-      ${!label || row.includes(label) ? nothing : html`<span class=${widget.defaultChecked ? "through" : ""} dir="auto">${label}</span>`}
-    </label>
+    <div class="tick">
+      ${box}<button type="button" class="opens" title=${TEXTS.card.open} @click=${() => ui.act(open, item)}>${title}</button>
+    </div>
   `;
 }
 
 /** @param {Widget} widget @param {Context} context */
 function button(widget, context) {
   const action = /** @type {Action | undefined} */ (widget.onClickAction);
+  if (action?.type === OPEN) return nothing; // its title does that
   const label = text(widget.label);
   const kind = widget.variant === "ghost" ? "text-button" : "button";
   const name = label || (action?.type ?? "").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
@@ -213,6 +217,12 @@ const texts = (widget) => (widget.type === "Text" ? [text(widget.value)] : child
 function boxIn(widget) {
   if (widget.type === "Checkbox") return text(widget.label);
   return childrenOf(widget).map(boxIn).find(Boolean) ?? "";
+}
+
+/** @param {Widget} widget @returns {Action | undefined} */
+function openingIn(widget) {
+  const action = /** @type {Action | undefined} */ (widget.onClickAction);
+  return action?.type === OPEN ? action : childrenOf(widget).map(openingIn).find(Boolean);
 }
 
 /** What a component without a drawing of its own says, so that nothing is lost. @param {Widget} widget @returns {string} */

@@ -62,6 +62,11 @@ export class TodoTasks extends HTMLElement {
     void this.#ui?.show(taskId);
   }
 
+  /** End the selection of tasks. */
+  unselect() {
+    this.#ui?.endSelection();
+  }
+
   /** Whether anybody can see it. */
   get seen() {
     const visible = this.checkVisibility?.({ checkVisibilityCSS: true, visibilityProperty: true }) ?? true;

@@ -14,7 +14,8 @@ import { Window } from "./window.js";
 
 const SEARCH_PAUSE = 200; // ms after the last letter
 const MARKED = 2500; // ms
-const MOST_SOUGHT = 30; // pages
+/** @type {View[]} */
+const WHERE = ["deleted", "today", "upcoming"];
 
 /** What a person sees of their tasks, where they are in it, and what they are about to do. */
 export class Ui {
@@ -150,7 +151,7 @@ export class Ui {
 
   /** Show a task, in whichever view it is. @param {number} id */
   async show(id) {
-    if (!this.task(id)) await this.#seek(id);
+    await this.#seek(id);
     if (!this.task(id)) return;
     this.current = this.marked = id;
     this.#element.reveal(id);
@@ -160,14 +161,15 @@ export class Ui {
     }, MARKED);
   }
 
-  /** @param {number} id */
+  /** Open the view that it is in; where it is not on its first page, those with such a title. @param {number} id */
   async #seek(id) {
-    this.searched = "";
-    for (const view of /** @type {View[]} */ (["all", "done", "deleted"])) {
-      await this.open(view, { query: "", label: "", priority: "" });
-      for (let page = 1; page < MOST_SOUGHT && this.pages.hasMore && !this.pages.tasks.some((task) => task.id === id); page++) {
-        await this.reader.more();
-      }
+    const failed = (/** @type {unknown} */ error) => (error instanceof HttpError ? this.refuse(error) : this.reader.failed(error));
+    const found = await this.reader.task(id).catch(failed);
+    if (!found || (this.task(id)?.status === found.status && belongs(this.view, found, this.today))) return;
+    const view = found.status === "completed" ? "done" : WHERE.find((view) => belongs(view, found, this.today)) ?? "all";
+    for (const query of ["", found.title]) {
+      this.searched = query;
+      await this.open(view, { query, label: "", priority: "" });
       this.arrange();
       if (this.task(id)) return;
     }

@@ -180,4 +180,4 @@ def _line(row: StoredItem) -> str:
 
 def _text(row: StoredItem) -> str:
     tagged = {"input_tag": "@{id} ({text})"}
-    return " ".join(tagged.get(part["type"], "{text}").format_map(part) for part in row.item["content"])
+    return " ".join(tagged.get(part.get("type"), "{text}").format_map(part) for part in row.item["content"])

@@ -87,6 +87,16 @@ def test_a_task_of_which_nothing_more_is_known_is_shown_as_ever() -> None:
                 "uniform": True,
                 "onClickAction": {"type": "edit_task", "payload": {"task_id": 3, "title": "Buy milk"}},
             },
+            {
+                "type": "Button",
+                "key": "open-3",
+                "iconStart": "external-link",
+                "size": "sm",
+                "variant": "ghost",
+                "color": "secondary",
+                "uniform": True,
+                "onClickAction": {"type": "open_task", "payload": {"task_id": 3}, "handler": "client"},
+            },
         ],
     }
     nothing: dict[str, Any] = {"due": None, "priority": None, "labels": [], "repeat": None}

@@ -1,6 +1,6 @@
 // @ts-check
 import { ConnectionLost, HttpError, sentence } from "../../chat/protocol.js";
-/** @import {Changed, Changes, Fields, Filter, TaskPage, View} from "../types" */
+/** @import {Changed, Changes, Fields, Filter, Task, TaskPage, View} from "../types" */
 
 const PAGE = 100; // tasks: as many as the server gives at once
 
@@ -17,6 +17,11 @@ export class Api {
   page(view, filter, cursor) {
     const asked = { view, ...filter, cursor: cursor ?? "", limit: String(PAGE) };
     return this.#ask(`/tasks?${new URLSearchParams(Object.entries(asked).filter(([, value]) => value))}`);
+  }
+
+  /** @param {number} id @returns {Promise<Task>} */
+  task(id) {
+    return this.#ask(`/tasks/${id}`);
   }
 
   /** @param {number} after @returns {Promise<Changes>} */

@@ -31,10 +31,12 @@ export class Reader {
   #renewing = null;
   /** @type {number[]} */
   #news = [];
+  #api;
   #owner;
 
   /** @param {Api} api @param {Owner} owner */
   constructor(api, owner) {
+    this.#api = api;
     this.#owner = owner;
     const { seen, changed } = owner;
     this.pages = new Pages(api, (page) => this.#came(page));
@@ -53,6 +55,11 @@ export class Reader {
     this.#owner.changed();
     await this.#reading(begun);
     this.live.look(); // from now on again and again
+  }
+
+  /** A task, in whatever view it is. @param {number} id */
+  task(id) {
+    return this.#api.task(id);
   }
 
   /** Read again what may have changed, all that is asked for meanwhile in one go. @param {number[]} [ids] */

@@ -1,0 +1,115 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { TEXTS } from "../texts.js";
+import { pieces, written } from "./tags.js";
+/** @import {Entity} from "@openai/chatkit" */
+/** @import {Ui} from "./ui.js" */
+
+const PAUSE = 150; // ms between two letters of who types on
+const TYPED = /(?:^|\s)@((?!\s)[^\n@]{0,60})$/;
+
+/** The tasks that are offered after an "@" in the composer. */
+export class TagMenu {
+  /** @type {readonly Entity[]} */
+  offered = [];
+  active = 0;
+  /** From the "@" to the caret, null: nothing is looked for. @type {{start: number, query: string} | null} */
+  #typed = null;
+  /** What nothing was found for; nor is there for what begins so. @type {{start: number, query: string} | null} */
+  #none = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #ui;
+
+  /** @param {Ui} ui */
+  constructor(ui) {
+    this.#ui = ui;
+  }
+
+  get open() {
+    return this.offered.length > 0;
+  }
+
+  /** What is written, or where the caret is, has changed. @param {HTMLTextAreaElement} field */
+  look({ value, selectionStart, selectionEnd }) {
+    const before = value.slice(0, selectionEnd);
+    const query = selectionStart === selectionEnd ? TYPED.exec(before)?.[1] : undefined;
+    if (query === undefined) return this.close();
+    const typed = { start: selectionEnd - query.length - 1, query };
+    const { start, query: had } = this.#none ?? {};
+    const none = start === typed.start && query.startsWith(had ?? "");
+    if (none || pieces(before.slice(typed.start))[0]?.id) return this.close();
+    if (this.#typed?.start === typed.start && this.#typed.query === query) return;
+    this.#typed = typed;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#search(typed), PAUSE);
+  }
+
+  /** @param {{start: number, query: string}} typed */
+  async #search(typed) {
+    const found = (await this.#ui.options.entities?.onTagSearch?.(typed.query)) ?? [];
+    if (this.#typed !== typed) return;
+    if (found.length === 0) this.#none = typed;
+    this.offered = found;
+    this.active = 0;
+    this.#ui.redraw();
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.#typed = null;
+    if (!this.open) return;
+    this.offered = [];
+    this.#ui.redraw();
+  }
+
+  /** Whether the key was meant for it. @param {KeyboardEvent} event */
+  keydown(event) {
+    const { length } = this.offered;
+    if (length === 0) return false;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      this.active = (this.active + (event.key === "ArrowDown" ? 1 : length - 1)) % length;
+      this.#ui.redraw();
+    } else if (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey)) {
+      this.choose(this.active);
+    } else if (event.key === "Escape") {
+      this.#none = this.#typed;
+      this.close();
+    } else {
+      return false;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
+  }
+
+  /** @param {number} index */
+  choose(index) {
+    const [entity, typed, field] = [this.offered[index], this.#typed, this.#ui.composer];
+    if (!entity || !typed || !field) return;
+    this.close();
+    const text = `${written(entity.id, entity.title, field.value)} `;
+    field.focus();
+    field.setSelectionRange(typed.start, field.selectionEnd);
+    // Unlike what a script writes there, this can be taken back by the keyboard.
+    if (document.execCommand("insertText", false, text)) return;
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    this.#ui.write(field.value);
+  }
+}
+
+/** Above the composer. @param {TagMenu} menu */
+export function tagMenuView(menu) {
+  if (!menu.open) return nothing;
+  return html`
+    <ul id="tag-options" class="tag-options" role="listbox" aria-label=${TEXTS.tasks} @mousedown=${(/** @type {Event} */ event) => event.preventDefault()}>
+      ${menu.offered.map(
+        ({ title, data }, index) => html`
+          <li id="tag-option-${index}" role="option" aria-selected=${index === menu.active} @click=${() => menu.choose(index)}>
+            <span dir="auto">${title}</span> <small>${data?.due}</small>
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}
