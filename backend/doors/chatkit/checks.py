@@ -1,7 +1,6 @@
 """What each ChatKit operation needs to be true, asked before anything runs or is stored."""
 
 from chatkit import types as ck
-from pydantic_core import PydanticSerializationError
 
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, NotFound
@@ -72,10 +71,7 @@ def _length(message: ck.UserMessageInput) -> int:
     length = sum(len(part.text) for part in written) + len(message.quoted_text or "")
     parts = [part.model_copy(update={"text": ""}) for part in written]
     rest = message.model_copy(update={"content": parts, "quoted_text": None})
-    try:
-        return length + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
-    except PydanticSerializationError:
-        raise InvalidRequest("The message is nested too deeply: send it with less inside each other.") from None
+    return length + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
 
 
 async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Acting, message_chars: int) -> None:

@@ -71,6 +71,17 @@ def test_the_oldest_outputs_are_left_out_and_every_message_stays() -> None:
     assert outputs(fit(items, tokens=5_000)).count(NOT_SHOWN) >= 8
 
 
+def test_a_message_keeps_the_titles_of_the_tasks_that_it_names() -> None:
+    time, message = said("complete @1")
+    titles = {"role": "user", "content": hidden.block('@1: "milk"')}
+    items = [*said("hello"), *step(1, "x" * 9_000), answered("hi"), time, titles, message]
+    for number in range(6):
+        items += step(number, f"{number}" * 3_000)
+    fitted = fit(items, tokens=1_500)
+    assert size(fitted) <= 1_500
+    assert [time, titles, message] == fitted[(place := fitted.index(message)) - 2 : place + 1]
+
+
 def test_the_requests_of_a_turn_begin_alike_until_they_are_over_the_window_again() -> None:
     items, sent = said("what is there?"), list[Items]()
     for number in range(30):
