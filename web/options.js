@@ -1,6 +1,6 @@
 // @ts-check
 import { TEXTS } from "./texts.js";
-/** @import {ChatKitOptions, ColorScheme, Entity} from "@openai/chatkit" */
+/** @import {ChatKitOptions, ColorScheme} from "@openai/chatkit" */
 
 /** @type {import("@openai/chatkit").StartScreenPrompt[]} */
 const PROMPTS = [
@@ -58,11 +58,9 @@ export function chatOptions(config, thread, list, colorScheme) {
     threadItemActions: { feedback: true, retry: true },
     thread: { autoScroll: true },
     entities: {
-      onTagSearch: tasksLike,
+      onTagSearch: async (query) => (await import("./mentions.js")).tasksLike(query),
       onClick: ({ id }) => list.open(Number(id)),
-      onRequestPreview: async ({ title, data }) => ({
-        preview: { type: "Basic", children: [{ type: "Text", value: title }, { type: "Caption", value: data?.due ?? "" }] },
-      }),
+      onRequestPreview: async (entity) => (await import("./mentions.js")).preview(entity),
     },
     widgets: {
       onAction: async ({ type, payload }) => {
@@ -71,15 +69,3 @@ export function chatOptions(config, thread, list, colorScheme) {
     },
   };
 }
-
-/** The open tasks that have these words, for tags; none where they cannot be read. @param {string} query @returns {Promise<Entity[]>} */
-async function tasksLike(query) {
-  const asked = new URLSearchParams({ view: "all", limit: "8", ...(query.trim() && { query }) });
-  const response = await fetchFromHere(`/tasks?${asked}`).catch(() => null);
-  /** @type {{tasks: {id: number, title: string, due: string | null}[]}} */
-  const { tasks } = response?.ok ? await response.json() : { tasks: [] };
-  return tasks.map(({ id, title, due }) => ({ id: String(id), title, interactive: true, data: { due: due ? dayOf(due) : "" } }));
-}
-
-/** @param {string} due */
-const dayOf = (due) => new Date(`${due}T12:00`).toLocaleDateString(undefined, { month: "short", day: "numeric" });

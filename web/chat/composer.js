@@ -2,7 +2,6 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { tagMenuView } from "./tag-menu.js";
 import { lengthOf, MOST_TAGS, pieces } from "./tags.js";
 
 /** @import {Ui} from "./ui.js" */
@@ -15,6 +14,7 @@ export function composerView(ui) {
     return html`<p class="composer locked" dir="auto">${status.reason ?? TEXTS.talk.closed}</p>`;
   }
   const { menu } = ui;
+  const open = menu?.open;
   const length = lengthOf(draft);
   const over = length > longest;
   const parts = pieces(draft);
@@ -27,19 +27,18 @@ export function composerView(ui) {
         void ui.send();
       }}
     >
-      ${tagMenuView(menu)}
+      ${menu?.view()}
       <div class="field">
         ${parts.some(({ id }) => id)
           ? html`<div class="behind" dir="auto" aria-hidden="true">${parts.map(({ id, text }) => (id ? html`<mark>${text}</mark>` : text))}</div>`
           : nothing}
         <textarea
           rows="1"
-          role=${menu.open ? "combobox" : nothing}
-          aria-expanded=${menu.open || nothing}
-          aria-haspopup=${menu.open ? "listbox" : nothing}
-          aria-autocomplete=${menu.open ? "list" : nothing}
-          aria-controls=${menu.open ? "tag-options" : nothing}
-          aria-activedescendant=${menu.open ? `tag-option-${menu.active}` : nothing}
+          role=${open ? "combobox" : nothing}
+          aria-expanded=${open || nothing}
+          aria-autocomplete=${open ? "list" : nothing}
+          aria-controls=${open ? "tag-options" : nothing}
+          aria-activedescendant=${open ? `tag-option-${menu?.active}` : nothing}
           dir="auto"
           aria-label=${TEXTS.talk.message}
           aria-invalid=${over}
@@ -47,15 +46,14 @@ export function composerView(ui) {
           placeholder=${ui.options.composer?.placeholder ?? TEXTS.talk.message}
           @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => {
             ui.write(target.value);
-            menu.look(target);
+            void ui.offer(target);
           }}
-          @click=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => menu.look(target)}
-          @keyup=${(/** @type {{key: string, target: HTMLTextAreaElement}} */ { key, target }) => /^(ArrowLeft|ArrowRight|Home|End)$/.test(key) && menu.look(target)}
-          @blur=${() => menu.close()}
+          @click=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => ui.offer(target)}
+          @blur=${() => menu?.close()}
           @scroll=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => target.previousElementSibling?.scrollTo(0, target.scrollTop)}
           @keydown=${(/** @type {KeyboardEvent} */ event) => {
             const composing = event.isComposing || event.keyCode === 229; // Safari ends composing before it tells the key
-            if (!composing && menu.keydown(event)) return;
+            if (!composing && menu?.keydown(event)) return;
             if (event.key === "ArrowUp" && !composing && ui.recall()) event.preventDefault();
             if (event.key !== "Enter" || event.shiftKey || composing) return;
             event.preventDefault();

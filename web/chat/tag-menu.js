@@ -47,7 +47,7 @@ export class TagMenu {
 
   /** @param {{start: number, query: string}} typed */
   async #search(typed) {
-    const found = (await this.#ui.options.entities?.onTagSearch?.(typed.query)) ?? [];
+    const found = (await this.#ui.options.entities?.onTagSearch?.(typed.query).catch(() => [])) ?? [];
     if (this.#typed !== typed) return;
     if (found.length === 0) this.#none = typed;
     this.offered = found;
@@ -76,6 +76,7 @@ export class TagMenu {
       this.#none = this.#typed;
       this.close();
     } else {
+      if (/^(Arrow|Home|End)/.test(event.key)) this.close(); // the caret goes elsewhere
       return false;
     }
     event.preventDefault();
@@ -96,20 +97,20 @@ export class TagMenu {
     field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
     this.#ui.write(field.value);
   }
-}
 
-/** Above the composer. @param {TagMenu} menu */
-export function tagMenuView(menu) {
-  if (!menu.open) return nothing;
-  return html`
-    <ul id="tag-options" class="tag-options" role="listbox" aria-label=${TEXTS.tasks} @mousedown=${(/** @type {Event} */ event) => event.preventDefault()}>
-      ${menu.offered.map(
-        ({ title, data }, index) => html`
-          <li id="tag-option-${index}" role="option" aria-selected=${index === menu.active} @click=${() => menu.choose(index)}>
-            <span dir="auto">${title}</span> <small>${data?.due}</small>
-          </li>
-        `,
-      )}
-    </ul>
-  `;
+  /** Above the composer. */
+  view() {
+    if (!this.open) return nothing;
+    return html`
+      <ul id="tag-options" class="tag-options" role="listbox" aria-label=${TEXTS.tasks} @mousedown=${(/** @type {Event} */ event) => event.preventDefault()}>
+        ${this.offered.map(
+          ({ title, data }, index) => html`
+            <li id="tag-option-${index}" role="option" aria-selected=${index === this.active} @click=${() => this.choose(index)}>
+              <span dir="auto">${title}</span> <small>${data?.due}</small>
+            </li>
+          `,
+        )}
+      </ul>
+    `;
+  }
 }

@@ -2,11 +2,11 @@
 import { TEXTS } from "../texts.js";
 import { codeToCopy } from "./code.js";
 import { drafts, storage } from "./storage.js";
-import { TagMenu } from "./tag-menu.js";
 import { lengthOf, MOST_TAGS, textOf, written } from "./tags.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
 /** @import {Scroll} from "./scroll.js" */
+/** @import {TagMenu} from "./tag-menu.js" */
 /** @import {Action, Item, Retry, Thread, Unread} from "./types" */
 
 const PRECISE = matchMedia("(pointer: fine)"); // where focus does not open a keyboard on the screen
@@ -32,7 +32,8 @@ export class Ui {
   #searching;
   #element;
   redraw = () => this.#element.changed();
-  menu = new TagMenu(this);
+  /** What is offered after an "@", once one was written. @type {TagMenu | null} */
+  menu = null;
 
   /** @param {TodoChat} element @param {Chat} chat */
   constructor(element, chat) {
@@ -82,6 +83,14 @@ export class Ui {
     return draft.trim() !== "" && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
   }
 
+  /** Offer tasks, should the caret stand behind an "@". @param {HTMLTextAreaElement} field */
+  async offer(field) {
+    if (!this.menu && !field.value.includes("@")) return;
+    const module = this.menu ? null : await import("./tag-menu.js").catch(() => null);
+    if (module) this.menu ??= new module.TagMenu(this);
+    this.menu?.look(field);
+  }
+
   /** The tasks that go with the next message. */
   get selected() {
     return this.#element.selected;
@@ -123,7 +132,7 @@ export class Ui {
     if (!this.sendable && !queueable) return;
     const text = this.#message;
     if (this.selected.length > 0) this.unselect();
-    this.menu.close();
+    this.menu?.close();
     drafts.set(this.conversation.id, "");
     this.focusComposer();
     if (!queueable) return this.deliver(text);
