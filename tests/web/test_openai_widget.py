@@ -66,7 +66,7 @@ async def test_it_names_tasks_and_opens_them_in_the_list(open_page: OpenPage, si
     page = await open_page("/", prepare=with_list_and_widget, viewport={"width": 390, "height": 844})
     await expect(real(page)).to_be_visible()
     assert await page.evaluate("given.entities.onTagSearch('mi')") == [
-        {"id": "1", "title": "Buy milk", "interactive": True, "data": {"due": "Nov 27"}}
+        {"id": "1", "title": "Buy milk", "interactive": True, "data": {"due": "Nov 27, 2030"}}
     ]
     assert len(await page.evaluate("given.entities.onTagSearch('')")) == 2
     shown = await page.evaluate("given.entities.onRequestPreview({id: '1', title: 'Buy milk', data: {due: 'Nov 27'}})")

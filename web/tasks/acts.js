@@ -76,7 +76,7 @@ export class Acts {
   async add(task) {
     const { adding, wishes } = this.#ui;
     const { refused, tasks, batches } = await wishes.act({ requests: [{ ...creating(task.fields), key: task.key }] });
-    if (refused) this.#refuse(refused);
+    if (refused) this.refuse(refused);
     else this.#notify(`${LIST.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
     adding.forget(task);
     if (refused && !adding.text) adding.write(task.text);
@@ -89,7 +89,7 @@ export class Acts {
     this.dismiss();
     if (batches.length === 0) return;
     const { refused } = await this.#ui.wishes.act({ requests: [...batches].reverse().map(undoing) });
-    if (refused) this.#refuse(refused);
+    if (refused) this.refuse(refused);
     else this.#notify(LIST.was.undone, []);
   }
 
@@ -122,7 +122,7 @@ export class Acts {
   async #told(act, tasks, said) {
     const outcome = await this.#ui.wishes.act(act);
     const what = tasks.length === 1 ? `“${tasks[0].title}”` : LIST.tasks(tasks.length);
-    if (outcome.refused) this.#refuse(outcome.refused);
+    if (outcome.refused) this.refuse(outcome.refused);
     else this.#notify(`${said}: ${what}${nextOf(outcome, tasks, this.#ui.today)}`, outcome.batches);
     return outcome;
   }
@@ -134,7 +134,7 @@ export class Acts {
   }
 
   /** @param {HttpError} error */
-  #refuse(error) {
+  refuse(error) {
     if (error.status === 401) this.#ui.reader.failed(error);
     else this.#say({ text: error.message, batches: [], danger: true, show: null });
   }

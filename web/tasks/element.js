@@ -64,7 +64,7 @@ export class TodoTasks extends HTMLElement {
 
   /** End the selection of tasks. */
   unselect() {
-    this.#ui?.endSelection();
+    this.#ui?.selection.end();
   }
 
   /** Whether anybody can see it. */

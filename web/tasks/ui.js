@@ -1,4 +1,5 @@
 // @ts-check
+import { HttpError } from "../chat/protocol.js";
 import { Acts } from "./acts.js";
 import { Adding, LONGEST_TITLE, newTask } from "./adding.js";
 import { Reader } from "./data/reader.js";
@@ -163,7 +164,7 @@ export class Ui {
 
   /** Open the view that it is in; where it is not on its first page, those with such a title. @param {number} id */
   async #seek(id) {
-    const failed = (/** @type {unknown} */ error) => (error instanceof HttpError ? this.refuse(error) : this.reader.failed(error));
+    const failed = (/** @type {unknown} */ error) => (error instanceof HttpError ? this.acts.refuse(error) : this.reader.failed(error));
     const found = await this.reader.task(id).catch(failed);
     if (!found || (this.task(id)?.status === found.status && belongs(this.view, found, this.today))) return;
     const view = found.status === "completed" ? "done" : WHERE.find((view) => belongs(view, found, this.today)) ?? "all";
