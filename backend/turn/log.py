@@ -184,6 +184,9 @@ Event = (
     | Reset
 )
 
+_UNSAID = (StepBegun, StepDone, Called, Answered, Asked, Decided)
+"""Who reads the log itself shows none of these, and is not woken for them."""
+
 
 def end_with(outcome: Outcome) -> list[Event]:
     """What is published of a run's end."""
@@ -197,6 +200,7 @@ class Log:
         self.began = time.perf_counter()
         self.first_event_after: float | None = None  # seconds
         self._events: list[Event] = []
+        self._said = 0  # the place of the newest event that wakes a reader
         self.published = 0  # so many of its first events were published in the transaction that its turn began with
         self._closed = False
         self._news = asyncio.Event()
@@ -206,7 +210,9 @@ class Log:
         if self.first_event_after is None:
             self.first_event_after = time.perf_counter() - self.began
         self._events.append(event)
-        self._news.set()
+        if not isinstance(event, _UNSAID):
+            self._said = len(self._events)
+            self._news.set()
         if self._watch is not None:
             self._watch(event)
 
@@ -234,8 +240,8 @@ class Log:
         return self._events[position:]
 
     async def after(self, position: int) -> Sequence[Event]:
-        """The events after the first `position`, once there are any; none when the log ends there."""
-        while len(self._events) == position and not self._closed:
+        """The events after the first `position`, once there is one to show; none when the log ends there."""
+        while self._said <= position and not self._closed:
             self._news.clear()
             await self._news.wait()
         return self._events[position:]
