@@ -60,7 +60,7 @@ def _completed(item: ColumnElement[Any], *, in_kept_zone: bool) -> ColumnElement
     return case((and_(is_note, fed), told), else_=here)
 
 
-def _write(*, fenced: bool, beginning: bool = False, in_kept_zone: bool = False) -> Statement:
+def _write(lease: Select[Any] | None, *, beginning: bool = False, in_kept_zone: bool = False) -> Statement:
     """Insert the rows of a JSON array, in order, or bring those already there up to date; returns the ids."""
     columns = [MESSAGES.c[name] for name in _WRITTEN]
     given = func.jsonb_to_recordset(bindparam("rows", type_=JSONB)).table_valued(
@@ -71,8 +71,8 @@ def _write(*, fenced: bool, beginning: bool = False, in_kept_zone: bool = False)
     if beginning:
         written["item"] = _completed(rows.c.item, in_kept_zone=in_kept_zone)
     values = select(*written.values()).order_by(rows.c.n)
-    if fenced:  # nothing is written without the lease, which is held until the commit
-        values = values.join_from(rows, leases.HELD.cte("held"), true())
+    if lease is not None:  # nothing is written without it, and it is kept to the commit
+        values = values.join_from(rows, lease.cte("held"), true())
     added = insert(MESSAGES).from_select(_WRITTEN, values)
     return Statement(
         added.on_conflict_do_update(
@@ -82,9 +82,9 @@ def _write(*, fenced: bool, beginning: bool = False, in_kept_zone: bool = False)
     )
 
 
-_WRITE, _WRITE_AS_TURN = _write(fenced=False), _write(fenced=True)
-_WRITE_BEGINNING = _write(fenced=True, beginning=True)
-_WRITE_BEGINNING_IN_KEPT_ZONE = _write(fenced=True, beginning=True, in_kept_zone=True)
+_WRITE, _WRITE_AS_TURN, _WRITE_ALONE = _write(None), _write(leases.HELD), _write(leases.LOCKED)
+_WRITE_BEGINNING = _write(leases.HELD, beginning=True)
+_WRITE_BEGINNING_IN_KEPT_ZONE = _write(leases.HELD, beginning=True, in_kept_zone=True)
 _NEW_CONVERSATION = Statement(
     insert(CONVERSATIONS).values(
         id=_CONVERSATION,
@@ -115,6 +115,14 @@ async def send_items(
     rows = _rows(conversation_id, items, acting)
     statement, run = (_WRITE_AS_TURN, {"run": acting.run_id}) if acting.run_id and fenced else (_WRITE, {})
     return await pipeline.send(statement, rows=rows, owner=acting.user_id, **run)
+
+
+async def send_last_items(
+    pipeline: Pipeline, conversation_id: str, items: Sequence[Storable], acting: Acting
+) -> Result:
+    """The same, and nobody else holds the run's row from here to the commit."""
+    rows = _rows(conversation_id, items, acting)
+    return await pipeline.send(_WRITE_ALONE, rows=rows, owner=acting.user_id, run=acting.run_id)
 
 
 async def send_beginning(

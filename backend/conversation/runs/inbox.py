@@ -185,7 +185,7 @@ _WAITING = Statement(
     .where(_HERE)
     .order_by(INPUTS.c.id)
 )
-# Two statements: one that both waits for the lock and looks would not see what was added while it waited.
+# Two statements: one that both waits for the run's row and looks would not see what was added while it waited.
 _LOCK = Statement(leases.LOCKED)
 _END = Statement(
     leases.ENDING.where(
@@ -256,7 +256,10 @@ async def waiting(result: Result) -> list[Input]:
 
 
 async def lock(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
-    """Keep others from adding to the inbox until the commit; the result is the run's id if it holds its lease."""
+    """Keep others from adding to the inbox until the commit; the result is the run's id if it holds its lease.
+
+    Where there is something to store, `statements.send_last_items` does so.
+    """
     return await pipeline.send(_LOCK, run=run_id, owner=user_id)
 
 

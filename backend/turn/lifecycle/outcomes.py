@@ -33,9 +33,11 @@ async def record(
     held = None
     where = {"user_id": run.user_id, "conversation_id": run.conversation_id}
     async with pipelined(engine, run.user_id) as pipeline:
-        if if_read:
+        if if_read and items:
+            held = await statements.send_last_items(pipeline, run.conversation_id, items, run.acting)
+        elif if_read:
             held = await inbox.lock(pipeline, run.id, user_id=run.user_id)
-        if items:
+        elif items:
             await statements.send_items(pipeline, run.conversation_id, items, run.acting)
         end = inbox.end_if_empty if if_read else leases.end
         done = await end(pipeline, run.id, user_id=run.user_id, outcome=ended.outcome, usage=ended.usage)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
+from backend.conversation import statements
 from backend.conversation.errors import LimitReached
 from backend.conversation.items import Said
 from backend.conversation.runs import inbox
@@ -514,4 +515,5 @@ async def test_an_answer_to_which_nothing_is_said_never_looks(
     await model.script(ADD_MILK, ADD_BREAD, {"text": "Both."})
     await chat.say("add milk and bread")
     assert inbox._TAKE not in sent
-    assert [sent.count(one) for one in (inbox._LOCK, inbox._END)] == [1, 1], "only at the end, with the outcome"
+    assert [sent.count(one) for one in (statements._WRITE_ALONE, inbox._END)] == [1, 1], "only at the end"
+    assert inbox._LOCK not in sent, "what is stored at the end locks, too"
