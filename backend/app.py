@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.agents.assistant import create_assistant
 from backend.calendar.feed import Feeds
@@ -34,6 +35,7 @@ from backend.turn.answers import Answers
 from backend.turn.inbox import Inbox
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
+from service.clock import Clock
 from service.database import create_engine
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
@@ -71,15 +73,45 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     metrics.watch_pool(engine, reports.CONNECTIONS)
     model = ChatModel(endpoint)
     stack.push_async_callback(model.client.close)
+    tools = await _tools(settings, stack)
+    clock, limits = settings.clock(), _limits(settings)
+    turns = await _turns(settings, engine, clock, limits, worker, stack)
+    store = PostgresStore(engine)
+    await warm_up(endpoint, store, tools, read=reader())
+    summaries = Summaries(engine, store, model, limits)
+    answers = _answers(settings, engine, store, model, summaries, tools)
+    inbox = Inbox(engine, turns, limits)
+    pace = Pace(settings.limit_requests_per_minute)
+    return Parts(
+        engine,
+        model,
+        tools,
+        turns,
+        inbox,
+        _chatkit(settings, store, turns, answers, tools, inbox, clock, pace),
+        RunsDoor(engine, turns, answers, inbox, summaries, Stored(engine, model), settings.limit_message_chars),
+        summaries,
+        _calendars(settings, engine, tools),
+        TasksDoor(engine, tools),
+        pace,
+        polls=Pace(settings.limit_requests_per_minute),
+    )
+
+
+async def _tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
     address = settings.mcp_internal_url or settings.mcp_url
     tools = TaskTools(address, _caller_token(settings), resend_seconds=settings.mcp_resend_seconds)
     stack.push_async_callback(tools.cleanup)
     await tools.connect()
+    return tools
+
+
+async def _turns(
+    settings: Settings, engine: AsyncEngine, clock: Clock, limits: Limits, worker: str | None, stack: AsyncExitStack
+) -> Turns:
     # Of its own: turns that use up the pool must not cost others their leases.
     beats = create_engine(settings.database_url.get_secret_value(), pool_size=1, max_overflow=0)
     stack.push_async_callback(beats.dispose)
-    clock = settings.clock()
-    limits = _limits(settings)
     turns = Turns(
         engine,
         limits,
@@ -91,25 +123,34 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         clock=clock,
         time_zone=settings.time_zone,
     )
-    await stack.enter_async_context(turns)
-    store = PostgresStore(engine)
-    await warm_up(endpoint, store, tools, read=reader())
+    return await stack.enter_async_context(turns)
+
+
+def _answers(
+    settings: Settings,
+    engine: AsyncEngine,
+    store: PostgresStore,
+    model: ChatModel,
+    summaries: Summaries,
+    tools: TaskTools,
+) -> Answers:
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     policy = Policy(settings.approvals)
     agent = create_assistant(model, sent, [tools], may_ask=policy.may_ask)
-    summaries = Summaries(engine, store, model, limits)
-    answers = Answers(
-        engine,
-        store,
-        model,
-        summaries,
-        Titles(engine, model),
-        agent,
-        tools,
-        policy=policy,
-        tool_wait_seconds=settings.tool_wait_seconds,
-    )
-    inbox = Inbox(engine, turns, limits)
+    titles, wait = Titles(engine, model), settings.tool_wait_seconds
+    return Answers(engine, store, model, summaries, titles, agent, tools, policy=policy, tool_wait_seconds=wait)
+
+
+def _chatkit(
+    settings: Settings,
+    store: PostgresStore,
+    turns: Turns,
+    answers: Answers,
+    tools: TaskTools,
+    inbox: Inbox,
+    clock: Clock,
+    pace: Pace,
+) -> ChatKitDoor:
     server = TodoChatServer(
         store,
         turns,
@@ -120,14 +161,12 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         clock=clock,
         time_zone=settings.time_zone,
     )
-    pace = Pace(settings.limit_requests_per_minute)
-    stored = Stored(engine, model)
-    interactions = RunsDoor(engine, turns, answers, inbox, summaries, stored, settings.limit_message_chars)
-    chatkit = ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
+    return ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
+
+
+def _calendars(settings: Settings, engine: AsyncEngine, tools: TaskTools) -> CalendarDoor:
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
-    calendars = CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
-    lists, polls = TasksDoor(engine, tools), Pace(settings.limit_requests_per_minute)
-    return Parts(engine, model, tools, turns, inbox, chatkit, interactions, summaries, calendars, lists, pace, polls)
+    return CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:
