@@ -87,7 +87,6 @@ async def test_a_restart_of_the_tool_server_in_the_middle_of_a_turn_is_not_seen(
 
 
 @pytest.mark.long
-@pytest.mark.alone
 async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_works(
     mcp: ServiceProcess, backend: Backend, rows: Rows
 ) -> None:
@@ -106,7 +105,6 @@ async def test_a_tool_server_that_stays_away_fails_the_turn_and_the_next_one_wor
 
 
 @pytest.mark.long
-@pytest.mark.alone
 async def test_two_backend_processes_never_interleave_one_conversation(
     mcp: ServiceProcess, model: ScriptedModel, database_url: str, tmp_path: Path, rows: Rows
 ) -> None:

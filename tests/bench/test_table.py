@@ -74,7 +74,6 @@ def test_the_table_shows_every_row_with_its_verdict() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.alone
 def test_a_small_run_measures_every_row_that_has_a_target(fresh_database_url: str, tmp_path: Path) -> None:
     """All but the starts of everything together, which need a PostgreSQL of their own."""
     command = [sys.executable, "-m", "bench", "--scale", "tiny", "--work", tmp_path]
@@ -91,7 +90,6 @@ def test_a_small_run_measures_every_row_that_has_a_target(fresh_database_url: st
 
 
 @pytest.mark.long
-@pytest.mark.alone
 def test_two_checkouts_are_measured_beside_each_other(
     fresh_database_url: str, database_url: str, tmp_path: Path
 ) -> None:

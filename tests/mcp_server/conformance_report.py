@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from tests.mcp_server.scenarios import DOES_NOT_APPLY, MUST_PASS, NEED_A_FIXTURE
 from tests.node_packages import MCP_CLIENTS
 
+CONFORMANCE = "conformance"
+"""The property of a test's report that has the arguments of `Conformance.record`."""
+
 
 class Conformance:
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from mcp_server.settings import Settings
 from tests.conftest import find_free_port
 from tests.logins import as_admin
 from tests.mcp_server.calls import Tools, client_of
-from tests.mcp_server.conformance_report import Conformance
+from tests.mcp_server.conformance_report import CONFORMANCE, Conformance
 from tests.mcp_server.guarded import own, running
 from tests.mcp_server.wire import call, result, send
 from tests.processes import ServiceProcess
@@ -25,20 +25,19 @@ from tests.serving import serve
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Limited = Callable[..., AbstractAsyncContextManager[Tools]]
-CONFORMANCE = pytest.StashKey[Conformance]()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if lines := list(config.stash.get(CONFORMANCE, Conformance()).lines()):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The tests may have run in several processes: their reports come together here."""
+    found = Conformance()
+    for report in terminalreporter.getreports("passed"):
+        for name, told in report.user_properties:
+            if name == CONFORMANCE:
+                found.record(*told)
+    if lines := list(found.lines()):
         terminalreporter.section("MCP conformance")
         for line in lines:
             terminalreporter.line(line)
-
-
-@pytest.fixture(scope="session")
-def conformance(request: pytest.FixtureRequest) -> Conformance:
-    """What the conformance suite says is shown at the end of the run."""
-    return request.config.stash.setdefault(CONFORMANCE, Conformance())
 
 
 @pytest.fixture(scope="session")

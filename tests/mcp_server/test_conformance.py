@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_server.conformance_report import Conformance
+from tests.mcp_server.conformance_report import CONFORMANCE
 from tests.mcp_server.guarded import theirs
 from tests.mcp_server.scenarios import DOES_NOT_APPLY, MUST_PASS, NEED_A_FIXTURE
 from tests.mcp_server.wire import LEGACY, MODERN
 from tests.node_packages import MCP_CLIENTS, installed
 from tests.processes import ServiceProcess
 
-pytestmark = [pytest.mark.long, pytest.mark.alone]
+pytestmark = pytest.mark.long
 
 Checks = dict[str, list[dict[str, Any]]]
 Suite = Callable[..., Checks]
@@ -72,14 +72,14 @@ def test_what_applies_passes(
     guarded: ServiceProcess,
     version: str,
     auth_mode: str,
-    conformance: Conformance,
+    record_property: Callable[[str, object], None],
 ) -> None:
     base, token = (server_at, None) if auth_mode == "none" else (guarded.url, theirs())
     found = suite(base, version, token=token)
     applies = MUST_PASS[version]
     assert set(found) == set(applies).union(*DOES_NOT_APPLY[version].values()), "each must be in one of the lists"
     passed = {name: _succeeded(found[name]) for name in applies}
-    conformance.record(version, auth_mode, passed)
+    record_property(CONFORMANCE, (version, auth_mode, passed))
     for name in applies:
         complaints = _complaints(found[name])
         assert set(complaints) == NEED_A_FIXTURE.get(name, set()), complaints
