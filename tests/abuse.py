@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import repeat
+from itertools import cycle, repeat
 
 CONNECTIONS = 30
 MEGABYTE = 1_000_000
@@ -24,6 +24,7 @@ GET = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
 PATHS = {"backend": b"/chatkit", "mcp_server": b"/mcp", "offline_model": b"/v1/chat/completions"}
 
 BODY = "a body of "
+EACH_BODY = f"{BODY}each kind"
 BODY_SIZE = 128_000  # bytes: with what is around it, nearly as much as a request may have
 Pieces = Iterator[bytes]
 """What is sent over one connection, and sent again over the next as soon as that one is closed."""
@@ -76,6 +77,10 @@ def bodies(path: bytes, name: str) -> Pieces:
         yield request
 
 
+def bodies_of_each_kind(path: bytes) -> Pieces:
+    return cycle([whole(path, value) for value in values(BODY_SIZE).values()])
+
+
 ABUSES: dict[str, Callable[[bytes], Pieces]] = {
     "a header line without end": lambda path: iter([POST % path + b"X: ", *repeat(b"a" * MEGABYTE, 150)]),
     "an address without end": lambda path: iter([b"GET /", *repeat(b"a" * MEGABYTE, 150)]),
@@ -99,6 +104,7 @@ ABUSES: dict[str, Callable[[bytes], Pieces]] = {
     "a body that is announced": lambda path: iter([POST % path + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"]),
     "answers that nobody reads": lambda path: repeat(GET.replace(b"/health", b"/metrics") * 2),
     "invented paths": lambda path: (GET.replace(b"health", b"invented/%d" % n) for n in range(10**9)),
+    EACH_BODY: bodies_of_each_kind,
     **{
         f"{BODY}{name}": lambda path, name=name: bodies(path, name)
         for name in (
