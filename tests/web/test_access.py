@@ -25,12 +25,11 @@ LISTEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 async def test_no_wcag_violation_from_the_first_screen_to_the_last(
-    open_page: OpenPage, violations: Violations, model: ScriptedModel, scheme: str, width: int
+    open_page: OpenPage, violations: Violations, model: ScriptedModel, width: int
 ) -> None:
-    page = await open_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page = await open_page(viewport={"width": width, "height": 800})
     await expect(screen.message_box(page)).to_be_visible()
     assert await violations(page) == []
     about = await screen.open_about(page)
