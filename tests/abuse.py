@@ -8,9 +8,10 @@ import os
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import cycle, repeat
+from itertools import count, cycle, repeat
 
 CONNECTIONS = 30
 MEGABYTE = 1_000_000
@@ -77,8 +78,14 @@ def bodies(path: bytes, name: str) -> Pieces:
         yield request
 
 
+_turns = count()
+
+
 def bodies_of_each_kind(path: bytes) -> Pieces:
-    return cycle([whole(path, value) for value in values(BODY_SIZE).values()])
+    """All kinds one after the other; each connection begins with another one."""
+    requests = deque(whole(path, value) for value in values(BODY_SIZE).values())
+    requests.rotate(next(_turns))
+    return cycle(requests)
 
 
 ABUSES: dict[str, Callable[[bytes], Pieces]] = {
