@@ -5,10 +5,12 @@ What is used of uvicorn's inside is in this file alone; tests/service/workers/te
 
 import asyncio
 import json
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Literal, NamedTuple
 
 import httptools
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.workers.watch import Watch
@@ -29,6 +31,20 @@ class _Stop(Exception):
 
 
 _INVALID = _Refusal(HTTPStatus.BAD_REQUEST, "This is not a valid HTTP request.")
+
+
+class _Flow(FlowControl):
+    """Lets nothing more come while what came before waits for its turn, though the application wants more."""
+
+    def __init__(self, transport: asyncio.Transport, waits: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._waits = waits
+
+    def resume_reading(self) -> None:
+        if self.read_paused and self._waits():
+            self.read_paused = False
+        else:
+            super().resume_reading()
 
 
 class Connection(HttpToolsProtocol):
@@ -53,6 +69,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
+        self.flow = _Flow(transport, lambda: self._watch.is_queued(self))
         self._unread_since = self.loop.time()
         self._wait()
         if not self._watch.has_room_for(self, open_now=len(self.connections)):
@@ -71,7 +88,7 @@ class Connection(HttpToolsProtocol):
         if self._deaf:
             self.transport.pause_reading()
             self.loop.call_later(_DROP_AGAIN_SECONDS, self._read_on)
-        elif self._size + len(data) <= _SMALL:
+        elif self._size + len(data) <= _SMALL and not self._watch.is_queued(self):
             self.take(data)
         else:  # many that send much would hold up those who send little: one of them has its turn at a time
             self.transport.pause_reading()

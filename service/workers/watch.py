@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from typing import Protocol
 
 from service.workers.limits import ClientLimits
@@ -29,7 +29,7 @@ class Watch:
         self.limits = limits
         self.waiting: OrderedDict[Watched, None] = OrderedDict()
         """Those that have no whole request to answer; who has waited longest comes first."""
-        self._queue: deque[tuple[Watched, bytes]] = deque()
+        self._queue: OrderedDict[Watched, bytes] = OrderedDict()
         self._queued = False
         self._said: dict[str, float] = {}
         self._unsaid: dict[str, int] = {}
@@ -46,18 +46,27 @@ class Watch:
         return True
 
     def queue(self, connection: Watched, data: bytes) -> None:
-        """Give it the data when its turn comes: one in each round of the event loop, however many wait."""
-        self._queue.append((connection, data))
+        """Give it the data when its turn comes: one in each round of the event loop, however many wait.
+
+        What comes while it waits is added: it would overtake the rest otherwise.
+        """
+        self._queue[connection] = self._queue.get(connection, b"") + data
         if not self._queued:
             self._queued = True
             asyncio.get_running_loop().call_soon(self._next)
 
+    def is_queued(self, connection: Watched) -> bool:
+        return connection in self._queue
+
     def _next(self) -> None:
-        connection, data = self._queue.popleft()
+        connection, data = next(iter(self._queue.items()))
         rest = data[_PIECE_BYTES:]
-        connection.take(data[:_PIECE_BYTES], last=not rest)
         if rest:
-            self._queue.append((connection, rest))
+            self._queue[connection] = rest
+            self._queue.move_to_end(connection)
+        else:
+            del self._queue[connection]
+        connection.take(data[:_PIECE_BYTES], last=not rest)
         self._queued = bool(self._queue)
         if self._queued:
             asyncio.get_running_loop().call_soon(self._next)

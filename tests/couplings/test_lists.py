@@ -64,6 +64,7 @@ OVERRIDDEN = {
     "service.tool_server.refusals.FriendlyErrors": {"on_call_tool"},
     "service.tool_server.paced.Paced": {"on_call_tool"},
     "service.database.transactions._Session": {"connection"},
+    "service.workers.connection._Flow": {"resume_reading"},
     "service.workers.connection.Connection": {
         "connection_made",
         "connection_lost",

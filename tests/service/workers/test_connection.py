@@ -1,8 +1,10 @@
 """What a client may send over one connection, and how long it may take, by an application that does next to nothing."""
 
 import asyncio
+import hashlib
 import json
 import logging
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -28,7 +30,10 @@ GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Service:
-    """Answers with the length of the body; /stream answers for ever, /early before it has read anything."""
+    """Answers with the length of the body; /stream answers for ever, /early before it has read anything.
+
+    Of a body for /digest the answer is a hash, and it is read in turns with other work.
+    """
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -41,12 +46,16 @@ class Service:
         if scope["path"] == "/wait":
             await self.go_on.wait()
         length, more = 0, scope["path"] != "/early"
+        digest = hashlib.sha256()
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 self.left.set()
                 return
             length, more = length + len(message["body"]), message["more_body"]
+            if scope["path"] == "/digest":
+                digest.update(message["body"])
+                await asyncio.sleep(0.003)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         if scope["path"] == "/stream":
             listening = asyncio.create_task(receive())
@@ -55,7 +64,8 @@ class Service:
                 self.sent += 10_000
                 await asyncio.sleep(0)
             self.left.set()
-        await send({"type": "http.response.body", "body": str(length).encode()})
+        answer = digest.hexdigest() if scope["path"] == "/digest" else str(length)
+        await send({"type": "http.response.body", "body": answer.encode()})
 
 
 class Wire:
@@ -266,6 +276,41 @@ async def test_what_comes_after_an_early_answer_is_counted_too(connect: Connect)
     sending = asyncio.create_task(wire.send(b"2711\r\n" + b"x" * 10_001 + b"\r\n"))
     assert await wire.rest(within=1) == b""
     sending.cancel()
+
+
+@pytest.mark.parametrize("chunks", [1, 100])
+async def test_a_large_body_arrives_as_it_was_sent(service: Service, chunks: int) -> None:
+    """Though it comes faster than it is read, and is held up by both what reads it and what shares the process."""
+    body = random.Random(1).randbytes(4_000_000)
+    size = len(body) // chunks
+    parts = [b"%x\r\n" % size + body[at : at + size] + b"\r\n" for at in range(0, len(body), size)]
+    async with connecting(service, limit_request_bytes=5_000_000, read_timeout_seconds=30) as connect:
+        wires = [await connect() for _ in range(3)]
+        head = b"POST /digest HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await asyncio.gather(*(wire.send(head, *parts, b"0\r\n\r\n") for wire in wires))
+        for wire in wires:
+            assert (await wire.rest(within=30)).endswith(hashlib.sha256(body).hexdigest().encode() + b"\r\n0\r\n\r\n")
+
+
+async def test_some_requests_may_be_larger_and_take_longer(service: Service) -> None:
+    class Files(ClientLimits):
+        def largest_body(self, method: str, path: str) -> int:
+            return 40_000 if (method, path) == ("POST", "/files/a") else super().largest_body(method, path)
+
+    async with serve(service, lifespan="off", limits=Files(**LIMITS.model_dump())) as url:
+        host, port = "127.0.0.1", int(url.rpartition(":")[2])
+        for path, size, status in (("/files/a?x", 40_000, 200), ("/files/a", 40_001, 413), ("/a", 10_001, 413)):
+            wire = Wire(*await asyncio.open_connection(host, port))
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+            await wire.send(head.encode(), b"x" * size)
+            answer = await wire.rest()
+            assert answer.startswith(b"HTTP/1.1 %d " % status)
+            assert status == 200 or f"larger than {40_000 if 'files' in path else 10_000:,} bytes".encode() in answer
+            wire.writer.close()
+        wire = Wire(*await asyncio.open_connection(host, port))
+        await wire.send(b"POST /files/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000\r\n\r\nx")
+        assert refusal(await wire.rest(within=12), 408) == "The request was not whole after 6 seconds."
+        wire.writer.close()
 
 
 async def test_a_slow_application_is_waited_for(connect: Connect, service: Service) -> None:
