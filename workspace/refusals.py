@@ -32,7 +32,7 @@ class BehindLink(Refusal):
 
 
 class NoDirectory(Refusal):
-    """{path} cannot be used: {name} is {kind} and no directory."""
+    """{path} is {kind} and no directory: nothing can be in it."""
 
 
 class NoFile(Refusal):

@@ -81,7 +81,7 @@ class Commands:
         ran = await self._run(person, folder, argv)
         said = (ran.stdout + ran.stderr).strip()
         if ran.exit_code == 0:
-            commit = said.splitlines()[-1]
+            commit = ran.stdout.split()[-1]
             return Answer(f"Committed as {commit}.", {"commit": commit})
         if "nothing to commit" in said:
             said = _NOTHING_TO_COMMIT

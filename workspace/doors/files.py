@@ -127,7 +127,7 @@ def _with_sentences(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except ClientDisconnect:
-            raise
+            return Response(status_code=400)  # which nobody reads
         except Refusal as refusal:
             return JSONResponse({"error": str(refusal)}, status_code=_STATUS[refusal.kind])
         except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it

@@ -97,22 +97,28 @@ def file(folder: int, path: str) -> Iterator[Opened]:
 
 def refusal(error: OSError, at: int, name: str, path: str) -> Refusal:
     """The sentence for what the system said of a name in a directory; raises the error where there is none."""
-    if error.errno == errno.ENOENT:
-        return NotThere(path=path)
-    if error.errno in (errno.EACCES, errno.EPERM):
-        return NotAllowed(path=path)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull()
-    mode = None
+    kind = _kind_of(at, name)
+    match error.errno:
+        case errno.ENOENT:
+            return NotThere(path=path)
+        case errno.EACCES | errno.EPERM:
+            return NotAllowed(path=path)
+        case errno.ENOSPC | errno.EDQUOT:
+            return DiskFull()
+        case errno.ENXIO | errno.EISDIR | errno.EOPNOTSUPP:
+            return NoFile(path=path, kind=kind or "a directory")
+        case errno.ENOTDIR if kind not in (None, "a directory", "a symbolic link"):
+            return NoDirectory(path=path, kind=kind)
+        case errno.ENOTDIR | errno.ELOOP | errno.EMLINK:  # a link, though it may be replaced by now
+            return BehindLink(path=path)
+        case _:
+            raise error
+
+
+def _kind_of(at: int, name: str) -> str | None:
     with suppress(OSError):
-        mode = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
-    if error.errno in (errno.ELOOP, errno.EMLINK) or (mode is not None and stat.S_ISLNK(mode)):
-        return BehindLink(path=path)
-    if mode is not None and error.errno == errno.ENOTDIR:
-        return NoDirectory(path=path, name=name, kind=kind(mode))
-    if mode is not None and error.errno in (errno.ENXIO, errno.EISDIR, errno.EOPNOTSUPP):
-        return NoFile(path=path, kind=kind(mode))
-    raise error
+        return kind(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
+    return None
 
 
 def _open_directory(at: int, name: str, path: str, *, create: bool) -> int:

@@ -1,0 +1,148 @@
+"""Whose folder is where, what it may hold, and how it goes."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from service.tool_server.refusals import Refusal
+from workspace.files import answers, listing, reading, writing
+from workspace.files.folder import Answer, Folder, Store, StoreUnusable
+from workspace.files.quota import Quota
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "../bob", "a\0", "a b", "ä", "x" * 101, ".\n"])
+def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
+    before = sorted(store.root.rglob("*"))
+    for use in (store.folder, store.existing):
+        with pytest.raises(Refusal, match=r"^A folder's name has 1 to 100 letters, digits, dots,"), use("alice", name):
+            pass
+    with pytest.raises(Refusal):
+        store.remove("alice", name)
+    assert sorted(store.root.rglob("*")) == before
+
+
+def test_each_person_has_folders_of_their_own(store: Store) -> None:
+    for person in ("alice", "bob", "../alice", "a" * 200):
+        with store.folder(person, "cnv_1") as folder:
+            assert listing.names(folder).text == "There is nothing in it yet."
+            writing.write(folder, "whose.md", person)
+            for path in (folder.path, folder.path.parent):
+                assert path.stat().st_mode & 0o777 == 0o700
+            assert person not in str(folder.path)
+    with store.folder("bob", "cnv_1") as folder:
+        assert reading.read(folder, "whose.md").text.endswith("1: bob")
+
+
+def test_who_only_looks_makes_none(store: Store) -> None:
+    with store.existing("alice", "cnv_1") as folder:
+        assert folder is None
+    assert store.of("alice") is None
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o710])
+def test_a_directory_that_others_may_enter_is_not_used(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+    with pytest.raises(StoreUnusable, match="must be a directory that the workspace's account owns and that nobody"):
+        Store(tmp_path, Quota(1, 1)).prepare()
+
+
+def test_what_was_left_half_done_is_cleared_away(store: Store, folder: Folder) -> None:
+    (store.root / ".incoming/half").write_text("x")
+    (store.root / ".removed/gone/deep").mkdir(parents=True)
+    store.prepare()
+    assert not [*(store.root / ".incoming").iterdir(), *(store.root / ".removed").iterdir()]
+
+
+def deep(folder: Folder, levels: int) -> None:
+    """As a command makes it: from each directory the next."""
+    here = os.dup(folder.descriptor)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+
+
+def test_everything_is_removed_however_deep_and_whatever_its_modes(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept")
+    with store.folder("alice", "cnv_1") as folder:
+        deep(folder, 1_500)  # more than Python calls itself
+        (folder.path / "locked/in").mkdir(parents=True)
+        (folder.path / "locked/in/file").touch()
+        (folder.path / "link").symlink_to(tmp_path)
+        for path in ("locked/in", "locked"):
+            (folder.path / path).chmod(0)
+    assert store.remove("alice", "cnv_1")
+    assert not store.remove("alice", "cnv_1")
+    assert not [*(store.root / ".removed").iterdir()]
+    assert (tmp_path / "kept").read_text() == "kept"
+
+
+def test_a_folder_that_is_deeper_than_it_can_be_counted_is_full(folder: Folder) -> None:
+    deep(folder, 65)
+    with pytest.raises(Refusal, match=r"^The folder has directories nested deeper than 64: remove them with a command"):
+        folder.quota.check(folder.path)
+
+
+def test_what_a_mode_hides_is_counted(store: Store) -> None:
+    quota = Quota(bytes=100_000, files=100)
+    with store.folder("alice", "cnv_1") as folder:
+        hidden = folder.path / "hidden"
+        hidden.mkdir()
+        (hidden / "large").write_bytes(b"x" * 100_000)
+        hidden.chmod(0)
+        with pytest.raises(Refusal, match="100,000 bytes"):
+            quota.check(folder.path)
+
+
+def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
+    for name in ("b.md", "a/inner/x.md", ".git/config"):
+        (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder.path / name).write_text(name)
+    (folder.path / "odd\nname").touch()
+    os.symlink("nowhere", folder.path / "link")
+    assert listing.names(folder).text.splitlines() == [".git/", "a/", "b.md", "link", "odd?name"]
+    assert listing.names(folder, depth=2).text.splitlines() == [".git/", "a/", "a/inner/", "b.md", "link", "odd?name"]
+    assert listing.names(folder, "a", depth=3).text.splitlines() == ["a/inner/", "a/inner/x.md"]
+    entries = {entry["path"]: entry for entry in listing.names(folder).details["entries"]}
+    assert (entries["b.md"]["kind"], entries["b.md"]["size"], entries["link"]["kind"]) == ("file", 4, "link")
+    assert [file["path"] for file in listing.files(folder)["files"]] == ["a/inner/x.md", "b.md", "odd\nname"]
+    for number in range(600):
+        (folder.path / f"n{number}").touch()
+    answer = listing.names(folder)
+    assert len(answer.text.splitlines()) == 501
+    assert answer.text.endswith("(These are the first 500: list a directory by itself to see more.)")
+    assert answer.details["more"] is True
+
+
+def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> None:
+    asked = {"tool": "write_file", "path": "a"}
+    assert answers.find(folder.answers, "key", asked) is None
+    answers.keep(folder.answers, "key", asked, Answer("Done.", {"created": True}))
+    assert answers.find(folder.answers, "key", asked) == ("Done.", {"created": True})
+    with pytest.raises(Refusal, match=r"^This idempotency key belongs to an earlier call with other arguments"):
+        answers.find(folder.answers, "key", {**asked, "path": "b"})
+    for number in range(250):
+        answers.keep(folder.answers, f"key-{number}", asked, Answer("Done.", {}))
+    assert len(list(folder.answers.iterdir())) == 200
+    assert answers.find(folder.answers, "key", asked) is None
+    assert answers.find(folder.answers, "key-249", asked)
+    answers.keep(folder.answers, "large", asked, Answer("x" * 20_000_000, {}))
+    assert len(list(folder.answers.iterdir())) == 1
+
+
+def test_folders_that_nobody_uses_go(store: Store) -> None:
+    """Whatever a command in them says about its times."""
+    for name in ("old", "used"):
+        with store.folder("alice", name) as folder:
+            writing.write(folder, "a", "x")
+            os.utime(folder.path, (2e9, 2e9) if name == "old" else (1, 1))
+    (old,) = (store.root / ".answers").glob("*/old")
+    os.utime(old, (1e9, 1e9))
+    assert store.remove_unused(before=time.time() - 86_400) == 1
+    person = store.of("alice")
+    assert person
+    assert os.listdir(person) == ["used"]

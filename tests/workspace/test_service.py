@@ -1,0 +1,352 @@
+"""The workspace as the backend meets it: whose folder, which calls, files over HTTP, and who stays out."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.conftest import ROOT
+from tests.processes import ServiceProcess
+from tests.tokens import OTHER_SECRET, minted
+from tests.workspace.running import ACCOUNT, SECRET, URL, Person, acting, directory, service
+
+pytestmark = pytest.mark.long
+
+TOOLS = ["list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_python", "commit"]
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[Path]:
+    with directory() as root:
+        yield root
+
+
+@pytest.fixture(scope="module")
+def workspace(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    limits = {"LIMIT_FOLDER_BYTES": "400000000", "LIMIT_FILE_BYTES": "150000000", "LIMIT_FOLDER_FILES": "100"}
+    process = service(root, tmp_path_factory.mktemp("workspace") / "log", **limits)
+    process.start()
+    process.wait_until_ready()
+    yield process
+    assert process.end() == 0
+    for word in ("Traceback", " ERROR ", "eyJ", SECRET, "the secret plan"):
+        assert word not in process.log_text, process.log_text
+
+
+@pytest.fixture
+async def alice(workspace: ServiceProcess) -> AsyncIterator[Person]:
+    async with acting(workspace.url) as person:
+        await person.http.delete("/files")
+        yield person
+
+
+async def test_the_eight_tools_and_what_they_take(alice: Person) -> None:
+    tools = {tool.name: tool for tool in await alice.client.list_tools()}
+    assert list(tools) == TOOLS
+    taken = {name: list(tool.input_schema["properties"]) for name, tool in tools.items()}
+    assert taken == {
+        "list_files": ["path", "depth"],
+        "read_file": ["path", "offset", "limit"],
+        "search_files": ["pattern", "path", "glob"],
+        "write_file": ["path", "content"],
+        "edit_file": ["path", "old_text", "new_text"],
+        "run_command": ["command", "timeout_s"],
+        "run_python": ["code", "timeout_s"],
+        "commit": ["message"],
+    }
+    reads = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
+    assert reads == {"list_files", "read_file", "search_files"}
+    assert not any(tool.annotations.open_world_hint for tool in tools.values())
+
+
+async def test_a_file_is_written_read_searched_run_and_committed(alice: Person) -> None:
+    text, details = await alice.call("write_file", path="src/sum.py", content="print(6 * 7)\n")
+    assert (text, details["created"]) == ("Created src/sum.py: 13 bytes.", True)
+    assert (await alice.call("read_file", path="src/sum.py"))[0] == "File: src/sum.py (1 line)\n1: print(6 * 7)"
+    assert (await alice.call("search_files", pattern="pr.nt"))[0] == "src/sum.py:1: print(6 * 7)"
+    _, ran = await alice.call("run_command", command="python3 src/sum.py; exit 3")
+    assert (ran["exit_code"], ran["stdout"]) == (3, "42\n")
+    _, ran = await alice.call("run_python", code="print(open('src/sum.py').read())")
+    assert ran["stdout"].startswith("print(6 * 7)")
+    await alice.call("edit_file", path="src/sum.py", old_text="7", new_text="8")
+    assert re.fullmatch(r"Committed as [0-9a-f]{7,}\.", (await alice.call("commit", message="sum"))[0])
+    assert (await alice.call("list_files", depth=2))[0].splitlines() == [".git/", "src/", "src/sum.py"]
+
+
+async def test_what_a_command_left_is_refused_by_the_tools(alice: Person) -> None:
+    await alice.call("run_command", command="ln -s /etc/passwd link; mkfifo pipe; mkdir d; ln -s / d/up")
+    assert "symbolic link" in await alice.refusal("read_file", path="link")
+    assert "symbolic link" in await alice.refusal("read_file", path="d/up/etc/passwd")
+    assert "pipe is a FIFO" in await alice.refusal("read_file", path="pipe")
+    for path in ("link", "pipe", "d/up/etc/passwd"):
+        assert (await alice.http.get(f"/files/cnv_1/{path}")).status_code == 400
+        assert (await alice.http.put(f"/files/cnv_1/{path}", content=b"x")).status_code == 400
+
+
+async def test_arguments_that_are_wrong_are_one_sentence_each(alice: Person) -> None:
+    assert await alice.refusal("list_files", depth=4) == "depth must be a whole number from 1 to 3."
+    assert await alice.refusal("write_file", path=1) == (
+        "path must be text, a path in the folder such as notes/plan.md; content is missing, it must be text."
+    )
+    assert await alice.refusal("remove_all") == f"There is no tool remove_all: the tools are {', '.join(TOOLS)}."
+
+
+@pytest.mark.parametrize("folder", ["..", "a/b", "", "../../x", "x" * 101, 7, None])
+async def test_a_forged_folder_opens_nothing(alice: Person, root: Path, folder: object) -> None:
+    before = sorted(os.listdir(root))
+    sentence = await alice.refusal("write_file", folder=folder, path="a", content="x")
+    assert re.match(r"A folder's name has 1 to|todo/folder in _meta must be|todo/folder is missing", sentence)
+    assert sorted(os.listdir(root)) == before
+
+
+async def test_two_people_have_nothing_of_each_other(alice: Person, workspace: ServiceProcess, root: Path) -> None:
+    await alice.call("write_file", path="plan.md", content="the secret plan")
+    async with acting(workspace.url, "bob") as bob:
+        assert (await bob.call("list_files"))[0] == "There is nothing in it yet."
+        assert (await bob.http.get("/files/cnv_1/plan.md")).status_code == 404
+        _, ran = await bob.call("run_command", command=f"cat {root}/*/cnv_1/plan.md; ls -A {root}; ls -A ..")
+        assert "secret" not in ran["stdout"]
+        assert (await bob.http.delete("/files")).json() == {"deleted": True}
+    assert (await alice.call("read_file", path="plan.md"))[0].endswith("1: the secret plan")
+    assert (await alice.http.delete("/files/cnv_1")).json() == {"deleted": True}
+    assert (await alice.http.get("/files/cnv_1")).json() == {"files": [], "more": False}
+
+
+async def test_a_call_that_is_sent_again_is_made_once(alice: Person) -> None:
+    for _ in range(2):
+        _, ran = await alice.call("run_command", key="k1", command="date >> times; wc -l < times")
+        assert ran["stdout"] == "1\n"
+        _, written = await alice.call("write_file", key="k2", path="a.md", content="a")
+        assert written["created"] is True
+    both = [alice.call("run_command", key="k3", command="sleep 0.5; date >> times; wc -l < times") for _ in range(2)]
+    assert [ran["stdout"] for _, ran in await asyncio.gather(*both)] == ["2\n", "2\n"]
+    assert "belongs to an earlier call" in await alice.refusal("write_file", key="k2", path="b.md", content="a")
+
+
+async def test_a_command_that_is_stopped_tells_how_far_it_came(alice: Person) -> None:
+    began = asyncio.get_running_loop().time()
+    running = asyncio.create_task(alice.call("run_command", key="k", command="echo begun; touch begun; sleep 100"))
+    while (await alice.http.get("/files/cnv_1/begun")).status_code != 200:
+        await asyncio.sleep(0.05)
+    assert (await alice.http.post("/stop/cnv_1")).json() == {"stopped": True}
+    _, ran = await running
+    assert (ran["stdout"], ran["stopped"]) == ("begun\n", True)
+    assert asyncio.get_running_loop().time() - began < 60
+    assert (await alice.http.post("/stop/cnv_1")).json() == {"stopped": False}
+
+
+async def test_whose_client_leaves_a_command_is_told_when_it_asks_again(alice: Person) -> None:
+    call = {"command": "echo begun; touch begun; sleep 100"}
+    running = asyncio.create_task(alice.call("run_command", key="k", **call))
+    while (await alice.http.get("/files/cnv_1/begun")).status_code != 200:
+        await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    _, ran = await alice.call("run_command", key="k", **call)
+    assert (ran["stdout"], ran["stopped"]) == ("begun\n", True)
+
+
+def memory(process: ServiceProcess) -> int:
+    """The most bytes that it has used so far."""
+    assert process.process
+    status = Path(f"/proc/{process.process.pid}/status").read_text()
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found
+    return int(found[1]) * 1024
+
+
+async def sent(size: int) -> AsyncIterator[bytes]:
+    for _ in range(size // 100_000):
+        yield b"x" * 100_000
+
+
+class TestFiles:
+    async def test_a_large_one_is_never_held_whole(self, alice: Person, workspace: ServiceProcess) -> None:
+        before = memory(workspace)
+        put = await alice.http.put("/files/cnv_1/up/large.bin", content=sent(100_000_000))
+        assert (put.status_code, put.json()) == (201, {"path": "up/large.bin", "bytes": 100_000_000, "created": True})
+        size = 0
+        async with alice.http.stream("GET", "/files/cnv_1/up/large.bin") as got:
+            assert got.headers["content-length"] == "100000000"
+            assert got.headers["content-disposition"] == "attachment"
+            assert got.headers["x-content-type-options"] == "nosniff"
+            async for piece in got.aiter_raw():
+                size += len(piece)
+        assert size == 100_000_000
+        assert memory(workspace) - before < 20_000_000
+        (listed,) = (await alice.http.get("/files/cnv_1")).json()["files"]
+        assert (listed["path"], listed["size"]) == ("up/large.bin", 100_000_000)
+
+    @pytest.mark.parametrize("streamed", [True, False])
+    async def test_one_that_is_too_large_is_a_sentence(self, alice: Person, root: Path, streamed: bool) -> None:
+        content = sent(150_100_000) if streamed else b"x" * 150_100_000
+        put = await alice.http.put("/files/cnv_1/large.bin", content=content)
+        assert put.status_code == 413
+        assert put.json() == {
+            "error": "A file may have 150,000,000 bytes, and this one has more: put in a smaller one."
+        }
+        assert (await alice.http.get("/files/cnv_1")).json()["files"] == []
+        assert list((root / ".incoming").iterdir()) == []
+
+    async def test_what_is_broken_off_leaves_nothing(self, alice: Person, root: Path) -> None:
+        async def broken() -> AsyncIterator[bytes]:
+            yield b"x" * 1_000_000
+            raise ConnectionError
+
+        with pytest.raises(ConnectionError):
+            await alice.http.put("/files/cnv_1/a.bin", content=broken())
+        while list((root / ".incoming").iterdir()):
+            await asyncio.sleep(0.05)
+        assert (await alice.http.get("/files/cnv_1")).json()["files"] == []
+
+    async def test_a_full_folder_takes_no_more_by_any_way(self, alice: Person) -> None:
+        for number in range(100):
+            assert (await alice.http.put(f"/files/cnv_1/{number}", content=b"x")).status_code == 201
+        put = await alice.http.put("/files/cnv_1/more", content=b"x")
+        full = "The folder would have more than 100 files, which is the most: remove some files first."
+        assert (put.status_code, put.json()) == (413, {"error": full})
+        assert await alice.refusal("write_file", path="more", content="x") == full
+        _, ran = await alice.call("run_command", command="touch a b c")
+        assert full in ran["stderr"]
+        await alice.call("run_command", command="rm -f [0-9]*")
+        assert (await alice.http.put("/files/cnv_1/more", content=b"x")).status_code == 201
+
+    @pytest.mark.parametrize("path", ["%2e%2e/x", "..%2fx", "a/%00", "", "x" * 300])
+    async def test_a_path_that_cannot_be_used(self, alice: Person, path: str) -> None:
+        for method in ("PUT", "GET"):
+            answer = await alice.http.request(method, f"/files/cnv_1/{path}", content=b"x" if method == "PUT" else None)
+            assert answer.status_code in (400, 404)
+            assert answer.json().keys() == {"error"}
+
+    async def test_what_is_not_there(self, alice: Person) -> None:
+        for folder in ("cnv_1", "cnv_2"):
+            answer = await alice.http.get(f"/files/{folder}/none")
+            assert answer.status_code == 404
+            assert answer.json() == {"error": "There is no none in this folder: list_files shows what there is."}
+
+
+CLAIMS = {"iss": "todo-assistant", "aud": URL, "sub": "alice"}
+TOKENS = {
+    "none": None,
+    "no token": "garbage",
+    "another secret": minted(OTHER_SECRET, **CLAIMS),
+    "for the MCP server": minted(SECRET, **CLAIMS | {"aud": "http://127.0.0.1:8001/mcp"}),
+    "another issuer": minted(SECRET, **CLAIMS | {"iss": "https://idp.example"}),
+    "expired": minted(SECRET, **CLAIMS, exp=1),
+    "nobody": minted(SECRET, **CLAIMS | {"sub": ""}),
+}
+
+
+@pytest.mark.parametrize("given", TOKENS.values(), ids=TOKENS)
+async def test_nothing_is_served_without_a_token_that_holds(workspace: ServiceProcess, given: str | None) -> None:
+    headers = {"authorization": f"Bearer {given}"} if given else {}
+    async with httpx2.AsyncClient(base_url=workspace.url, headers=headers, verify=False, trust_env=False) as http:
+        for method, path in (
+            *(
+                ("POST", "/mcp"),
+                ("GET", "/mcp"),
+                ("DELETE", "/files"),
+                ("GET", "/files/cnv_1"),
+                ("POST", "/stop/cnv_1"),
+            ),
+            *(("PUT", "/files/cnv_1/a"), ("GET", "/files/cnv_1/a"), ("GET", "/nothing")),
+        ):
+            content = b"x" * 1_000_000 if method == "PUT" else b"{}" if method == "POST" else None
+            answer = await http.request(method, path, content=content)
+            assert (answer.status_code, answer.json()["error"]) == (401, "invalid_token")
+        for path in ("/health", "/metrics", "/ready"):
+            assert (await http.get(path)).status_code == 200
+
+
+async def test_hosts_and_pages_that_are_not_ours(alice: Person) -> None:
+    assert (await alice.http.get("/files/cnv_1", headers={"host": "evil.example"})).status_code == 421
+    assert (await alice.http.get("/files/cnv_1", headers={"origin": "https://evil.example"})).status_code == 403
+
+
+async def test_it_tells_what_confines_its_commands(alice: Person) -> None:
+    ready = (await alice.http.get("/ready")).json()
+    assert ready["status"] == "ready"
+    assert ready["confinement"] in ("bubblewrap", "landlock")
+    _, ran = await alice.call("run_command", command="id -u; env")
+    assert ran["stdout"].splitlines()[0] == str(ACCOUNT or os.getuid())
+    assert SECRET not in ran["stdout"]
+    assert "WORKSPACE" not in ran["stdout"]
+
+
+def ended(*arguments: str, **variables: str) -> tuple[int, str]:
+    needed = {
+        "WORKSPACE_DIR": "/nowhere",
+        "WORKSPACE_TOKEN_SECRET": SECRET,
+        "WORKSPACE_PORT": "0",
+        "PATH": os.environ["PATH"],
+    }
+    command = [sys.executable, "-m", "workspace", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=needed | variables, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"WORKSPACE_TOKEN_SECRET": ""}, "WORKSPACE_TOKEN_SECRET is not set: .env.example says what it is.\n"),
+        ({"WORKSPACE_TOKEN_SECRET": "secret"}, "WORKSPACE_TOKEN_SECRET is too easy to guess: make one with openssl"),
+        ({"WORKSPACE_DIR": ""}, "WORKSPACE_DIR is not set: .env.example says what it is.\n"),
+        ({"WORKSPACE_DIR": "here"}, "WORKSPACE_DIR must be the whole path of a directory, beginning with /.\n"),
+        ({"WORKSPACE_URL": "http://x/"}, "WORKSPACE_URL must be the workspace's address as the backend has it, "),
+        ({"WORKSPACE_CONFINEMENT": "no"}, "WORKSPACE_CONFINEMENT must be auto, bubblewrap, landlock, sandbox-exec or"),
+        (
+            {"WORKSPACE_CONFINEMENT": "none", "AUTH_MODE": "jwt"},
+            "WORKSPACE_CONFINEMENT=none lets commands do what the workspace may: it needs AUTH_MODE=none.\n",
+        ),
+    ],
+)
+def test_settings_that_cannot_work(variables: dict[str, str], sentence: str) -> None:
+    status, said = ended("check", **variables)
+    assert (status, said[: len(sentence)]) == (os.EX_CONFIG, sentence)
+
+
+def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
+    options = [f"--account={ACCOUNT}"] if ACCOUNT else []
+    assert ended(*options) == (
+        os.EX_CONFIG,
+        "WORKSPACE_DIR /nowhere cannot be used: No such file or directory.\n",
+    )
+    status, said = ended() if ACCOUNT else ended("--account=61003")
+    assert status == os.EX_CONFIG
+    assert said.startswith("The workspace does not run as root" if ACCOUNT else "Only root can become another account")
+
+
+async def test_a_kill_in_the_middle_leaves_nothing_half_done(tmp_path: Path) -> None:
+    with directory() as root:
+        process = service(root, tmp_path / "log")
+        process.start()
+        process.wait_until_ready()
+        with suppress(httpx2.TransportError):  # its client is told when it goes
+            async with acting(process.url) as person:
+                running = asyncio.create_task(person.call("run_command", key="k", command="touch begun; sleep 1000"))
+                putting = asyncio.create_task(person.http.put("/files/cnv_1/a", content=slowly()))
+                while not (list((root / ".incoming").iterdir()) and list(root.glob("*/cnv_1/begun"))):
+                    await asyncio.sleep(0.05)
+                process.end(signal.SIGKILL)
+                await asyncio.gather(running, putting, return_exceptions=True)
+        process.start()
+        process.wait_until_ready()
+        assert list((root / ".incoming").iterdir()) == []
+        async with acting(process.url) as person:
+            assert (await person.call("list_files"))[0] == "begun"
+        assert process.end() == 0
+
+
+async def slowly() -> AsyncIterator[bytes]:
+    while True:
+        yield b"x"
+        await asyncio.sleep(0.01)
