@@ -182,7 +182,7 @@ def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
     forget = commands.add_parser(
         "forget",
         help="delete everything that is stored of a person",
-        description="Stops a person's turns, then deletes tasks, changes, conversations and usage for good.",
+        description="Stops a person's turns, then deletes tasks, changes, conversations, files and usage for good.",
         allow_abbrev=False,
     )
     forget.add_argument("--yes", action="store_true", help="do not ask")

@@ -65,9 +65,13 @@ def _kept(path: Path, text: str) -> str:
         raise not_writable(path.parent, error) from error
 
 
+def workspaces_of(data_dir: Path) -> Path:
+    return data_dir / "workspaces"
+
+
 def workspaces(data_dir: Path, account: int | None) -> Path:
     """Where people's files are, for the workspace alone; root gives it to the account that the workspace runs as."""
-    path = data_dir / "workspaces"
+    path = workspaces_of(data_dir)
     try:
         path.mkdir(mode=0o700, exist_ok=True)
         if account:

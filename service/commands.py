@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 NOTHING = 3
 """The exit status of a command that found nothing of the person it was given."""
@@ -31,6 +32,18 @@ def main(service: str, arguments: Sequence[str], *, room: str = "commands") -> N
         case [unknown, *_]:
             known = f"{', '.join(names[:-1])} or {names[-1]}"
             sys.exit(f"{unknown} is no command of {service}: give {known}, or nothing to serve.")
+
+
+def person(arguments: Sequence[str], *, name: str, description: str) -> str:
+    """Whom the command of this name is about: `--user`, its one argument."""
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
+    return parser.parse_args(arguments).user
+
+
+def nothing_stored(user: object) -> NoReturn:
+    sys.stderr.write(f"Nothing is stored for {user}: check the name.\n")
+    sys.exit(NOTHING)
 
 
 def days(text: str) -> int:

@@ -1,6 +1,5 @@
 """What commands on the stored data share: the owner's login, or the process ends with the sentence what is missing."""
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from service.commands import NOTHING
+from service import commands
 from service.database import create_engine, schema
 from service.environment import SettingsInvalid, read
 from service.settings import OwnerSettings
@@ -29,9 +28,7 @@ class PersonsWork(Protocol):
 
 def run_for_person(work: PersonsWork, arguments: Sequence[str], *, name: str, description: str) -> None:
     """Run the command of this name for the person that `--user`, its one argument, gives."""
-    parser = argparse.ArgumentParser(prog=name, description=description)
-    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
-    run(partial(work, user=parser.parse_args(arguments).user))
+    run(partial(work, user=commands.person(arguments, name=name, description=description)))
 
 
 def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
@@ -42,8 +39,7 @@ def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
     except SettingsInvalid as error:
         sys.exit(str(error))
     except NothingStored as nothing:
-        sys.stderr.write(f"Nothing is stored for {nothing}: check the name.\n")
-        sys.exit(NOTHING)
+        commands.nothing_stored(nothing)
     except (DBAPIError, PoolTimeout) as error:
         sys.exit(f"The database failed on the way ({type(error).__name__}): try again.")
     except OSError as error:  # the driver's are the database's errors above

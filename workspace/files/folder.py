@@ -106,10 +106,10 @@ class Store:
         else:
             yield None
 
-    def of(self, person: str) -> Path | None:
-        """Where all of a person's folders are; None where there is none."""
+    def names(self, person: str) -> list[str]:
+        """Of a person's folders."""
         path = self.root / hash_of(person)
-        return path if path.is_dir() else None
+        return sorted(os.listdir(path)) if path.is_dir() else []
 
     def remove(self, person: str, name: str | None = None) -> bool:
         """Remove a folder, or all of a person's, and tell whether there was any."""
@@ -127,6 +127,7 @@ class Store:
 
     def _remove(self, owner: str, name: str) -> bool:
         found = False
+        (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
         for place in (self.root / owner / name, self.root / _ANSWERS / owner / name):
             with suppress(FileNotFoundError):
                 place.rename(self.root / _REMOVED / secrets.token_hex(16))  # at once gone for everybody

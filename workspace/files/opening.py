@@ -26,7 +26,7 @@ from workspace.refusals import (
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Neither a FIFO without a writer nor a terminal holds up, or takes over, who opens it.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LONGEST_NAME, _LONGEST_PATH = 255, 1_000  # bytes
 _MODE = 0o755  # of directories; nobody else enters the folder above them
 _KINDS = {
@@ -80,7 +80,7 @@ def file(folder: int, path: str) -> Iterator[Opened]:
         raise NoFile(path=shown(path), kind="a directory")
     with directory(folder, above) as at:
         try:
-            descriptor = os.open(name, _FILE, dir_fd=at)
+            descriptor = os.open(name, FILE, dir_fd=at)
         except OSError as error:
             raise refusal(error, at, name, path) from None
     try:

@@ -24,6 +24,6 @@ def remove(at: int, name: str) -> None:
 
 def _moved_up(descriptor: int, name: str, at: int) -> str:
     fresh = secrets.token_hex(16)
-    walking.make_enterable(descriptor, name)  # moving a directory needs the right to write in it
+    walking.give_rights(descriptor, name)  # moving a directory needs the right to write in it
     os.rename(name, fresh, src_dir_fd=descriptor, dst_dir_fd=at)
     return fresh

@@ -1,11 +1,12 @@
 """Going through directories in which a command may have done whatever it could."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from workspace.files.opening import DIRECTORY
+from workspace.files.opening import DIRECTORY, FILE
 
 _ALL = 0o700
 READING, CHANGING = 0o500, _ALL
@@ -17,7 +18,7 @@ def entered(at: int, name: str, *, needed: int = READING) -> Iterator[int]:
     try:
         descriptor = os.open(name, DIRECTORY, dir_fd=at)
     except PermissionError:
-        make_enterable(at, name)
+        give_rights(at, name)
         descriptor = os.open(name, DIRECTORY, dir_fd=at)
     try:
         if os.fstat(descriptor).st_mode & needed != needed:
@@ -27,16 +28,32 @@ def entered(at: int, name: str, *, needed: int = READING) -> Iterator[int]:
         os.close(descriptor)
 
 
-def make_enterable(at: int, name: str) -> None:
-    """Give its owner all rights to a directory, never to what a symbolic link leads to."""
+def give_rights(at: int, name: str) -> None:
+    """Give its owner all rights to a directory or file, never to what a symbolic link leads to."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _ALL, dir_fd=at, follow_symlinks=False)
         return
     # Linux changes no mode through a descriptor that was opened without rights, but by its name.
     descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     try:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
             os.chmod(f"/proc/self/fd/{descriptor}", _ALL)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def read(at: int, name: str) -> Iterator[int]:
+    """The descriptor of a file, whatever it is called and its mode says; what is no regular file is an OSError."""
+    try:
+        descriptor = os.open(name, FILE, dir_fd=at)
+    except PermissionError:
+        give_rights(at, name)
+        descriptor = os.open(name, FILE, dir_fd=at)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        yield descriptor
     finally:
         os.close(descriptor)
 

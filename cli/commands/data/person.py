@@ -1,4 +1,4 @@
-"""What is stored of one person. Each service knows its own part: these commands run both services' commands."""
+"""What is stored of one person. Each service knows its own part: these commands run the services' commands."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from cli import terminal
+from cli import data_dir, terminal
 from cli.data_dir import CHECKOUT
 from cli.database import local_database
 from cli.errors import CliError
@@ -50,7 +50,10 @@ def forget(*, user: str, yes: bool, directory: Path) -> int:
     if not yes:
         _confirm(user)
     with local_database.reached(environment.load(), directory) as variables:
-        found = [_found(_start(module, "forget", user, variables)) for module in ("backend", "mcp_server")]
+        kept = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))
+        modules = ["backend", "mcp_server", *(["workspace"] if kept.is_dir() else [])]
+        given = {**variables, "WORKSPACE_DIR": str(kept)}
+        found = [_found(_start(module, "forget", user, given)) for module in modules]
         if not any(found):
             raise _nothing(user)
     return 0
@@ -99,7 +102,10 @@ def _save(document: BinaryIO, output: Path) -> None:
 def _confirm(user: str) -> None:
     if not sys.stdin.isatty():
         raise CliError(f"There is no terminal to ask on: add --yes to delete everything of {user} for good.")
-    if terminal.ask(f"Delete all tasks and conversations of {user} for good? [y/N] ").lower() not in ("y", "yes"):
+    if terminal.ask(f"Delete all tasks, conversations and files of {user} for good? [y/N] ").lower() not in (
+        "y",
+        "yes",
+    ):
         raise CliError("Nothing was deleted.")
 
 

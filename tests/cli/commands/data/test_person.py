@@ -62,7 +62,7 @@ def test_who_does_not_say_yes_keeps_everything(todo, answer):
     output, status = todo("forget", "--user", "alice", stdin=theirs)
     os.close(theirs)
     os.close(ours)
-    question = "Delete all tasks and conversations of alice for good? [y/N] "
+    question = "Delete all tasks, conversations and files of alice for good? [y/N] "
     assert output == question + "error: Nothing was deleted.\n"
     assert status == 1
 

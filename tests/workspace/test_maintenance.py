@@ -1,0 +1,80 @@
+"""A person's files as an archive, and their end."""
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.commands import NOTHING
+from tests.conftest import ROOT
+from tests.workspace.running import ACCOUNT, directory
+from workspace.files import writing
+from workspace.files.folder import Store
+from workspace.files.quota import Quota
+
+pytestmark = pytest.mark.long
+
+
+def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    variables = {"WORKSPACE_DIR": str(root), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-m", "workspace", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, timeout=60)
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """As the workspace left it: all of it belongs to its account."""
+    with directory() as root:
+        owner = root.stat().st_uid
+        os.chown(root, os.geteuid(), -1)
+        store = Store(root, Quota(bytes=1_000_000, files=1_000))
+        store.prepare()
+        for person, text in (("alice", "hers"), ("bob", "his")):
+            with store.folder(person, "cnv_1") as folder:
+                writing.write(folder, "notes/plan.md", text)
+                (folder.path / "odd\nname").write_text(text)
+                (folder.path / "empty").mkdir()
+                (folder.path / "link").symlink_to("/etc/passwd")
+                os.mkfifo(folder.path / "pipe")
+                for locked in ("odd\nname", "notes"):
+                    (folder.path / locked).chmod(0)
+        with store.folder("alice", "cnv_2"):
+            pass
+        for path in (root, *root.rglob("*"), *root.glob("*/cnv_1/notes/*")):
+            os.chown(path, owner, owner if ACCOUNT else -1, follow_symlinks=False)
+        yield root
+
+
+def test_an_archive_has_all_files_of_one_person_and_nothing_that_leads_elsewhere(root: Path) -> None:
+    done = run(root, "export", "--user=alice")
+    assert (done.returncode, done.stderr) == (0, b"")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        assert [member.name for member in archive] == [
+            *("cnv_1", "cnv_1/empty", "cnv_1/notes", "cnv_1/notes/plan.md", "cnv_1/odd\nname", "cnv_2")
+        ]
+        for name in ("cnv_1/notes/plan.md", "cnv_1/odd\nname"):
+            content = archive.extractfile(name)
+            assert content
+            assert content.read() == b"hers"
+
+
+def test_a_person_who_is_forgotten_has_no_files_and_others_have_theirs(root: Path) -> None:
+    assert run(root, "forget", "--user=alice").stdout == b"Deleted for good: folders 2.\n"
+    for command in ("forget", "export"):
+        done = run(root, command, "--user=alice")
+        assert (done.returncode, done.stdout) == (NOTHING, b"")
+        assert done.stderr == b"Nothing is stored for alice: check the name.\n"
+    assert len(list(root.glob("[0-9a-f]*"))) == 1
+    assert run(root, "export", "--user=bob").returncode == 0
+
+
+def test_what_cannot_be_is_one_sentence(root: Path) -> None:
+    done = run(Path("here"), "export", "--user=alice")
+    assert done.stderr == b"WORKSPACE_DIR must be the whole path of a directory, beginning with /.\n"
+    assert run(root / "none", "export", "--user=alice").returncode == NOTHING
+    assert b"unknown is no command of workspace: give check, export, forget" in run(root, "unknown").stderr

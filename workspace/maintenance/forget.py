@@ -1,0 +1,14 @@
+import sys
+from collections.abc import Sequence
+
+from service import commands
+from workspace.maintenance import stored
+
+
+def run(arguments: Sequence[str]) -> None:
+    """`python -m workspace forget --user NAME`: delete all folders of a person."""
+    store, user = stored.found(arguments, name="forget", description="Deletes all files of a person.")
+    folders = len(store.names(user))
+    if not store.remove(user):
+        commands.nothing_stored(user)
+    sys.stdout.write(f"Deleted for good: folders {folders}.\n")

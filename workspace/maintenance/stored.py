@@ -1,0 +1,28 @@
+"""What the commands on a person's files share: they work whether a workspace runs or not."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from service import commands
+from service.environment import SettingsInvalid, read
+from workspace import account
+from workspace.files.folder import Store
+from workspace.files.quota import Quota
+from workspace.settings import StoreSettings
+
+_ANY = 2**63
+
+
+def found(arguments: Sequence[str], *, name: str, description: str) -> tuple[Store, str]:
+    """The store, as whose owner root goes on, and whom the command is about."""
+    user = commands.person(arguments, name=name, description=description)
+    try:
+        root = read(StoreSettings).workspace_dir
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+    if not root.is_dir():
+        commands.nothing_stored(user)
+    if os.geteuid() == 0 and (owner := root.stat().st_uid):
+        account.become(owner)
+    return Store(root, Quota(bytes=_ANY, files=_ANY)), user
