@@ -10,10 +10,11 @@ from workspace.confinement.found import why_not
 from workspace.confinement.landlock import landlock
 from workspace.confinement.unconfined import Unconfined
 
+OLD = "landlock of Linux 5.13"
 _MADE: dict[str, Callable[[], Confinement | str]] = {
     "bubblewrap": bubblewrap,
     "landlock": landlock,
-    "landlock of Linux 5.13": lambda: landlock(1),  # which leaves the most open
+    OLD: lambda: landlock(1),
     "none": Unconfined,
 }
 
@@ -26,8 +27,9 @@ def made(kind: str) -> Confinement:
 
 
 @cache
-def usable() -> list[str]:
-    return [kind for kind in _MADE if kind != "none" and _works(kind)]
+def usable(*, old: bool = False) -> list[str]:
+    """The first is the one that would be found; an old Landlock differs only in what has to be closed beside it."""
+    return [kind for kind in _MADE if kind != "none" and (old or kind != OLD) and _works(kind)]
 
 
 def _works(kind: str) -> bool:

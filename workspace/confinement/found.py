@@ -18,9 +18,8 @@ from workspace.confinement.unconfined import Unconfined
 log = logging.getLogger(__name__)
 
 Wanted = Literal["auto", Name]
-KINDS: Mapping[Name, Callable[[], Confinement | str]] = MappingProxyType(
-    {"bubblewrap": bubblewrap, "landlock": landlock, "sandbox-exec": sandbox_exec}
-)
+Kinds = Mapping[Name, Callable[[], Confinement | str]]
+KINDS: Kinds = MappingProxyType({"bubblewrap": bubblewrap, "landlock": landlock, "sandbox-exec": sandbox_exec})
 """In the order in which they are tried: what makes one, or says why there is none."""
 _TRY_SECONDS = 20
 # What lies beside the folder must not be readable, and the folder must be writable.
@@ -34,11 +33,11 @@ class NotUsable(Exception):
         super().__init__(f"WORKSPACE_CONFINEMENT={name} does not work here ({reason}): mend that, or unset it.")
 
 
-async def find(wanted: Wanted = "auto") -> Confinement | None:
+async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
     """The first one that works, or None. Raises `NotUsable` where `wanted` names one that does not."""
     if wanted == "none":
         return Unconfined()
-    for name, make in KINDS.items():
+    for name, make in kinds.items():
         if wanted not in ("auto", name):
             continue
         made = make()

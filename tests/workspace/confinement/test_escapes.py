@@ -43,7 +43,7 @@ def unconfined(place: Path, account: int) -> Found:
     return _tried("none", place, account)
 
 
-@pytest.fixture(scope="module", params=[*usable(), IN_CONTAINER])
+@pytest.fixture(scope="module", params=[*usable(old=True), IN_CONTAINER])
 def confined(request: pytest.FixtureRequest, place: Path, account: int) -> Found:
     return _tried(request.param, place, account)
 

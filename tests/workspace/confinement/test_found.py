@@ -1,0 +1,54 @@
+"""What commands are confined by is what works, and not what is there."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.kinds import made, usable
+from workspace.confinement.bubblewrap import bubblewrap
+from workspace.confinement.found import KINDS, NotUsable, find, why_not
+from workspace.confinement.unconfined import Unconfined
+
+
+async def test_the_first_that_works_is_found() -> None:
+    assert usable(), "install bubblewrap, or use Linux 5.13 or newer"
+    found = await find()
+    assert found
+    assert found.name == made(usable()[0]).name
+
+
+async def test_where_nothing_works_nothing_is_found() -> None:
+    assert await find(kinds={"bubblewrap": lambda: "not here"}) is None
+
+
+async def test_what_does_not_confine_is_not_taken() -> None:
+    assert await why_not(Unconfined()) == "it lets files outside be read"
+    assert await find(kinds={"bubblewrap": Unconfined}) is None
+
+
+async def test_none_is_only_what_was_asked_for() -> None:
+    found = await find("none")
+    assert found
+    assert found.name == "none"
+
+
+async def test_one_that_was_named_and_does_not_work_is_refused() -> None:
+    with pytest.raises(
+        NotUsable, match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work here \(there is no bwrap\): "
+    ):
+        await find("bubblewrap", kinds={"landlock": Unconfined, "bubblewrap": lambda: "there is no bwrap"})
+
+
+async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with caplog.at_level(logging.INFO):
+        assert await find(kinds={"bubblewrap": bubblewrap}) is None
+    assert "not confined by bubblewrap: bwrap: No permissions to create a new namespace" in caplog.text
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "install bubblewrap" in str(KINDS["bubblewrap"]())
