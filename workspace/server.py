@@ -82,7 +82,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
         except (StoreUnusable, confinement.NotUsable) as unusable:
             _end(str(unusable))
         room.commands = Commands(found, at_once=settings.limit_commands, check=partial(_too_much, quota))
-        room.confinement = found and found.name
+        room.confinement = found.name if found else None
 
     async def ready() -> JSONResponse:
         return JSONResponse({"status": "ready", "confinement": room.confinement})

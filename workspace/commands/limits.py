@@ -1,7 +1,9 @@
 """What a command may use at most, held by the kernel for each of its processes."""
 
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 # -u and -p are two shells' names for the number of processes. What the system does not know is left as it is.
@@ -11,7 +13,7 @@ ulimit -f "$1"
 ulimit -v "$2"
 ulimit -t "$3"
 ulimit -n "$4"
-ulimit -u "$5" || ulimit -p "$5"
+[ "$5" = - ] || ulimit -u "$5" || ulimit -p "$5"
 shift 5
 exec 2>&3 3>&-
 exec "$@"
@@ -24,14 +26,37 @@ class Limits:
     memory_bytes: int = 2 * 1024**3
     """Addresses of one process."""
     processes: int = 256
-    """Of the command where it has a user namespace of its own (Linux 5.14 or newer), else of the whole account."""
     open_files: int = 1024
 
-    def applied(self, argv: Sequence[str], seconds: int) -> list[str]:
-        """The command that sets them, in the confinement, and then becomes `argv`."""
+    def applied(self, argv: Sequence[str], seconds: int, *, counted_alone: bool) -> list[str]:
+        """The command that sets them, in the confinement, and then becomes `argv`.
+
+        The kernel counts the processes of the account: those in the command's namespace alone, or all.
+        """
+        others = 0 if counted_alone else _processes_of_account()
+        processes = "-" if others is None else self.processes + others
         processor_seconds = seconds * (os.cpu_count() or 1) + 5  # what is left of a time limit that failed
-        values = (self.file_bytes // 512, self.memory_bytes // 1024, processor_seconds, self.open_files, self.processes)
+        values = (self.file_bytes // 512, self.memory_bytes // 1024, processor_seconds, self.open_files, processes)
         return ["sh", "-c", f"exec 3>&2 2>/dev/null{_SCRIPT}", "sh", *map(str, values), *argv]
+
+
+def _processes_of_account() -> int | None:
+    """With their threads, as the kernel counts; None where it does not tell."""
+    if sys.platform != "linux":
+        return None
+    account, threads = os.getuid(), 0
+    with os.scandir("/proc") as found:
+        for entry in found:
+            if entry.name.isdigit():
+                with suppress(OSError):  # it has ended
+                    if entry.stat().st_uid == account:
+                        threads += int(_read(f"/proc/{entry.name}/stat").rpartition(b")")[2].split()[17])
+    return threads
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 LIMITS = Limits()

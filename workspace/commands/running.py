@@ -89,7 +89,8 @@ async def _run(
     check: Check | None,
 ) -> Ran:
     began = time.monotonic()
-    with confinement.launch(folder, limits.applied(argv, timeout_s)) as launch:
+    limited = await asyncio.to_thread(limits.applied, argv, timeout_s, counted_alone=confinement.counted_alone)
+    with confinement.launch(folder, limited) as launch:
         process = await _Process.start(launch, stdin)
     try:
         reason = await _end(process, folder, timeout_s, stop, check)

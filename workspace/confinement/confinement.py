@@ -24,6 +24,8 @@ class Launch:
 
 class Confinement(Protocol):
     name: ClassVar[Name]
+    counted_alone: ClassVar[bool]
+    """Whether the kernel counts a command's processes apart from the account's others."""
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:

@@ -32,6 +32,7 @@ _SETTINGS = (*places.SETTINGS, "/etc/profile")
 @dataclass(frozen=True)
 class Landlock:
     name: ClassVar[Name] = "landlock"
+    counted_alone: ClassVar[bool] = False
 
     python: str
     abi: int

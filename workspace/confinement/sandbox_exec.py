@@ -30,6 +30,7 @@ _PROFILE = """(version 1)
 @dataclass(frozen=True)
 class SandboxExec:
     name: ClassVar[Name] = "sandbox-exec"
+    counted_alone: ClassVar[bool] = False
 
     program: str
 

@@ -12,6 +12,7 @@ from workspace.confinement.confinement import Launch, Name, environment
 @dataclass(frozen=True)
 class Unconfined:
     name: ClassVar[Name] = "none"
+    counted_alone: ClassVar[bool] = False
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:

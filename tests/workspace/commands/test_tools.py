@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,22 @@ async def test_in_a_folder_that_holds_too_much_one_can_delete_but_not_go_on(tmp_
     assert more.details["stderr"].endswith("[too much]")
     less = await commands.run_command(PERSON, tmp_path, "rm more much")
     assert (less.details["exit_code"], less.details["stderr"]) == (0, "")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", usable())
+async def test_of_forty_commands_of_two_people_each_has_four_at_once(kind: str, tmp_path: Path) -> None:
+    commands = Commands(made(kind), at_once=4)
+    asked = [(f"person {number % 2}", tmp_path / str(number)) for number in range(40)]
+    for _, folder in asked:
+        folder.mkdir()
+    script = "date +%s.%N; ls -a ..; sleep 0.1; date +%s.%N"
+    answers = await asyncio.gather(*(commands.run_command(person, folder, script) for person, folder in asked))
+    times: dict[str, list[tuple[float, int]]] = {"person 0": [], "person 1": []}
+    for (person, _), answer in zip(asked, answers, strict=True):
+        first, *between, last = answer.details["stdout"].splitlines()
+        times[person] += [(float(first), 1), (float(last), -1)]
+        assert not {str(number) for number in range(40)} & set(between)
+    for changes in times.values():
+        running = list(accumulate(change for _, change in sorted(changes)))
+        assert (max(running), running[-1]) == (4, 0)
