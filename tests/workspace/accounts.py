@@ -1,6 +1,7 @@
 """Work done as root, or as an account that owns nothing else, in a process of its own."""
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - which is loaded late, when another account cannot
 import os
 import pickle
 import traceback

@@ -24,6 +24,7 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
     mark = secrets.token_hex(8)
     sleeping = await asyncio.create_subprocess_exec("sleep", "300", env={"SECRET": mark, "PATH": os.environ["PATH"]})
     marked = await asyncio.create_subprocess_exec("sh", "-c", "sleep 300 & wait", mark, start_new_session=True)
+    victim = await asyncio.create_subprocess_exec("sleep", "300")
     key = secrets.randbits(30) | 1
     shared = _libc.shmget(key, 4096, _CREATE)
     unix, abstract = str(folder / "socket"), f"todo-{mark}"
@@ -40,6 +41,8 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
             "spare": str(folder / "spare"),
             "mark": mark,
             "process": sleeping.pid,
+            "victim": victim.pid,
+            "bystander": marked.pid,
             "shared": key,
             "tcp": servers[0].sockets[0].getsockname()[1],
             "udp": datagrams.get_extra_info("sockname")[1],
@@ -52,7 +55,7 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
         datagrams.close()
         _libc.shmctl(shared, _REMOVE, None)
         os.killpg(marked.pid, signal.SIGKILL)
-        for process in (sleeping, marked):
+        for process in (sleeping, marked, victim):
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -61,6 +64,13 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
 async def _greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"x")
     writer.close()
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 class _Echo(asyncio.DatagramProtocol):

@@ -28,19 +28,18 @@ class Limits:
     processes: int = 256
     open_files: int = 1024
 
-    def applied(self, argv: Sequence[str], seconds: int, *, counted_alone: bool) -> list[str]:
+    def applied(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
         """The command that sets them, in the confinement, and then becomes `argv`.
 
-        The kernel counts the processes of the account: those in the command's namespace alone, or all.
+        The kernel counts `others` with the command's processes; where they are not known there is no limit of those.
         """
-        others = 0 if counted_alone else _processes_of_account()
         processes = "-" if others is None else self.processes + others
         processor_seconds = seconds * (os.cpu_count() or 1) + 5  # what is left of a time limit that failed
         values = (self.file_bytes // 512, self.memory_bytes // 1024, processor_seconds, self.open_files, processes)
         return ["sh", "-c", f"exec 3>&2 2>/dev/null{_SCRIPT}", "sh", *map(str, values), *argv]
 
 
-def _processes_of_account() -> int | None:
+def processes_of_account() -> int | None:
     """With their threads, as the kernel counts; None where it does not tell."""
     if sys.platform != "linux":
         return None

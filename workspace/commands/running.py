@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workspace.commands.limits import LIMITS, Limits
+from workspace.commands.limits import LIMITS, Limits, processes_of_account
 from workspace.commands.output import Output
 from workspace.confinement.confinement import Confinement, Launch
 
@@ -89,8 +89,8 @@ async def _run(
     check: Check | None,
 ) -> Ran:
     began = time.monotonic()
-    limited = await asyncio.to_thread(limits.applied, argv, timeout_s, counted_alone=confinement.counted_alone)
-    with confinement.launch(folder, limited) as launch:
+    others = 0 if confinement.counted_alone else await asyncio.to_thread(processes_of_account)
+    with confinement.launch(folder, limits.applied(argv, timeout_s, others=others)) as launch:
         process = await _Process.start(launch, stdin)
     try:
         reason = await _end(process, folder, timeout_s, stop, check)

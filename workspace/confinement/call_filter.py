@@ -6,7 +6,7 @@ It names what is refused; everything else is allowed. Refused calls fail with EP
 import errno
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from workspace.confinement import system_calls as calls
 
@@ -47,18 +47,20 @@ def without_namespaces(abi: int) -> bytes | None:
     more += _on(calls.UTIMENSAT, processor, _UNLESS_OF_A_DESCRIPTOR)
     for numbers in calls.REFUSED_WITHOUT_NAMESPACES.values():
         more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
-    for numbers, argument in calls.ONLY_OF_ONESELF.values():
-        more += _on(numbers, processor, _only(argument, [0]))
+    for numbers, allowed in calls.ONLY_OF_ONESELF.values():
+        more += _on(numbers, processor, _only(allowed))
     if abi < 3:
         more += _on(calls.TRUNCATE, processor, [(_RETURN, 0, 0, _EPERM)])
     if abi < 6:
-        more += _on(calls.KILL, processor, _only(0, [0]))
+        more += _on(calls.KILL, processor, _only({0: (0,)}))
+        more += _on(calls.FCNTL, processor, _never(1, calls.SIGNAL_BY_DESCRIPTOR))
+        more += _on(calls.IOCTL, processor, _never(1, calls.OWNER_OF_DESCRIPTOR))
         for numbers in calls.SIGNALS.values():
             more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     return _assembled(sockets=(), more=more)
 
 
-def _assembled(*, sockets: Iterable[int], more: Iterable[Instruction] = ()) -> bytes | None:
+def _assembled(*, sockets: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:
     if (processor := calls.machine()) is None:
         return None
     program: list[Instruction] = [
@@ -72,8 +74,8 @@ def _assembled(*, sockets: Iterable[int], more: Iterable[Instruction] = ()) -> b
     ]
     for numbers in calls.REFUSED.values():
         program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
-    program += _on(calls.SOCKET, processor, _only(0, sockets))
-    program += _on(calls.SOCKETPAIR, processor, _only(0, [_UNIX]))
+    program += _on(calls.SOCKET, processor, _only({0: sockets}))
+    program += _on(calls.SOCKETPAIR, processor, _only({0: (_UNIX,)}))
     flags = [(_LOAD, 0, 0, _low_word(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
     program += _on(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
     # Its flags lie in memory, where a filter cannot look: who is told that there is no such call uses clone.
@@ -89,11 +91,19 @@ def _on(numbers: Numbers, processor: str, then: list[Instruction]) -> Iterator[I
         yield from then
 
 
-def _only(argument: int, values: Iterable[int]) -> list[Instruction]:
-    """Allow the call with these values of the argument only; the kernel takes 32 bits of it."""
-    allowed = list(values)
-    tests = [(_EQUAL, len(allowed) - index, 0, value) for index, value in enumerate(allowed)]
-    return [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _EPERM), (_RETURN, 0, 0, _ALLOW)]
+def _only(allowed: Mapping[int, tuple[int, ...]]) -> list[Instruction]:
+    """Allow the call where each of these arguments has one of its values; the kernel takes 32 bits of them."""
+    program: list[Instruction] = []
+    for argument, values in allowed.items():
+        tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
+        program += [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _EPERM)]
+    return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _never(argument: int, values: tuple[int, ...]) -> list[Instruction]:
+    """Refuse the call where this argument has one of these values."""
+    tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
+    return [(_LOAD, 0, 0, _low_word(argument)), *tests, (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _EPERM)]
 
 
 def _low_word(argument: int) -> int:

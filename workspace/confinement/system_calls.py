@@ -91,15 +91,15 @@ REFUSED_WITHOUT_NAMESPACES: Mapping[str, tuple[int | None, int | None]] = Mappin
         "ioprio_set": (251, 30),
     }
 )
-# Of any process of the account: allowed of oneself, which an argument of 0 says. Name: number, which argument.
-ONLY_OF_ONESELF: Mapping[str, tuple[tuple[int | None, int | None], int]] = MappingProxyType(
+# Of any process of the account: allowed of oneself, which an argument of 0 says. Numbers, allowed values by argument.
+ONLY_OF_ONESELF: Mapping[str, tuple[tuple[int | None, int | None], Mapping[int, tuple[int, ...]]]] = MappingProxyType(
     {
-        "prlimit64": ((302, 261), 0),
-        "sched_setaffinity": ((203, 122), 0),
-        "sched_setscheduler": ((144, 119), 0),
-        "sched_setparam": ((142, 118), 0),
-        "sched_setattr": ((314, 274), 0),
-        "setpriority": ((141, 140), 1),
+        "prlimit64": ((302, 261), {0: (0,)}),
+        "sched_setaffinity": ((203, 122), {0: (0,)}),
+        "sched_setscheduler": ((144, 119), {0: (0,)}),
+        "sched_setparam": ((142, 118), {0: (0,)}),
+        "sched_setattr": ((314, 274), {0: (0,)}),
+        "setpriority": ((141, 140), {0: (0, 1), 1: (0,)}),  # a process or a group, and no account
     }
 )
 # Where Landlock does not know signals: to the own process group at most.
@@ -118,6 +118,10 @@ MADE_BY_LAUNCHER: Mapping[str, tuple[int | None, int | None]] = MappingProxyType
 )
 UTIMENSAT = (280, 88)  # so is this one, for a path
 KILL = (62, 129)
+FCNTL = (72, 25)
+SIGNAL_BY_DESCRIPTOR = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX
+IOCTL = (16, 29)
+OWNER_OF_DESCRIPTOR = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP
 SOCKET = (41, 198)
 SOCKETPAIR = (53, 199)
 CLONE = (56, 220)

@@ -4,6 +4,7 @@ It is copied into the folder, so it needs nothing but the standard library. Each
 """
 
 import ctypes
+import fcntl
 import json
 import mmap
 import os
@@ -28,6 +29,7 @@ Outside = dict[str, Any]
 WAYS: dict[str, Callable[[Outside], object]] = {}
 ROOT_ONLY = {"make a device", "change the program for crashes"}
 """What only root could do without a confinement."""
+NOT_ROOT = {"slow everything of the account down"}
 NAMESPACES = {"mount", "nested namespace by unshare", "nested namespace by clone", "nested namespace by clone3"}
 """What needs namespaces that this account may make, without a confinement."""
 
@@ -217,6 +219,24 @@ def _(outside: Outside) -> object:
 @way("signal a process")
 def _(outside: Outside) -> object:
     return os.kill(outside["process"], signal.SIGCONT)
+
+
+@way("signal a process by a descriptor")
+def _(outside: Outside) -> object:
+    """Whoever is outside sees whether it arrived."""
+    ours, theirs = socket.socketpair()
+    fcntl.fcntl(ours, fcntl.F_SETOWN, outside["victim"])
+    fcntl.fcntl(ours, fcntl.F_SETSIG, signal.SIGTERM)
+    fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+    return theirs.send(b"x")
+
+
+@way("slow everything of the account down")
+def _(_: Outside) -> object:
+    """Whoever is outside sees whether it did."""
+    if os.getuid() == 0:
+        raise PermissionError("that would be everything of root's")
+    return os.setpriority(os.PRIO_USER, 0, 1)
 
 
 @way("limit a process")

@@ -15,7 +15,7 @@ from tests.workspace import container
 from tests.workspace.accounts import accounts, done_as
 from tests.workspace.confinement import attempts
 from tests.workspace.kinds import made, usable
-from tests.workspace.outside import outside
+from tests.workspace.outside import is_running, outside
 from workspace.commands.running import run
 from workspace.confinement.found import find
 
@@ -62,6 +62,7 @@ def test_this_machine_can_confine_commands() -> None:
 @pytest.mark.parametrize("name", attempts.WAYS)
 def test_a_way_out_is_closed(name: str, unconfined: Found, confined: Found, account: int, namespaces: bool) -> None:
     possible = not (account and name in attempts.ROOT_ONLY)
+    possible &= bool(account) or name not in attempts.NOT_ROOT
     possible &= namespaces or name not in attempts.NAMESPACES
     assert unconfined[name] == possible, "the attempt itself shows nothing"
     assert not confined[name]
@@ -92,17 +93,26 @@ def test_in_a_container_it_is_landlock_that_is_found(account: str) -> None:
     assert done_as(ACCOUNTS[account], names, before=container.enter) == ["landlock"]
 
 
+def _niceness(process: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, process)
+
+
 def _tried(kind: str, place: Path, account: int) -> Found:
     async def work() -> Found:
         with tempfile.TemporaryDirectory(dir=place) as own:
             os.mkdir(folder := Path(own, "folder"), 0o700)
             shutil.copy(attempts.__file__, folder / "attempts.py")
             async with outside(Path(own)) as reached:
+                niceness = _niceness(reached["bystander"])
                 told = json.dumps(reached).encode()
                 confinement = await find() if kind == IN_CONTAINER else made(kind)
                 assert confinement
                 ran = await run(confinement, folder, ["python3", "attempts.py"], timeout_s=60, stdin=told)
+                seen = {
+                    "signal a process by a descriptor": not is_running(reached["victim"]),
+                    "slow everything of the account down": _niceness(reached["bystander"]) != niceness,
+                }
             assert ran.exit_code == 0, ran
-            return json.loads(ran.stdout)
+            return json.loads(ran.stdout) | seen
 
     return done_as(account, work, before=container.enter if kind == IN_CONTAINER else lambda: None)
