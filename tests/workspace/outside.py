@@ -5,6 +5,7 @@ import ctypes
 import os
 import secrets
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,9 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
     victim = await asyncio.create_subprocess_exec("sleep", "300")
     key = secrets.randbits(30) | 1
     shared = _libc.shmget(key, 4096, _CREATE)
+    spare_shared = _libc.shmget(secrets.randbits(30) | 1, 4096, _CREATE)
+    inbox = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    inbox.bind(str(folder / "datagrams"))
     unix, abstract = str(folder / "socket"), f"todo-{mark}"
     datagrams, _ = await asyncio.get_running_loop().create_datagram_endpoint(_Echo, ("127.0.0.1", 0))
     servers = [
@@ -44,16 +48,20 @@ async def outside(place: Path) -> AsyncIterator[dict[str, Any]]:
             "victim": victim.pid,
             "bystander": marked.pid,
             "shared": key,
+            "spare_shared": spare_shared,
             "tcp": servers[0].sockets[0].getsockname()[1],
             "udp": datagrams.get_extra_info("sockname")[1],
             "unix": unix,
+            "datagrams": str(folder / "datagrams"),
             "abstract": abstract,
         }
     finally:
         for server in servers:
             server.close()
         datagrams.close()
-        _libc.shmctl(shared, _REMOVE, None)
+        inbox.close()
+        for segment in (shared, spare_shared):
+            _libc.shmctl(segment, _REMOVE, None)
         os.killpg(marked.pid, signal.SIGKILL)
         for process in (sleeping, marked, victim):
             with suppress(ProcessLookupError):

@@ -18,6 +18,8 @@ _X32 = 0x40000000  # another way to the same calls, under other numbers
 _EPERM = _ERRNO | errno.EPERM
 
 _UNIX, _INET, _INET6 = 1, 2, 10
+_STREAM, _DATAGRAM, _PACKETS = 1, 2, 5  # types of sockets
+_OPTIONS = (0, 0x800, 0x80000, 0x80800)  # SOCK_NONBLOCK and SOCK_CLOEXEC
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 Instruction = tuple[int, int, int, int]
 # Without a path it is about an open file, which was opened within what is allowed.
@@ -34,7 +36,7 @@ Numbers = tuple[int | None, int | None]
 
 def with_namespaces() -> bytes | None:
     """For a command that has namespaces of its own; None on a processor whose numbers are not known."""
-    return _assembled(sockets=(_UNIX, _INET, _INET6))
+    return _assembled(sockets=(_UNIX, _INET, _INET6), pairs=(_STREAM, _DATAGRAM, _PACKETS))
 
 
 def without_namespaces(abi: int) -> bytes | None:
@@ -57,10 +59,11 @@ def without_namespaces(abi: int) -> bytes | None:
         more += _on(calls.IOCTL, processor, _never(1, calls.OWNER_OF_DESCRIPTOR))
         for numbers in calls.SIGNALS.values():
             more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
-    return _assembled(sockets=(), more=more)
+    # Each end of a pair for datagrams can send to any socket.
+    return _assembled(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
 
 
-def _assembled(*, sockets: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:
+def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:
     if (processor := calls.machine()) is None:
         return None
     program: list[Instruction] = [
@@ -75,7 +78,11 @@ def _assembled(*, sockets: tuple[int, ...], more: Iterable[Instruction] = ()) ->
     for numbers in calls.REFUSED.values():
         program += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     program += _on(calls.SOCKET, processor, _only({0: sockets}))
-    program += _on(calls.SOCKETPAIR, processor, _only({0: (_UNIX,)}))
+    program += _on(
+        calls.SOCKETPAIR,
+        processor,
+        _only({0: (_UNIX,), 1: tuple(kind | option for kind in pairs for option in _OPTIONS)}),
+    )
     flags = [(_LOAD, 0, 0, _low_word(0)), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _EPERM)]
     program += _on(calls.CLONE, processor, [*flags, (_RETURN, 0, 0, _ALLOW)])
     # Its flags lie in memory, where a filter cannot look: who is told that there is no such call uses clone.

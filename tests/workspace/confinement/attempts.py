@@ -266,6 +266,11 @@ def _(_: Outside) -> object:
     return _called(_libc.ptrace(0, 0, None, None)) == 0
 
 
+@way("remove what a process shares")
+def _(outside: Outside) -> object:
+    return _called(_libc.shmctl(outside["spare_shared"], 0, None)) == 0
+
+
 @way("share memory with a process")
 def _(outside: Outside) -> object:
     return _called(_libc.shmget(outside["shared"], 1, 0))
@@ -291,6 +296,12 @@ def _(outside: Outside) -> object:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(outside["unix"])
         return connection.recv(1)
+
+
+@way("send to a socket file from a pair of sockets")
+def _(outside: Outside) -> object:
+    ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return ours.sendto(b"x", outside["datagrams"])
 
 
 @way("connect to an abstract socket")
