@@ -5,6 +5,7 @@ import concurrent.futures.thread  # noqa: F401 - which is loaded late, when anot
 import os
 import pickle
 import traceback
+import warnings
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -27,7 +28,7 @@ def done_as(
     What it imports must have been imported: another account may not read our files.
     """
     reader, writer = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         os.close(reader)
         _do(account, before, work, writer)
@@ -38,6 +39,13 @@ def done_as(
     result, problem = pickle.loads(told) if told else (None, "it ended without an answer")
     assert problem is None, problem
     return result
+
+
+def fork() -> int:
+    """The test runner's other threads have nothing to do with what the child does, of which Python would warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def _do(account: int, before: Callable[[], None], work: Callable[[], Coroutine[Any, Any, Any]], writer: int) -> None:

@@ -32,6 +32,7 @@ class Bubblewrap:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+        places.check(folder)
         calls, writer = os.pipe()
         try:
             os.write(writer, self.calls)  # far less than a pipe holds
@@ -47,6 +48,8 @@ def bubblewrap() -> Bubblewrap | str:
     """Or why there is none."""
     if (program := shutil.which("bwrap")) is None:
         return "there is no bwrap: install bubblewrap"
+    if problem := places.problem():
+        return problem
     return Bubblewrap(program, calls) if (calls := call_filter.with_namespaces()) else UNKNOWN_PROCESSOR
 
 

@@ -41,6 +41,7 @@ class Landlock:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
+        places.check(folder)
         calls, writer = os.pipe()
         try:
             os.write(writer, self.calls)  # far less than a pipe holds
@@ -61,6 +62,8 @@ def landlock(abi: int | None = None) -> Landlock | str:
     """Or why there is none; with an older version than the kernel's, as on a kernel that has that one."""
     if sys.platform != "linux" or (found := _version()) < 1:
         return "the kernel has no Landlock"
+    if problem := places.problem():
+        return problem
     # This one first; under another account than the one it was installed by, it may be out of reach.
     pythons = (sys.executable, shutil.which("python3", path=PATH))
     python = next((python for python in pythons if python and os.access(python, os.X_OK)), None)

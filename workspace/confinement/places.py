@@ -1,5 +1,6 @@
 """What of this machine a command may read: programs and what they need to start, nothing that is anybody's."""
 
+import errno
 import os
 import shutil
 import sys
@@ -12,6 +13,25 @@ PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # exists and cannot be read.
 SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/openssl.cnf")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+_CHECKOUT = Path(__file__).parents[2]
+
+
+def problem(checkout: Path = _CHECKOUT) -> str | None:
+    """Why programs must not be read here: what is configured, and what is stored, would be read with them."""
+    exposed = _is_among_programs(checkout) and (checkout / "pyproject.toml").exists()
+    return f"{checkout} lies among the programs that commands may read: move it" if exposed else None
+
+
+def check(folder: Path) -> None:
+    """Raises for a folder that all commands could read."""
+    if _is_among_programs(folder):
+        raise PermissionError(errno.EACCES, "WORKSPACE_DIR lies among the programs that commands may read")
+
+
+def _is_among_programs(path: Path) -> bool:
+    return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)) for place in PROGRAMS)
 
 
 def own_python() -> Path | None:

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from tests.waiting import until
-from tests.workspace.accounts import accounts, done_as
+from tests.workspace.accounts import accounts, done_as, fork
 from tests.workspace.kinds import made, usable
 from workspace.commands.limits import Limits
 from workspace.commands.output import KEPT_BYTES
@@ -130,7 +130,7 @@ async def test_it_leaves_no_process_behind(real_confinement: Confinement, tmp_pa
 def test_it_ends_with_the_service(kind: str, tmp_path: Path) -> None:
     """However that ends."""
     before = sleeping()
-    service = os.fork()
+    service = fork()
     if service == 0:
         asyncio.run(sh(made(kind), tmp_path, LEAVE.format("touch left; sleep 300")))
     asyncio.run(until((tmp_path / "left").exists))

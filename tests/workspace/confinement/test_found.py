@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.kinds import made, usable
+from workspace.confinement import places
 from workspace.confinement.bubblewrap import bubblewrap
 from workspace.confinement.found import KINDS, NotUsable, find, why_not
 from workspace.confinement.unconfined import Unconfined
@@ -52,3 +53,19 @@ async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_o
     assert "not confined by bubblewrap: bwrap: No permissions to create a new namespace" in caplog.text
     monkeypatch.setenv("PATH", "/nowhere")
     assert "install bubblewrap" in str(KINDS["bubblewrap"]())
+
+
+@pytest.mark.parametrize("kind", usable())
+def test_a_folder_among_the_programs_is_refused(kind: str) -> None:
+    with pytest.raises(PermissionError, match="WORKSPACE_DIR"), made(kind).launch(Path("/usr/share/x"), ["true"]):
+        pass
+
+
+def test_a_checkout_among_the_programs_is_a_problem_and_an_installed_package_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "PROGRAMS", (str(tmp_path),))
+    assert places.problem(tmp_path / "src") is None
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "pyproject.toml").touch()
+    assert places.problem(tmp_path / "src") == f"{tmp_path}/src lies among the programs that commands may read: move it"
