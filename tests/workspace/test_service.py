@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from mcp.types import ToolAnnotations
 
 from tests.conftest import ROOT
 from tests.processes import ServiceProcess
@@ -62,9 +63,10 @@ async def test_the_eight_tools_and_what_they_take(alice: Person) -> None:
         "run_python": ["code", "timeout_s"],
         "commit": ["message"],
     }
-    reads = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
+    annotations = {name: tool.annotations or ToolAnnotations() for name, tool in tools.items()}
+    reads = {name for name, told in annotations.items() if told.read_only_hint}
     assert reads == {"list_files", "read_file", "search_files"}
-    assert not any(tool.annotations.open_world_hint for tool in tools.values())
+    assert not any(told.open_world_hint for told in annotations.values())
 
 
 async def test_a_file_is_written_read_searched_run_and_committed(alice: Person) -> None:
