@@ -17,6 +17,8 @@ from workspace.confinement.confinement import Confinement, Launch
 TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
 _GRACE_SECONDS = 5.0  # for what is killed to be gone
 _CHECK_SECONDS = 2.0
+# Where memory runs out, Linux ends something: a command rather than a service.
+_FIRST_TO_END = '{ echo 500 >/proc/self/oom_score_adj; } 2>/dev/null; exec "$@"'
 Check = Callable[[Path], str | None]
 """The sentence that says what a folder holds too much of, else None; it may take a while, and runs in a thread."""
 
@@ -152,7 +154,7 @@ class _Process(asyncio.SubprocessProtocol):
     async def start(cls, launch: Launch, stdin: bytes | None) -> "_Process":
         transport, process = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(launch),
-            *launch.argv,
+            *("sh", "-c", _FIRST_TO_END, "sh", *launch.argv),
             stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
             env=dict(launch.environment),
             cwd=launch.directory,

@@ -139,6 +139,18 @@ def test_it_ends_with_the_service(kind: str, tmp_path: Path) -> None:
     asyncio.run(until(lambda: sleeping() <= before))
 
 
+@pytest.mark.parametrize("kind", usable())
+async def test_it_ends_before_a_service_does_where_memory_runs_out(kind: str, tmp_path: Path) -> None:
+    mark = f"echo {tmp_path.name}"
+    running = asyncio.create_task(sh(made(kind), tmp_path, f"touch begun; sleep 300; {mark}"))
+    await until((tmp_path / "begun").exists)
+    scores = [(process / "oom_score_adj").read_text() for process in all_with(mark.encode())]
+    running.cancel()
+    await asyncio.wait([running])
+    assert scores
+    assert set(scores) == {"500\n"}
+
+
 # 256 processes where nothing bounds them, which say so and stay; a real one would be a burden on the machine.
 BOMB = """
 import os, select, time
@@ -229,8 +241,13 @@ def sleeping() -> int:
 
 
 def processes_with(mark: bytes) -> int:
-    found = 0
+    return len(all_with(mark))
+
+
+def all_with(mark: bytes) -> list[Path]:
+    found: list[Path] = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
-            found += mark in Path("/proc", name, "cmdline").read_bytes()
+            if mark in Path("/proc", name, "cmdline").read_bytes():
+                found.append(Path("/proc", name))
     return found
