@@ -4,7 +4,8 @@ ARG POSTGRES_IMAGE=postgres:18.6
 FROM ${POSTGRES_IMAGE} AS postgres
 COPY service/database/container_start.sh service/database/pg_hba.conf service/database/roles.sql /opt/todo/
 # A directory for each kind of reader, in the group of the services: what is written into it belongs to that group.
-RUN chmod -R a+rX /opt/todo && install -d -o postgres -g 10001 -m 2750 /secrets/owner /secrets/services
+RUN chmod -R a+rX /opt/todo && install -d -o postgres -g 10001 -m 2750 /secrets/owner /secrets/services /secrets/backend
+RUN install -d -o postgres -g 10002 -m 2750 /secrets/workspace
 USER postgres
 ENTRYPOINT ["bash", "/opt/todo/container_start.sh"]
 
@@ -19,12 +20,22 @@ RUN python -m pip --python /venv/bin/python install \
 COPY . .
 RUN python -m compileall -q --invalidation-mode unchecked-hash . && chmod -R a+rX .
 
-FROM ${PYTHON_IMAGE}
+FROM ${PYTHON_IMAGE} AS services
 COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
 ENV PATH=/venv/bin:$PATH
 USER 10001:10001
-# The arguments name a service: backend, mcp_server, offline_model; or migrations.
+# The arguments name a service: backend, mcp_server, offline_model, workspace; or migrations.
 ENTRYPOINT ["python", "-m"]
 CMD ["backend"]
+
+# With what agents' commands need beside Python, and another account: the others' secrets are not for its group.
+FROM services AS workspace
+USER 0:0
+RUN apt-get update && apt-get install --yes --no-install-recommends bubblewrap git && rm -rf /var/lib/apt/lists/*
+RUN install -d -o 10002 -g 10002 -m 700 /files
+USER 10002:10002
+CMD ["workspace"]
+
+FROM services

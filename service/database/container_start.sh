@@ -16,6 +16,9 @@ main() {
     keep "$owner" "postgresql://todo_owner:$(random)@postgres/todo"
     keep "$service" "postgresql://todo_service:$(random)@postgres/todo"
     keep /secrets/services/MCP_TOKEN_SECRET "$(random)"
+    keep /secrets/workspace/WORKSPACE_TOKEN_SECRET "$(random)"
+    # Of all readers the backend alone has both token secrets.
+    cp /secrets/services/* /secrets/workspace/* /secrets/backend/
     prepare_database
     exec postgres -c listen_addresses='*' -c unix_socket_directories=/var/run/postgresql -c hba_file="$here/pg_hba.conf"
 }

@@ -153,7 +153,8 @@ class Stack:
         self.network = network
         self.containers: dict[str, Container] = {}
         for name, service in compose_file.services(variables).items():
-            kind, stage = (Database, "postgres") if name == "postgres" else (Container, "")
+            kind = Database if name == "postgres" else Container
+            stage = service.get("build", {}).get("target", "")
             self.containers[name] = kind(name, service, images[stage], network, place, **variables)
 
     @property

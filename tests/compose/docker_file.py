@@ -5,13 +5,16 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from json import loads
 from pathlib import Path
 
 from tests.compose.namespaces import POSTGRES, BaseImage
 from tests.conftest import ROOT
+
+PROGRAMS = ("bwrap", "git")
+"""What the image has from Debian's packages, these containers have from this machine, with all of its /usr."""
 
 
 @dataclass
@@ -40,10 +43,8 @@ def build(place: Path, bases: Mapping[str, BaseImage], variables: Mapping[str, s
         if name == "ARG":
             continue
         if name == "FROM":
-            name_of_base, _, stage = rest.partition(" AS ")
-            base = bases[name_of_base]
-            image = stages[stage] = Image(base, place / (stage or "final"), dict(base.environment))
-            base.prepare(image.root)
+            source, _, stage = rest.partition(" AS ")
+            image = stages[stage] = _begun(place / (stage or "final"), stages.get(source) or bases[source])
             continue
         assert image
         match name:
@@ -55,6 +56,8 @@ def build(place: Path, bases: Mapping[str, BaseImage], variables: Mapping[str, s
                 image.environment[variable] = value.replace("$PATH", image.environment["PATH"])
             case "COPY":
                 _copy(image, shlex.split(rest), stages)
+            case "RUN" if rest.startswith("apt-get"):
+                assert all(map(shutil.which, PROGRAMS)), f"this machine has not all of {', '.join(PROGRAMS)}"
             case "RUN":
                 image.base.build(image.root, rest, image.directory, {**image.environment, **variables})
             case "USER":
@@ -66,6 +69,15 @@ def build(place: Path, bases: Mapping[str, BaseImage], variables: Mapping[str, s
             case _:
                 raise AssertionError(f"{name} is not known here")
     return stages
+
+
+def _begun(root: Path, on: BaseImage | Image) -> Image:
+    """A stage that stands on a base image, or on an earlier stage."""
+    if isinstance(on, Image):
+        shutil.copytree(on.root, root, symlinks=True, copy_function=os.link)
+        return replace(on, root=root)
+    on.prepare(root)
+    return Image(on, root, dict(on.environment))
 
 
 def context(root: Path = ROOT) -> list[Path]:

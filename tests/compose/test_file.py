@@ -17,12 +17,15 @@ from service.workers import ClientLimits
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
 from tests.settings import example, variables
+from tests.tokens import OTHER_SECRET
+from workspace.settings import Settings as WorkspaceSettings
 
-OURS = {"settings", "migrate", "offline-model", "mcp", "backend"}
+OURS = {"settings", "migrate", "offline-model", "mcp", "workspace", "backend"}
 ONCE = {"settings", "migrate"}
 SETTINGS: dict[str, type[BaseSettings]] = {
     "backend": BackendSettings,
     "mcp": McpSettings,
+    "workspace": WorkspaceSettings,
     "offline-model": OfflineSettings,
 }
 NOT_IN_CONTAINERS = {"DATABASE_URL", "TEST_NOW"}  # the one's place is a file, the other is for loopback only
@@ -54,6 +57,7 @@ def test_the_services_accept_what_they_are_given(name: str, dotenv: dict[str, st
     for variable, value in compose_file.environment(compose_file.services(dotenv)[name], dotenv).items():
         clean.setenv(variable, value)
     clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
+    clean.setenv("WORKSPACE_TOKEN_SECRET", OTHER_SECRET)
     SETTINGS[name]()
 
 
@@ -108,7 +112,7 @@ def test_ports_are_published_on_this_machine_only_and_may_be_others() -> None:
     assert published == {"backend": ["127.0.0.1:9000:8000"], "mcp": ["127.0.0.1:9001:8001"]}
 
 
-def test_the_database_and_the_offline_model_are_in_networks_of_their_own_without_a_way_out() -> None:
+def test_database_offline_model_and_workspace_are_in_networks_of_their_own_without_a_way_out() -> None:
     services = compose_file.services()
     inside: dict[str, set[str]] = {}
     for name, service in services.items():
@@ -117,10 +121,11 @@ def test_the_database_and_the_offline_model_are_in_networks_of_their_own_without
     assert inside == {
         "storage": {"postgres", "migrate", "mcp", "backend"},
         "model": {"offline-model", "backend"},
+        "workspace": {"workspace", "backend"},
         "default": {"mcp", "backend"},
     }
     assert services["settings"]["network_mode"] == "none"
-    for name in ("storage", "model"):
+    for name in ("storage", "model", "workspace"):
         network = compose_file.networks()[name]
         assert network["internal"] is True
         assert set(network["driver_opts"].values()) == {"isolated"}
@@ -131,16 +136,16 @@ def test_each_secret_is_given_to_those_who_may_know_it() -> None:
         name: {volume["source"] for volume in service.get("volumes", ()) if isinstance(volume, dict)}
         for name, service in compose_file.services().items()
     }
-    services = {"services"}
     assert given == {
         "postgres": set(),
-        "settings": services,
+        "settings": {"backend"},
         "migrate": {"owner"},
-        "mcp": services,
-        "backend": services,
+        "mcp": {"services"},
+        "workspace": {"workspace"},
+        "backend": {"backend"},
         "offline-model": set(),
     }
-    assert compose_file.volumes() == {"postgres", "owner", "services"}
+    assert compose_file.volumes() == {"postgres", "owner", "services", "workspace", "backend", "files"}
 
 
 @pytest.mark.parametrize("name", sorted(OURS | {"postgres"}))
@@ -158,7 +163,8 @@ def test_our_containers_can_do_nothing_but_their_work(name: str) -> None:
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert not {"privileged", "cap_add", "user"} & set(service)
-    assert name == "postgres" or all(volume["read_only"] for volume in service.get("volumes", ()))
+    written = [volume for volume in service.get("volumes", ()) if isinstance(volume, str) or not volume["read_only"]]
+    assert name == "postgres" or written == (["files:/files"] if name == "workspace" else [])
 
 
 def test_the_backend_is_named_by_a_host_that_it_has_alone() -> None:
@@ -192,10 +198,11 @@ def test_there_is_time_for_a_last_turn_to_end() -> None:
     assert compose_file.seconds(compose_file.services()["backend"]["stop_grace_period"]) > longest
 
 
-def test_one_service_builds_the_image_of_all() -> None:
+def test_one_service_builds_the_image_of_all_but_the_workspace() -> None:
     services = compose_file.services()
-    assert {services[name]["image"] for name in OURS} == {"todo-assistant"}
-    assert {name for name, service in services.items() if "build" in service} == {"migrate", "postgres"}
+    assert {services[name]["image"] for name in OURS - {"workspace"}} == {"todo-assistant"}
+    assert {name for name, service in services.items() if "build" in service} == {"migrate", "postgres", "workspace"}
+    assert services["workspace"]["build"]["target"] == "workspace"
 
 
 def test_the_image_holds_the_rooms_it_runs() -> None:
@@ -221,7 +228,7 @@ def test_the_base_images_are_arguments_with_a_version() -> None:
     assert set(arguments) == {"PYTHON_IMAGE", "POSTGRES_IMAGE"}
     assert all(re.fullmatch(r"[a-z]+:\d+\.\d+[.\w-]*", image) for image in arguments.values())
     bases = [rest.partition(" AS ")[0] for name, rest in steps if name == "FROM"]
-    assert bases == ["${POSTGRES_IMAGE}", "${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
+    assert bases == ["${POSTGRES_IMAGE}", "${PYTHON_IMAGE}", "${PYTHON_IMAGE}", "services", "services"]
 
 
 def test_the_runtime_lock_is_the_part_of_the_lock_that_the_services_need() -> None:

@@ -40,6 +40,9 @@ for line in urllib.request.build_opener(urllib.request.ProxyHandler({})).open(re
 """
 
 
+ANSWER = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+
+
 def begin(stack: Stack, method: str, url: str, body: object = None) -> "subprocess.Popen[str]":
     text = json.dumps(body) if body else ""
     return popen_in(stack.network, [sys.executable, "-c", ASK, method, url, text])
@@ -81,13 +84,13 @@ def test_a_conversation_with_nothing_set_up(stack: Stack) -> None:
     assert [title.lower() for title in titles(stack)] == ["buy milk"]
 
 
-@pytest.mark.parametrize("name", ["postgres", "offline-model", "mcp", "backend"])
+@pytest.mark.parametrize("name", ["postgres", "offline-model", "mcp", "workspace", "backend"])
 def test_a_container_has_no_rights_and_a_file_system_it_cannot_change(stack: Stack, name: str) -> None:
     container = stack.containers[name]
     status = dict(
         line.split(":\t", 1) for line in Path(f"/proc/{container.process.pid}/status").read_text().splitlines()
     )
-    assert status["Uid"].split() == ["999" if name == "postgres" else "10001"] * 4
+    assert status["Uid"].split() == [{"postgres": "999", "workspace": "10002"}.get(name, "10001")] * 4
     assert status["NoNewPrivs"] == "1"
     assert {int(status[kind], 16) for kind in ("CapEff", "CapPrm", "CapInh", "CapBnd")} == {0}
     for path in ("/app/new", "/venv/new", "/opt/todo/new", "/new", "/usr/local/new", "/etc/new"):
@@ -97,6 +100,7 @@ def test_a_container_has_no_rights_and_a_file_system_it_cannot_change(stack: Sta
 
 SECRETS = {
     "services": {"DATABASE_URL", "MCP_TOKEN_SECRET"},
+    "workspace": {"WORKSPACE_TOKEN_SECRET"},
     "owner": {"MIGRATION_DATABASE_URL"},
 }
 
@@ -112,8 +116,9 @@ def secrets(stack: Stack) -> dict[str, str]:
     [
         ("offline-model", set[str]()),
         ("mcp", SECRETS["services"]),
-        ("backend", SECRETS["services"]),
-        ("settings", SECRETS["services"]),
+        ("workspace", SECRETS["workspace"]),
+        ("backend", SECRETS["services"] | SECRETS["workspace"]),
+        ("settings", SECRETS["services"] | SECRETS["workspace"]),
         ("migrate", SECRETS["owner"]),
     ],
 )
@@ -135,8 +140,46 @@ def test_a_secret_can_be_read_by_its_readers_group_only(stack: Stack) -> None:
     for source, target, _ in stack.database.volumes:
         if target.startswith("/secrets/"):
             assert {stat.S_IMODE(path.stat().st_mode) for path in source.iterdir()} == {0o640}
-            assert {path.stat().st_gid for path in (source, *source.iterdir())} == {10001}
+            readers = 10002 if target == "/secrets/workspace" else 10001
+            assert {path.stat().st_gid for path in (source, *source.iterdir())} == {readers}
             assert source.stat().st_mode & 0o007 == 0
+
+
+# As the backend: a call of the workspace's tools in somebody's name.
+CALL = """
+import asyncio, json, pathlib, sys, time
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from service.tokens import make_call_token
+person, tool, arguments = sys.argv[1:]
+secret, url = pathlib.Path("/run/secrets/WORKSPACE_TOKEN_SECRET").read_text().strip(), "http://workspace:8003/mcp"
+token = make_call_token(secret, person, audience=url, expires=int(time.time()) + 60)
+async def main():
+    headers = {"authorization": f"Bearer {token}"}
+    async with Client(StreamableHttpTransport(url, headers=headers, verify=False)) as client:
+        told = await client.call_tool_mcp(tool, json.loads(arguments), meta={"todo/folder": "cnv_1"})
+        print(json.dumps(told.structured_content))
+asyncio.run(main())
+"""
+
+
+def called(stack: Stack, person: str, tool: str, **arguments: str) -> dict[str, object]:
+    """What the backend's container is told by the workspace's."""
+    call = ["python", "-c", CALL, person, tool, json.dumps(arguments)]
+    code, output = stack.containers["backend"].execute(call, PYTHONPATH="/app")
+    assert code == 0, output
+    return json.loads(output.splitlines()[-1])
+
+
+def test_the_workspace_keeps_people_apart_and_its_secret_to_itself(stack: Stack) -> None:
+    code, ready = stack.containers["workspace"].execute(["python", "-c", ANSWER, "http://localhost:8003/ready"])
+    assert (code, json.loads(ready)["confinement"] in ("bubblewrap", "landlock")) == (0, True), ready
+    assert called(stack, "alice", "write_file", path="plan.md", content="hers")["created"] is True
+    assert called(stack, "alice", "run_command", command="cat plan.md")["stdout"] == "hers"
+    look = "cat /files/*/*/plan.md; cat /run/secrets/*; cat /proc/1/environ /proc/[0-9]*/environ; id -u"
+    ran = called(stack, "bob", "run_command", command=look)
+    assert str(ran["stdout"]).split() == ["10002"], ran
+    assert stack.containers["workspace"].execute(["cat", "/secrets/backend/DATABASE_URL"])[0] == 1
 
 
 def by_tcp(stack: Stack, user: str, **variables: str) -> tuple[int, str]:
