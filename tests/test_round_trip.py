@@ -28,6 +28,8 @@ from tests.mcp_server.wire import call, result, send
 from tests.processes import INHERITED, ServiceProcess
 from tests.scripted_model import serve_scripted_model
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, for_mcp, minted
+from workspace.files.folder import Store
+from workspace.files.quota import Quota
 
 pytestmark = pytest.mark.long
 
@@ -144,12 +146,12 @@ def contents(database_url: str, user: str) -> dict[str, list[dict[str, Any]]]:
         }
 
 
-def todo(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def todo(database_url: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return subprocess.run(
         [sys.executable, "-m", "cli", *arguments],
         cwd=ROOT,
-        env={**inherited, "MIGRATION_DATABASE_URL": as_owner(database_url), "NO_COLOR": "1"},
+        env={**inherited, "MIGRATION_DATABASE_URL": as_owner(database_url), "NO_COLOR": "1", **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -204,13 +206,21 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
     check_export(json.loads(exported), alices)
     as_documented("Back up", tmp_path, MIGRATION_DATABASE_URL=as_owner(fresh_database_url))
 
-    forgotten = todo(fresh_database_url, "forget", "--user", "alice", "--yes")
+    store = Store(tmp_path / "workspaces", Quota(bytes=1_000, files=10))
+    store.root.mkdir(mode=0o700)
+    store.prepare()
+    for person in ("alice", "bob"):
+        with store.folder(person, "cnv_1"):
+            pass
+    forgotten = todo(fresh_database_url, "forget", "--user", "alice", "--yes", WORKSPACE_DIR=str(store.root))
     assert forgotten.returncode == 0, forgotten.stderr
     assert forgotten.stdout == (
         f"Deleted for good: threads {THREADS}, items {len(alices['messages'])}, runs {2 * THREADS}, "
         "kept requests 0, ended sessions 0, profiles 1.\n"
         f"Deleted for good: tasks {TASKS + THREADS}, changes {len(alices['task_changes'])}.\n"
+        "Deleted for good: folders 1.\n"
     )
+    assert (store.names("alice"), store.names("bob")) == ([], ["cnv_1"])
     assert contents(fresh_database_url, "alice") == {table: [] for table in TABLES}
     assert contents(fresh_database_url, "bob") == bobs
     again = todo(fresh_database_url, "export", "--user", "alice")

@@ -20,5 +20,5 @@ def check(account: int | None) -> None:
 def become(account: int) -> None:
     """For good, with all threads, and without groups."""
     os.setgroups([])
-    os.setresgid(account, account, account)
-    os.setresuid(account, account, account)
+    os.setgid(account)
+    os.setuid(account)

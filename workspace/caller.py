@@ -34,6 +34,7 @@ class Room:
     commands: running.Commands
     confinement: str | None = None
     """What commands are confined by; None where there is nothing, and no command."""
+    sweeping: asyncio.Task[None] | None = None
 
 
 @dataclass(frozen=True)

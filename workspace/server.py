@@ -83,6 +83,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
             _end(str(unusable))
         room.commands = Commands(found, at_once=settings.limit_commands, check=partial(_too_much, quota))
         room.confinement = found.name if found else None
+        room.sweeping = asyncio.create_task(_keep_sweeping(room.store, settings.keep_folders_days))
 
     async def ready() -> JSONResponse:
         return JSONResponse({"status": "ready", "confinement": room.confinement})
@@ -107,12 +108,12 @@ def _state(settings: Settings, room: Room) -> Lifespan:
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
         async with traces.exporting("workspace", settings.otel_exporter_otlp_endpoint):
-            sweeping = asyncio.create_task(_keep_sweeping(room.store, settings.keep_folders_days))
             try:
                 yield {"room": room}
             finally:
-                sweeping.cancel()
-                await asyncio.gather(sweeping, return_exceptions=True)
+                if room.sweeping is not None:
+                    room.sweeping.cancel()
+                    await asyncio.gather(room.sweeping, return_exceptions=True)
 
     return state
 
@@ -134,7 +135,7 @@ def _too_much(quota: Quota, folder: Path) -> str | None:
 
 async def _keep_sweeping(store: Store, days: int | None) -> None:
     while days is not None:
-        await asyncio.sleep(_SWEEP_EVERY)
         removed = await asyncio.to_thread(store.remove_unused, time.time() - days * _DAY)
         if removed:
             log.info("removed %d folders that were not used for %d days", removed, days)
+        await asyncio.sleep(_SWEEP_EVERY)

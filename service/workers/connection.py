@@ -166,7 +166,7 @@ class Connection(HttpToolsProtocol):
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._stop(HTTPStatus.BAD_REQUEST, "The request has more than one Host header: send one.")
         path = self.url.partition(b"?")[0].decode("latin-1")
-        method = self.parser.get_method()  # pyright: ignore[reportOptionalMemberAccess] - it is what calls this
+        method = self.parser.get_method()  # pyright: ignore[reportOptionalMemberAccess] - it is what calls
         self._most = self._limits.largest_body(method.decode("latin-1"), path)
         for name, value in self.headers:
             if name == b"content-length" and int(value) > self._most:

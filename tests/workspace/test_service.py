@@ -12,7 +12,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from mcp.types import ToolAnnotations
 
 from tests.conftest import ROOT
 from tests.processes import ServiceProcess
@@ -63,10 +62,11 @@ async def test_the_eight_tools_and_what_they_take(alice: Person) -> None:
         "run_python": ["code", "timeout_s"],
         "commit": ["message"],
     }
-    annotations = {name: tool.annotations or ToolAnnotations() for name, tool in tools.items()}
-    reads = {name for name, told in annotations.items() if told.read_only_hint}
+    hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations}
+    assert hints.keys() == tools.keys()
+    reads = {name for name, hint in hints.items() if hint.read_only_hint}
     assert reads == {"list_files", "read_file", "search_files"}
-    assert not any(told.open_world_hint for told in annotations.values())
+    assert not any(hint.open_world_hint for hint in hints.values())
 
 
 async def test_a_file_is_written_read_searched_run_and_committed(alice: Person) -> None:
@@ -327,24 +327,30 @@ def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
     assert said.startswith("The workspace does not run as root" if ACCOUNT else "Only root can become another account")
 
 
-async def test_a_kill_in_the_middle_leaves_nothing_half_done(tmp_path: Path) -> None:
+async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_uses(tmp_path: Path) -> None:
     with directory() as root:
         process = service(root, tmp_path / "log")
         process.start()
         process.wait_until_ready()
         with suppress(httpx2.TransportError):  # its client is told when it goes
             async with acting(process.url) as person:
+                await person.call("write_file", folder="unused", path="a", content="x")
                 running = asyncio.create_task(person.call("run_command", key="k", command="touch begun; sleep 1000"))
                 putting = asyncio.create_task(person.http.put("/files/cnv_1/a", content=slowly()))
                 while not (list((root / ".incoming").iterdir()) and list(root.glob("*/cnv_1/begun"))):
                     await asyncio.sleep(0.05)
                 process.end(signal.SIGKILL)
                 await asyncio.gather(running, putting, return_exceptions=True)
+        (answers,) = (root / ".answers").glob("*/unused")
+        os.utime(answers, (1e9, 1e9))
+        process.environment["KEEP_FOLDERS_DAYS"] = "1"
         process.start()
         process.wait_until_ready()
         assert list((root / ".incoming").iterdir()) == []
         async with acting(process.url) as person:
             assert (await person.call("list_files"))[0] == "begun"
+        while list(root.glob("*/unused")):
+            await asyncio.sleep(0.05)
         assert process.end() == 0
 
 

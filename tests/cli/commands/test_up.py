@@ -234,9 +234,8 @@ class TestRunning:
         assert [name for name in files if re.search("DATABASE|KEY|SECRET|MCP|OTEL", name)] == ["WORKSPACE_TOKEN_SECRET"]
         assert files["WORKSPACE_TOKEN_SECRET"] == backend["WORKSPACE_TOKEN_SECRET"] != backend["MCP_TOKEN_SECRET"]
         assert "WORKSPACE_TOKEN_SECRET" not in tools | model
-        (line,) = re.findall(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-        accounts = set(line.split())
-        assert accounts == {"61003" if os.getuid() == 0 else str(os.getuid())}
+        accounts = re.findall(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[0].split()
+        assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
 
     def test_without_agents_there_is_no_workspace(self, up, shared_dir):
         process = up(AGENTS="off")

@@ -173,7 +173,7 @@ def test_what_is_replaced_meanwhile_leads_nowhere_else(
 
     swapping = threading.Thread(target=swap)
     swapping.start()
-    done, refused, end = 0, 0, time.monotonic() + 1
+    done, refused, end = 0, 0, time.monotonic() + 0.5
     try:
         while time.monotonic() < end:
             try:
@@ -185,6 +185,6 @@ def test_what_is_replaced_meanwhile_leads_nowhere_else(
     finally:
         over.set()
         swapping.join()
-    assert done > 10
-    assert refused > 10
+    assert done
+    assert refused
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"secret": SECRET}
