@@ -114,7 +114,8 @@ async def test_a_cancelled_caller_ends_it_and_has_what_was_said(confinement: Con
     assert time.monotonic() - began < QUICK
 
 
-LEAVE = "(sleep 300 & setsid sleep 300 & setsid sh -c 'setsid sleep 300 & sleep 300' &) >/dev/null 2>&1 </dev/null; {}"
+# For so many seconds nobody else sleeps.
+LEAVE = "(sleep 333 & setsid sleep 333 & setsid sh -c 'setsid sleep 333 & sleep 333' &) >/dev/null 2>&1 </dev/null; {}"
 
 
 @pytest.mark.parametrize("end", ["true", "sleep 300"])
@@ -237,7 +238,7 @@ def test_forty_commands_of_another_account_at_once(kind: str) -> None:
 
 
 def sleeping() -> int:
-    return processes_with(b"sleep\x00300\x00")
+    return processes_with(b"sleep\x00333\x00")
 
 
 def processes_with(mark: bytes) -> int:
