@@ -1,6 +1,7 @@
 """The four tools that run something: what each runs, and what of it the model and the person get."""
 
 import asyncio
+import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -106,6 +107,7 @@ class Commands:
         if self._confinement is None:
             raise errors.NoConfinement
         async with self._places.taken(person, folder):
+            os.chmod(folder, 0o700)  # a command may have closed it, and no later one could open it
             too_much = await self._too_much(folder)
             limits = ONLY_LESS if too_much else LIMITS
             stop = self._stops[folder] = asyncio.Event()

@@ -36,7 +36,7 @@ def make(listener: int, place: int, folder: str) -> None:
             finally:
                 os.close(memory)
         except OSError as problem:
-            error = problem.errno or errno.EPERM
+            error = errno.EPERM if problem.errno in (None, errno.EXDEV) else problem.errno
         fcntl.ioctl(listener, _SEND, _ANSWER.pack(identifier, 0, -error, 0))
     except OSError:  # the caller is gone
         return

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import tempfile
 from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
 from tests.waiting import until
+from tests.workspace.accounts import accounts, done_as
 from tests.workspace.kinds import made, usable
 from workspace.commands import errors
 from workspace.commands.tools import Commands
@@ -38,6 +40,18 @@ async def test_a_command_is_a_line_of_the_shell(commands: Commands, tmp_path: Pa
     assert answer.text.endswith(" s.\nstdout:\na  b\nstderr:\nno")
     assert answer.details["exit_code"] == 1
     assert (answer.details["stdout"], answer.details["stderr"]) == ("a  b\n", "no\n")
+
+
+def test_a_folder_that_a_command_has_closed_is_open_for_the_next_one() -> None:
+    """Of whoever is not root, whom nothing is closed to."""
+
+    async def work() -> list[int]:
+        with tempfile.TemporaryDirectory() as folder:
+            commands = Commands(made(usable()[0]))
+            answers = [await commands.run_command(PERSON, Path(folder), line) for line in ("chmod 000 .", "touch f")]
+        return [answer.details["exit_code"] for answer in answers]
+
+    assert done_as(list(accounts().values())[-1], work) == [0, 0]
 
 
 async def test_python_runs_in_the_folder_and_imports_from_it(commands: Commands, tmp_path: Path) -> None:
