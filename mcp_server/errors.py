@@ -170,4 +170,4 @@ def explained(error: Exception, *, committing: bool) -> Refusal:
     if isinstance(driver_error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout | OSError):
         log.warning("the task database cannot be reached: %s", type(driver_error).__name__)
         return Unavailable(sentence=_NOT_CONFIRMED if committing else _NOT_REACHED)
-    return internal_error(driver_error or error, service="task service", log=log)
+    return internal_error(error, cause=driver_error, service="task service", log=log)

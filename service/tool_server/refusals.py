@@ -123,10 +123,15 @@ class FriendlyErrors(Middleware):
         return list(clauses.values())
 
 
-def internal_error(error: Exception, *, service: str, log: logging.Logger) -> Unavailable:
-    """The sentence for what nobody foresaw; the details go to the log, without the error's message, which may quote."""
+def internal_error(
+    error: Exception, *, service: str, log: logging.Logger, cause: BaseException | None = None
+) -> Unavailable:
+    """The sentence for what nobody foresaw; the details go to the log, without the error's message, which may quote.
+
+    `cause` is what the error is about, where a library wraps it.
+    """
     reference = secrets.token_hex(4)
-    kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    kind = f"{type(cause or error).__module__}.{type(cause or error).__qualname__}"
     log.error("internal error %s: %s\n%s", reference, kind, "".join(format_tb(error.__traceback__)))
     return Unavailable(sentence=f"The {service} had an internal error, reference {reference}: try again later.")
 

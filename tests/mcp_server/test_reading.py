@@ -140,7 +140,7 @@ async def test_no_line_and_no_call(database_url: str, caplog: pytest.LogCaptureF
         assert answers[-1].json() == {"error": f"Requests come too fast: go on in {seconds} seconds."}
         assert (await http.get("/changes", headers=signed(own(sub="bob")))).status_code == 200
         result(await send(http, call("list_tasks", {}, token=own())))
-        lines = [record for record in caplog.records if record.name.startswith(("mcp_server", "uvicorn"))]
+        lines = [record for record in caplog.records if record.name.startswith(("mcp_server", "service", "uvicorn"))]
         assert [record.getMessage() for record in lines] == ["tool call"]
 
 
