@@ -93,6 +93,19 @@ async def test_what_a_command_left_is_refused_by_the_tools(alice: Person) -> Non
         assert (await alice.http.put(f"/files/cnv_1/{path}", content=b"x")).status_code == 400
 
 
+async def test_what_a_command_closed_is_open_for_the_tools(alice: Person) -> None:
+    await alice.call("run_command", command="mkdir -p d/e; echo x > d/e/f; chmod 0 d/e/f d/e d .")
+    assert (await alice.call("list_files", depth=3))[0].splitlines() == ["d/", "d/e/", "d/e/f"]
+    assert await alice.refusal("read_file", path="d/e/f") == (
+        "d/e/f cannot be used: its permissions, or those of a directory above it, do not allow it."
+    )
+    await alice.call("write_file", path="d/e/g", content="y")
+    assert (await alice.http.get("/files/cnv_1")).json()["files"][0]["path"] == "d/e/f"
+    await alice.call("run_command", command="chmod 0 d/e d .")
+    assert (await alice.http.delete("/files/cnv_1")).json() == {"deleted": True}
+    assert (await alice.call("list_files"))[0] == "There is nothing in it yet."
+
+
 async def test_arguments_that_are_wrong_are_one_sentence_each(alice: Person) -> None:
     assert await alice.refusal("list_files", depth=4) == "depth must be a whole number from 1 to 3."
     assert await alice.refusal("write_file", path=1) == (

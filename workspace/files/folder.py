@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workspace.files import removal
-from workspace.files.opening import DIRECTORY
+from workspace.files import removal, walking
 from workspace.files.quota import Quota
 from workspace.refusals import FolderInvalid
 
@@ -93,7 +92,7 @@ class Store:
     def folder(self, person: str, name: str) -> Iterator[Folder]:
         """The same, opened."""
         path, answers = self.paths(person, name)
-        with opened(path) as descriptor, opened(self.root / _INCOMING) as incoming:
+        with walking.opened(path) as descriptor, walking.opened(self.root / _INCOMING) as incoming:
             yield Folder(path, descriptor, incoming, answers, self.quota)
 
     @contextmanager
@@ -130,26 +129,17 @@ class Store:
         (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
         for place in (self.root / owner / name, self.root / _ANSWERS / owner / name):
             with suppress(FileNotFoundError):
+                place.chmod(_ONLY_OURS)  # or it could not be moved
                 place.rename(self.root / _REMOVED / secrets.token_hex(16))  # at once gone for everybody
                 found = True
         self._empty_removed()
         return found
 
     def _empty_removed(self) -> None:
-        with opened(self.root / _REMOVED) as at:
+        with walking.opened(self.root / _REMOVED) as at:
             for name in os.listdir(at):
                 with suppress(FileNotFoundError):  # another thread is at it
                     removal.remove(at, name)
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """The descriptor of a directory whose path is ours alone."""
-    descriptor = os.open(path, DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _check(name: str) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.files import walking
-from workspace.files.opening import DIRECTORY
 from workspace.refusals import FolderFull, TooDeep
 
 _DEEPEST = 64  # directories; each is a descriptor while it is counted
@@ -20,11 +19,8 @@ class Quota:
 
     def check(self, folder: Path, *, more_bytes: int = 0, more_files: int = 0) -> None:
         """Raises a `Refusal` where the folder holds more than it may, or would with that much more."""
-        descriptor = os.open(folder, DIRECTORY)
-        try:
+        with walking.opened(folder) as descriptor:
             _Count(self, more_bytes, more_files).add(descriptor, depth=1)
-        finally:
-            os.close(descriptor)
 
 
 @dataclass

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from workspace.files.opening import DIRECTORY, FILE
 
@@ -13,19 +14,35 @@ READING, CHANGING = 0o500, _ALL
 
 
 @contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A directory whose path is ours alone, though a command may have closed it."""
+    if path.stat().st_mode & _ALL != _ALL:
+        path.chmod(_ALL)
+    descriptor = os.open(path, DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def entered(at: int, name: str, *, needed: int = READING) -> Iterator[int]:
     """A directory's descriptor, though its mode keeps its owner from what is needed: that is mended."""
-    try:
-        descriptor = os.open(name, DIRECTORY, dir_fd=at)
-    except PermissionError:
-        give_rights(at, name)
-        descriptor = os.open(name, DIRECTORY, dir_fd=at)
+    descriptor = _opened(at, name, DIRECTORY)
     try:
         if os.fstat(descriptor).st_mode & needed != needed:
             os.fchmod(descriptor, _ALL)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _opened(at: int, name: str, flags: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=at)
+    except PermissionError:
+        give_rights(at, name)
+        return os.open(name, flags, dir_fd=at)
 
 
 def give_rights(at: int, name: str) -> None:
@@ -45,11 +62,7 @@ def give_rights(at: int, name: str) -> None:
 @contextmanager
 def read(at: int, name: str) -> Iterator[int]:
     """The descriptor of a file, whatever it is called and its mode says; what is no regular file is an OSError."""
-    try:
-        descriptor = os.open(name, FILE, dir_fd=at)
-    except PermissionError:
-        give_rights(at, name)
-        descriptor = os.open(name, FILE, dir_fd=at)
+    descriptor = _opened(at, name, FILE)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
