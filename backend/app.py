@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.agents.assistant import create_assistant
+from backend.agents.team import create_team
 from backend.calendar.feed import Feeds
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
@@ -28,10 +29,13 @@ from backend.model.providers import Endpoint
 from backend.settings import Settings
 from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
+from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn import reports
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.afterwards.titles import Titles
 from backend.turn.answers import Answers
+from backend.turn.delegated.agents import Agents
+from backend.turn.delegated.leading import leading
 from backend.turn.inbox import Inbox
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
@@ -73,13 +77,13 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     metrics.watch_pool(engine, reports.CONNECTIONS)
     model = ChatModel(endpoint)
     stack.push_async_callback(model.client.close)
-    tools = await _tools(settings, stack)
+    tools, workspace = await _tools(settings, stack), await _workspace(settings, stack)
     clock, limits = settings.clock(), _limits(settings)
     turns = await _turns(settings, engine, clock, limits, worker, stack)
     store = PostgresStore(engine)
     await warm_up(endpoint, store, tools, read=reader())
     summaries = Summaries(engine, store, model, limits)
-    answers = _answers(settings, engine, store, model, summaries, tools)
+    answers = _answers(settings, engine, store, model, summaries, tools, workspace)
     inbox = Inbox(engine, turns, limits)
     pace = Pace(settings.limit_requests_per_minute)
     return Parts(
@@ -133,12 +137,24 @@ def _answers(
     model: ChatModel,
     summaries: Summaries,
     tools: TaskTools,
+    workspace: WorkspaceTools | None,
 ) -> Answers:
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     policy = Policy(settings.approvals)
-    agent = create_assistant(model, sent, [tools], may_ask=policy.may_ask)
-    titles, wait = Titles(engine, model), settings.tool_wait_seconds
-    return Answers(engine, store, model, summaries, titles, agent, tools, policy=policy, tool_wait_seconds=wait)
+    team = create_team(model, sent, workspace, tools, leading(model, workspace)) if workspace else []
+    has_agents = (lambda: workspace.may_start) if workspace else None
+    return Answers(
+        engine,
+        store,
+        model,
+        summaries,
+        Titles(engine, model),
+        create_assistant(model, sent, [tools], may_ask=policy.may_ask, team=team, has_agents=has_agents),
+        tools,
+        policy=policy,
+        tool_wait_seconds=settings.tool_wait_seconds,
+        agents=Agents(engine, workspace, settings.address, settings.limit_agent_runs) if workspace else None,
+    )
 
 
 def _chatkit(
@@ -167,6 +183,18 @@ def _chatkit(
 def _calendars(settings: Settings, engine: AsyncEngine, tools: TaskTools) -> CalendarDoor:
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
     return CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
+
+
+async def _workspace(settings: Settings, stack: AsyncExitStack) -> WorkspaceTools | None:
+    """Where agents work; None where there are none."""
+    secret, url = settings.workspace_token_secret, settings.workspace_url
+    if settings.agents == "off" or secret is None or url is None:
+        return None
+    token = CallerToken(secret.get_secret_value(), url)
+    workspace = WorkspaceTools(url, token, mode=settings.agents, resend_seconds=settings.mcp_resend_seconds)
+    stack.push_async_callback(workspace.cleanup)
+    await workspace.connect()
+    return workspace
 
 
 def _caller_token(settings: Settings) -> CallerToken | None:

@@ -62,6 +62,8 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     agents: Literal["auto", "on", "off"] = "auto"
     workspace_url: str | None = None
     workspace_token_secret: Secret | None = None
+    limit_agent_runs: int | None = per_person(50)
+
     offline_url: str = "http://127.0.0.1:8002/v1"
 
     auth_audience: str | None = None
@@ -87,7 +89,20 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     def problem(self) -> str | None:
         if self.heartbeat_seconds * 3 > self.lease_seconds:
             return "LEASE_SECONDS must be at least three times HEARTBEAT_SECONDS, or live turns lose theirs."
+        if self.has_workspace and self.workspace_token_secret is None:
+            return "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, the same in both services, or AGENTS=off."
+        if self.workspace_token_secret is not None and self.workspace_token_secret in self._other_secrets:
+            return "WORKSPACE_TOKEN_SECRET must differ from the other secrets: make it with `openssl rand -hex 32`."
         return super().problem()
+
+    @property
+    def has_workspace(self) -> bool:
+        """Whether agents may work, once there is a workspace for them."""
+        return self.agents != "off" and self.workspace_url is not None
+
+    @property
+    def _other_secrets(self) -> tuple[SecretStr | None, ...]:
+        return self.mcp_token_secret, self.auth_jwt_secret
 
     def problem_with_tokens(self) -> str | None:
         if bool(self.auth_jwt_secret) == bool(self.auth_jwks_url):

@@ -14,6 +14,7 @@ from service.database.documents import Row, Writer, freeze, rows
 _TABLES = Run.metadata.tables
 CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "messages", "runs"))
 APPROVALS, INPUTS = _TABLES["approvals"], _TABLES["run_inputs"]
+STEPS, CONSENTS = _TABLES["agent_steps"], _TABLES["consents"]
 _THREAD = ("id", "name", "title", "status", "metadata", "leaf_run_id", "created_at")
 _ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "created_at")
 _SESSION = ("id", "expires_at")
@@ -33,6 +34,9 @@ _RUN = (
 _APPROVAL = ("id", "run_id", "call", "text", "decision", "reason", "created_at", "decided_at")
 _INPUT = ("id", "run_id", "mode", "said", "created_at", "taken_at", "dropped_at")
 
+_STEP = ("run_id", "call_id", "seq", "agent", "kind", "content", "details", "created_at")
+_CONSENT = ("conversation_id", "tool", "created_at")
+
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m backend export --user NAME`: write a person's threads with their items, and the runs, as JSON."""
@@ -47,6 +51,8 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
     turns = select(*(RUNS.c[name] for name in _RUN), RUNS.c.conversation_id.label("thread_id"))
     asked = select(*(APPROVALS.c[name] for name in _APPROVAL)).where(APPROVALS.c.user_id == user)
     sent = select(*(INPUTS.c[name] for name in _INPUT)).where(INPUTS.c.user_id == user)
+    steps = select(*(STEPS.c[name] for name in _STEP)).where(STEPS.c.user_id == user)
+    allowed = select(*(CONSENTS.c[name] for name in _CONSENT)).where(CONSENTS.c.user_id == user)
     ended = select(*(ENDED.c[name] for name in _SESSION))
     profile = select(*_PROFILE)
     writer = Writer(sys.stdout.buffer)
@@ -65,6 +71,10 @@ async def _export(engine: AsyncEngine, *, user: str) -> None:
         found += await writer.array(rows(session, asked.order_by(APPROVALS.c.id)))
         writer.text(',\n"run_inputs": ')
         found += await writer.array(rows(session, sent.order_by(INPUTS.c.id)))
+        writer.text(',\n"agent_steps": ')
+        found += await writer.array(rows(session, steps.order_by(STEPS.c.run_id, STEPS.c.seq)))
+        writer.text(',\n"consents": ')
+        found += await writer.array(rows(session, allowed.order_by(CONSENTS.c.conversation_id, CONSENTS.c.tool)))
         writer.text(',\n"ended_sessions": ')
         found += await writer.array(rows(session, ended.where(ENDED.c.user_id == user).order_by(ENDED.c.id)))
         writer.text(',\n"profiles": ')

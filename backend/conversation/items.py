@@ -44,6 +44,19 @@ class Thought:
     created_at: datetime = field(default_factory=utc_now)
 
 
+@dataclass(kw_only=True)
+class Work:
+    """What an agent does for the assistant; it grows too, by steps: `title`, `content`, `icon`, and a `state`, which is
+    running, done, failed or none. `ended` says how it ended, once it has.
+    """
+
+    agent: str = ""
+    steps: list[Json] = field(default_factory=list[Json])
+    ended: str | None = None
+    id: str = field(default_factory=lambda: new_id("wf"))
+    created_at: datetime = field(default_factory=utc_now)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Widget:
     """Tasks to look at and to tick; `copy_text` is what copying it gives."""
@@ -82,4 +95,4 @@ class Hidden:
     created_at: datetime = field(default_factory=utc_now)
 
 
-Item = Said | Message | Thought | Widget | Ending | Summarised | Hidden
+Item = Said | Message | Thought | Work | Widget | Ending | Summarised | Hidden

@@ -143,6 +143,7 @@ class Run(SQLModel, table=True):
     chosen: bool = Field(default=True, sa_column=Column(Boolean, nullable=False, server_default=text("true")))
     message_id: str | None = Field(default=None, sa_column=Column(Text))
     followed: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
+    agent_runs: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
     heartbeat_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
@@ -218,6 +219,43 @@ class RunEvent(SQLModel, table=True):
     run_id: str = Field(sa_column=Column(Text, primary_key=True))
     seq: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
     payload: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    created_at: datetime = Field(sa_column=_moment())
+
+
+class AgentStep(SQLModel, table=True):
+    """What an agent did for the assistant's call `call_id`, numbered within its run.
+
+    What the content of each `kind` is, `backend.conversation.agents.steps` tells.
+    """
+
+    __tablename__ = "agent_steps"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        CheckConstraint("kind IN ('task', 'step', 'output', 'end')", name="agent_steps_known_kind"),
+        _of_conversation(),
+        Index("agent_steps_by_conversation", "user_id", "conversation_id"),
+    )
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    run_id: str = Field(sa_column=Column(Text, primary_key=True))
+    call_id: str = Field(sa_column=Column(Text, primary_key=True))
+    seq: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    conversation_id: str = Field(sa_column=Column(Text, nullable=False))
+    agent: str = Field(sa_column=Column(Text, nullable=False))
+    kind: str = Field(sa_column=Column(Text, nullable=False))
+    content: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    details: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
+    created_at: datetime = Field(sa_column=_moment())
+
+
+class Consent(SQLModel, table=True):
+    """A tool whose calls the person allows in a conversation without being asked."""
+
+    __tablename__ = "consents"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (_of_conversation(),)
+
+    user_id: str = Field(sa_column=Column(Text, primary_key=True))
+    conversation_id: str = Field(sa_column=Column(Text, primary_key=True))
+    tool: str = Field(sa_column=Column(Text, primary_key=True))
     created_at: datetime = Field(sa_column=_moment())
 
 

@@ -12,6 +12,7 @@ from chatkit.types import (
     ActiveStatus,
     AssistantMessageContent,
     AssistantMessageItem,
+    CustomSummary,
     CustomTask,
     DurationSummary,
     FeedbackKind,
@@ -34,7 +35,19 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from backend.conversation import hidden
 from backend.conversation.acting import Acting
-from backend.conversation.items import Ending, Hidden, Item, Message, Said, Summarised, Thought, WhatNext, Widget
+from backend.conversation.items import (
+    Ending,
+    Hidden,
+    Item,
+    Json,
+    Message,
+    Said,
+    Summarised,
+    Thought,
+    WhatNext,
+    Widget,
+    Work,
+)
 from backend.conversation.model_input import tagged
 from backend.conversation.models import Message as MessageRow
 from backend.conversation.runs.inbox import Input, Mode
@@ -68,6 +81,7 @@ ONLY_SHOWN = (
 ASKING = ("user_message", "structured_input", "client_tool_call")
 _KEPT = {"content", "quoted_text", "inference_options"}  # of a message
 _ICONS: dict[WhatNext, Any] = {"go on": "play", "ask again": "reload", "nothing": "info"}
+_AGENT: Any = "agent"
 _SUMMARISED = re.compile(r"([\d,]+) earlier messages? (?:was|were) summarised\.")
 _WHAT_NEXT: dict[Any, WhatNext] = {icon: what_next for what_next, icon in _ICONS.items()}
 
@@ -186,6 +200,11 @@ def as_shown(thread_id: str, item: Storable) -> ThreadItem:
             summary = None if seconds is None else DurationSummary(duration=seconds)
             thoughts = Workflow(type="reasoning", tasks=[ThoughtTask(content=text)], summary=summary)
             return WorkflowItem(**_head(thread_id, item), workflow=thoughts)
+        case Work(agent=agent, steps=steps, ended=ended):
+            title = ended or f"{agent.capitalize()}: as far as it came"  # it may end there, and nobody say so
+            summary = CustomSummary(title=title, icon=_AGENT)
+            work = Workflow(type="custom", tasks=[as_task(step) for step in steps], summary=summary, expanded=not ended)
+            return WorkflowItem(**_head(thread_id, item), workflow=work)
         case Widget(root=root, copy_text=copied):
             return WidgetItem(**_head(thread_id, item), widget=_WIDGET.validate_python(root), copy_text=copied)
         case Ending(sentence=sentence, next=what_next):
@@ -198,6 +217,19 @@ def as_shown(thread_id: str, item: Storable) -> ThreadItem:
             return HiddenContextItem(**_head(thread_id, item), content=content)
         case _:
             return item
+
+
+def as_task(step: Json, *, live: bool = False) -> CustomTask:
+    """A step of an agent's work; whether it is running is told only while somebody looks."""
+    shown: Any = {"done": "complete", "running": "loading" if live else "none"}.get(step["state"], "none")
+    return CustomTask(
+        title=step["title"] or None, content=step["content"] or None, icon=step["icon"], status_indicator=shown
+    )
+
+
+def _step_of(task: Any) -> Json:
+    state = "done" if task.status_indicator == "complete" else "none"
+    return {"title": task.title or "", "content": task.content or "", "icon": task.icon, "state": state}
 
 
 def _head(thread_id: str, item: Item) -> dict[str, Any]:
@@ -238,6 +270,8 @@ def to_value(row: StoredItem) -> Item | None:
         case WorkflowItem(workflow=Workflow(type="reasoning", tasks=[ThoughtTask(content=text)], summary=summary)):
             seconds = summary.duration if isinstance(summary, DurationSummary) else None
             return Thought(text=text, seconds=seconds, **head)
+        case WorkflowItem(workflow=Workflow(type="custom", tasks=tasks, summary=CustomSummary(title=title))):
+            return Work(steps=[_step_of(task) for task in tasks], ended=title, **head)
         case WidgetItem():
             return widget(item)
         case TaskItem(task=CustomTask(title=str(line))) if counted := _SUMMARISED.fullmatch(line):

@@ -11,7 +11,7 @@ class Words:
 
     The lines name values of its arguments before (`asked`) and while it runs, of its result when it is done, and those
     of a call for several tasks their `count`. `label` says on a card what became of a task, `heading` above a list what
-    became of them. What is `final` is not offered to be taken back.
+    became of them. What is `final` is not offered to be taken back. A card that asks says the `limits` below all else.
     """
 
     asked: str
@@ -23,6 +23,10 @@ class Words:
     label: str = ""
     heading: str = ""
     final: bool = False
+    limits: str = ""
+
+
+_FOLDER = "It may write files and run programs in a folder of its own, no internet."
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Shown:
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
     task that widgets may show as it was before, and one that `deletes` takes tasks away, or may do so with the argument
-    `deletes_with`. An argument with a certain value may ask for something else: `instead` has the words for that.
+    `deletes_with`. One that starts an `agent` is asked for where APPROVALS has the word `asked_with`. An argument with
+    a certain value may ask for something else: `instead` has the words for that.
     """
 
     words: Words | None = None
@@ -40,6 +45,8 @@ class Shown:
     deletes: bool = False
     deletes_with: str | None = None
     instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
+    agent: str | None = None
+    asked_with: str | None = None
 
     def words_for(self, arguments: Mapping[str, Any]) -> Words | None:
         """What is said of a call with these arguments."""
@@ -58,6 +65,11 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
         label=did,
         heading=f"{{count}} tasks {did.lower()}",
     )
+
+
+def _agent(name: str) -> Shown:
+    words = Words(f"Let the {name} do this", f"The {name} works…", f"The {name} is done", limits=_FOLDER)
+    return Shown(words, agent=name, asked_with="agents")
 
 
 _COMPLETED = _change("Complete", "Completing", "Completed")
@@ -87,6 +99,8 @@ TOOLS: Mapping[str, Shown] = {
         _change("Change", "Changing", "Changed"), redraws=True, deletes_with="undo", instead=_BY_ARGUMENT
     ),
     "delete_task": Shown(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
+    "do_with_coder": _agent("coder"),
+    "do_with_researcher": _agent("researcher"),
 }
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = Shown()

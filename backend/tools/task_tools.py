@@ -1,7 +1,8 @@
 """The task tools for whoever is asked: whose tasks they are and the key of each call are ours to say."""
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -18,6 +19,17 @@ TOKEN_SECONDS = 300
 
 # Outside of any turn: a name that has no tasks.
 _caller: ContextVar[str] = ContextVar("caller", default=BACKEND)
+
+
+@contextmanager
+def calling_for(user_id: str) -> Iterator[None]:
+    """Tokens are made for this person meanwhile."""
+    token = _caller.set(user_id)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
 
 USER = "todo/user_id"
 KEY = "todo/idempotency_key"
@@ -100,11 +112,8 @@ class TaskTools(Connection):
         meta = dict(meta or {})
         user_id = meta.pop(USER)  # no turn, no call
         given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
-        token = _caller.set(user_id)
-        try:
+        with calling_for(user_id):
             return await super().call_tool(tool_name, {"user_id": user_id, **given}, meta)
-        finally:
-            _caller.reset(token)
 
     async def change(
         self,
@@ -151,14 +160,12 @@ class TaskTools(Connection):
 
         It is not asked twice, and over connections of its own: who polls must not cost the calls theirs.
         """
-        token = _caller.set(user_id)
-        try:
-            response = await self._reads.get(path, params=asked, headers=watched())
-            return response.raise_for_status().json()
-        except (httpx2.HTTPError, ValueError) as error:
-            raise TasksUnavailable from error
-        finally:
-            _caller.reset(token)
+        with calling_for(user_id):
+            try:
+                response = await self._reads.get(path, params=asked, headers=watched())
+                return response.raise_for_status().json()
+            except (httpx2.HTTPError, ValueError) as error:
+                raise TasksUnavailable from error
 
 
 def _result(called: CallToolResult) -> dict[str, Any]:

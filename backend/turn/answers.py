@@ -34,6 +34,7 @@ from backend.tools.task_tools import TaskTools
 from backend.turn import inbox
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.afterwards.titles import Titles
+from backend.turn.delegated.agents import Agents
 from backend.turn.inbox import Steering
 from backend.turn.log import Compacted, Progress
 from backend.turn.recorder import Recorder
@@ -104,8 +105,12 @@ class Answers:
         *,
         policy: Policy,
         tool_wait_seconds: float,
+        agents: Agents | None = None,
     ) -> None:
-        """`policy` says what is asked before it is done, and the agent's tools were made with it."""
+        """`policy` says what is asked before it is done, and the agent's tools were made with it.
+
+        `agents` are those that may work for it, if there are any.
+        """
         self._engine = engine
         self._store = store
         self._model = model
@@ -115,6 +120,7 @@ class Answers:
         self._tools = tools
         self._policy = policy
         self._tool_wait_seconds = tool_wait_seconds
+        self._agents = agents
 
     async def answer(self, turn: Turn) -> None:
         """Whatever ends it, what was shown is kept and what is open is closed; raises what ended it."""
@@ -135,7 +141,7 @@ class Answers:
         """
         turn.run = replace(turn.run, recent=None)
         if said := await inbox.take(self._engine, turn, at_end=True):
-            turn.calls.batch = said[-1].id
+            turn.calls.batch, turn.calls.steps = said[-1].id, 0
             await self._shown(turn, self._answer)
 
     async def _begin_at(self, turn: Turn, message_id: str) -> None:
@@ -178,6 +184,9 @@ class Answers:
     def _begin(self, turn: Turn, speech: Speech) -> tuple[Recorder, AgentRuns]:
         run = turn.run
         recorder = Recorder(self._store, run, turn.calls, speech, turn.say, policy=self._policy, now=run.wall_time)
+        turn.calls.most_steps = MAX_STEPS
+        if self._agents is not None:
+            turn.calls.delegation = self._agents.of(turn, recorder)
         telling.set(lambda line: turn.say(Progress(line)))
         model = self._model.endpoint.model
         return recorder, AgentRuns(turn, self._agent, recorder, model=model, tool_wait_seconds=self._tool_wait_seconds)
@@ -189,7 +198,7 @@ class Answers:
             window = await self._window(turn, recent, begins=recorder.steps == 0)
             steering = Steering(self._engine, turn, recorder.read)
             config = _run_config(Overheard(self._model, speech.hear), steering, window, tokens=self._tokens)
-            await runs.ask(await window.to_model_input(), config, max_turns=MAX_STEPS - recorder.steps)
+            await runs.ask(await window.to_model_input(), config, max_turns=MAX_STEPS)
             if not (stopped := recorder.stopped):
                 break
             # The SDK asks about arguments that it cannot read, too: such a call is made, and the model told of them.

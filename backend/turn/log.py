@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.conversation.items import Item, Message, Said, Summarised, Thought, Widget
+from backend.conversation.items import Item, Json, Message, Said, Summarised, Thought, Widget, Work
 from backend.conversation.runs.leases import Outcome
 
 
@@ -23,7 +23,16 @@ class Started:
 class Begun:
     """An item that grows from here on: at first it has nothing in it, whatever it holds by now."""
 
-    item: Message | Thought
+    item: Message | Thought | Work
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedOn:
+    """A step of an agent's work, which is new or has changed."""
+
+    item_id: str
+    number: int
+    step: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +174,7 @@ Event = (
     | StepBegun
     | StepDone
     | Begun
+    | WorkedOn
     | PartBegun
     | Grown
     | PartDone

@@ -2,17 +2,20 @@
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from agents import Agent, ModelResponse, RunHooks, Tool
+from agents.exceptions import MaxTurnsExceeded
 from agents.items import ItemHelpers, RunItem, TResponseInputItem
 from agents.run_context import RunContextWrapper
 from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
+from backend.agents.assistant import MAX_STEPS
+from backend.conversation import hidden
 from backend.conversation.acting import Acting
 from backend.conversation.items import Hidden, Item, Json, Widget
 from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain
@@ -37,9 +40,14 @@ class Calls:
     `time_zone` is the person's, if it is known. `message_id` is the message that the run began with: the keys are made
     of it, and of how often each call was `repeated` since. `batch` is what they can be taken back with. Of the newest
     step, the calls in `waiting` are not made: their person is asked.
+
+    Agents work for the assistant by its `delegation`: for the message, which is what the person `asked`, the models of
+    all have taken so many `steps`, and may take `most_steps`. `by_agent` is what they used and was not counted yet,
+    and `written` how many rows there are of the run's agents.
     """
 
     acting: Acting
+    conversation_id: str
     message_id: str
     batch: str
     time_zone: str | None = None
@@ -47,19 +55,30 @@ class Calls:
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     waiting: frozenset[str] = frozenset()
     made: int = 0
+    steps: int = 0
+    most_steps: int = MAX_STEPS
+    asked: str = ""
+    delegation: Any = None
+    by_agent: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    written: int = 0
 
     @property
     def user_id(self) -> str:
         return self.acting.user_id
 
+    def take_by_agent(self) -> dict[str, dict[str, int]]:
+        """What agents have used since it was taken the last time."""
+        used, self.by_agent = self.by_agent, defaultdict(Counter)
+        return {agent: dict(counted) for agent, counted in used.items()}
+
     def go_on_from(self, began: Beginning) -> None:
         """Count on where an answer begins in the middle of a run: the same calls have the same keys again."""
         self.message_id = began.message_id
-        self.repeated = Counter((call["name"], _canonical(call["arguments"])) for call in began.calls)
+        self.repeated = Counter((call["name"], canonical(call["arguments"])) for call in began.calls)
 
     def key_of(self, call: ResponseFunctionToolCall) -> str:
         """The same for the same call of the same message in another attempt; another for a second such call in one."""
-        arguments = _canonical(call.arguments)
+        arguments = canonical(call.arguments)
         count = self.repeated[call.name, arguments]
         self.repeated[call.name, arguments] += 1
         return hashlib.sha256(json.dumps([self.message_id, call.name, arguments, count]).encode()).hexdigest()
@@ -139,6 +158,7 @@ class Recorder(RunHooks[Calls]):
             if row.kind != "tool_calls" or (content := content_of(row)) is None:
                 continue
             self._step_id, self._grown = row.id, False
+            self._calls.steps += 1
             calls = [ResponseFunctionToolCall.model_validate(call) for call in content["calls"]]
             self._begin(calls)
             for call in calls:
@@ -150,7 +170,7 @@ class Recorder(RunHooks[Calls]):
         self._calls.call_keys |= {one.call["call_id"]: one.key for one in asked}
 
     def _begin_answer(self, message_id: str) -> None:
-        self.steps, self._deleted, self._calls.batch = 0, 0, message_id
+        self.steps, self._calls.steps, self._deleted, self._calls.batch = 0, 0, 0, message_id
         self._views = TaskViews(self._now, batch=message_id)
 
     @property
@@ -234,6 +254,10 @@ class Recorder(RunHooks[Calls]):
         input_items: list[TResponseInputItem],
     ) -> None:
         await self.read(input_items)
+        if self._calls.steps >= self._calls.most_steps:
+            raise MaxTurnsExceeded(f"{self._calls.most_steps} steps")
+        self._calls.steps += 1
+        self._calls.asked = _last_said(input_items)
         self._say(StepBegun())
 
     async def read(self, items: list[Any]) -> None:
@@ -283,7 +307,13 @@ def _call_of(context: RunContextWrapper[Calls]) -> ResponseFunctionToolCall:
     return context.tool_call  # pyright: ignore[reportAttributeAccessIssue] - hooks of a tool are given its ToolContext
 
 
-def _canonical(arguments: str) -> str:
+def _last_said(items: Sequence[Any]) -> str:
+    """What the person wrote last, of what a model reads."""
+    said = (item["content"] for item in reversed(items) if item.get("role") == "user")
+    return next((text for text in said if isinstance(text, str) and not hidden.is_block(text)), "")
+
+
+def canonical(arguments: str) -> str:
     try:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:

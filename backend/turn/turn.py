@@ -48,16 +48,21 @@ class Turn:
     task: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
-        self.calls = Calls(self.run.acting, self.run.message_id or self.run.id, batch=self.run.id)
+        run = self.run
+        self.calls = Calls(run.acting, run.conversation_id, run.message_id or run.id, batch=run.id)
 
     def say(self, event: Event) -> None:
         self.ending = endings.told(event) or self.ending
         self.log.append(event)
 
-    def use(self, model: str, **counted: int) -> None:
-        """Add what was used: `requests`, `input_tokens` and `output_tokens`."""
+    def use(self, model: str, by_agent: Mapping[str, Mapping[str, int]], **counted: int) -> None:
+        """Add what was used: `requests`, `input_tokens` and `output_tokens`, those of the agents among them."""
         used = self.usage or {}
-        self.usage = {**used, "model": model, **{name: used.get(name, 0) + more for name, more in counted.items()}}
+        self.usage = {**used, "model": model, **_added(used, counted)}
+        if by_agent:
+            before = used.get("by_agent", {})
+            added = {agent: _added(before.get(agent, {}), more) for agent, more in by_agent.items()}
+            self.usage["by_agent"] = {**before, **added}
 
     def stop(self, outcome: Outcome = "cancelled") -> None:
         """End it soon: shown text is saved, a tool in flight is recorded.
@@ -79,6 +84,10 @@ class Turn:
     def ended(self, outcome: Outcome) -> Ended:
         log = self.log
         return Ended(outcome, self.usage, self.counted, self.calls.made, log.began, log.first_event_after)
+
+
+def _added(used: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return {name: used.get(name, 0) + number for name, number in more.items()}
 
 
 Work = Callable[[Turn], Awaitable[None]]

@@ -50,9 +50,14 @@ INSERT INTO run_events (user_id, run_id, seq, payload) VALUES ('alice', 'run_{0}
 INSERT INTO kept_requests (user_id, key, request, run_id) VALUES ('alice', 'key {0}', sha256('{0}'), 'run_{0}_now');
 """
 CALENDARS = "INSERT INTO profiles (user_id, calendar_hash) VALUES ('bob {0}', sha256('{0}'));"
+AGENTS = """
+INSERT INTO agent_steps (user_id, run_id, call_id, seq, conversation_id, agent, kind, content)
+    VALUES ('alice', 'run_{0}', 'call_{0}', 1, 'thr_{0}', 'coder', 'task', '{{"task": "count"}}');
+INSERT INTO consents (user_id, conversation_id, tool) VALUES ('alice', 'thr_{0}', 'do_with_coder');
+"""
 # The revisions that brought them.
 OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"
-BATCHES, WITH_CALENDAR, RUNS_THAT_WAIT = "0011", "0012", "0014"
+BATCHES, WITH_CALENDAR, RUNS_THAT_WAIT, WITH_AGENTS = "0011", "0012", "0014", "0016"
 
 
 def add_rows(url: str, name: str) -> None:
@@ -66,6 +71,7 @@ def add_rows(url: str, name: str) -> None:
         rows += IN_BATCHES if revision >= BATCHES else ""
         rows += CALENDARS if revision >= WITH_CALENDAR else ""
         rows += WAITING if revision >= RUNS_THAT_WAIT else ""
+        rows += AGENTS if revision >= WITH_AGENTS else ""
         connection.execute(rows.format(name).encode())
 
 

@@ -30,6 +30,8 @@ TABLES = {
     "kept_requests",
     "ended_sessions",
     "profiles",
+    "agent_steps",
+    "consents",
 }
 
 

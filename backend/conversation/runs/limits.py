@@ -14,7 +14,7 @@ from service.database import Pipeline, Statement
 
 _OWNER = bindparam("owner")
 # One at a time per person, or two processes would both see the last free place.
-_ONE_BY_ONE = Statement(select(func.pg_advisory_xact_lock(func.hashtextextended(_OWNER, 0))))
+ONE_BY_ONE = Statement(select(func.pg_advisory_xact_lock(func.hashtextextended(_OWNER, 0))))
 
 
 def _count() -> Statement:
@@ -59,7 +59,7 @@ async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: boo
     """
     if limits == Limits():
         return
-    await pipeline.send(_ONE_BY_ONE, owner=user_id)
+    await pipeline.send(ONE_BY_ONE, owner=user_id)
     counting = await pipeline.send(_COUNT, owner=user_id)
     keeping = await pipeline.send(
         _KEPT, owner=user_id, per_day=limits.per_day or 0, most=limits.conversations or 0 if is_new else 0

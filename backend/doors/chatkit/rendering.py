@@ -30,8 +30,8 @@ from chatkit.types import (
     WorkflowTaskUpdated,
 )
 
-from backend.conversation.items import Message, Thought
-from backend.conversation.rows import as_shown, to_thread
+from backend.conversation.items import Json, Message, Thought, Work
+from backend.conversation.rows import as_shown, as_task, to_thread
 from backend.turn import log
 
 _THOUGHT_SECONDS = 0.2
@@ -44,6 +44,7 @@ class Rendering:
         self._thread_id = thread_id
         self._thoughts: dict[str, str] = {}  # that grow, as far as they were read
         self._thought_shown = 0.0
+        self._worked: dict[str, int] = {}  # how many steps of an agent's work were told of
 
     def events(self, event: log.Event) -> Iterator[ThreadStreamEvent]:  # noqa: C901 - one row per case
         match event:
@@ -63,7 +64,10 @@ class Rendering:
                 yield ThreadItemDoneEvent(item=as_shown(self._thread_id, item))
             case log.Begun(item=item):
                 yield from self._begin(item)
+            case log.WorkedOn(item_id=item_id, number=number, step=step):
+                yield self._work(item_id, number, step)
             case log.Done(item=item):
+                self._worked.pop(item.id, None)
                 if isinstance(item, Thought):
                     yield self._show_thought(item.id, item.text)
                     del self._thoughts[item.id]
@@ -93,10 +97,16 @@ class Rendering:
             yield ThreadItemDoneEvent(item=as_shown(self._thread_id, event.said))
         yield StreamOptionsEvent(stream_options=StreamOptions(allow_cancel=True))
 
-    def _begin(self, item: Message | Thought) -> Iterator[ThreadStreamEvent]:
+    def _work(self, item_id: str, number: int, step: Json) -> ThreadStreamEvent:
+        task, told = as_task(step, live=True), self._worked.get(item_id, 0)
+        self._worked[item_id] = max(told, number + 1)
+        kind = WorkflowTaskAdded if number >= told else WorkflowTaskUpdated
+        return _update(item_id, kind(task_index=number, task=task))
+
+    def _begin(self, item: Message | Thought | Work) -> Iterator[ThreadStreamEvent]:
         shown = as_shown(self._thread_id, type(item)(id=item.id, created_at=item.created_at))
         if isinstance(shown, WorkflowItem):
-            shown.workflow.tasks = []
+            shown.workflow.tasks, shown.workflow.summary = [], None
         yield ThreadItemAddedEvent(item=shown)
         if isinstance(item, Thought):
             self._thoughts[item.id] = ""

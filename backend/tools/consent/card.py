@@ -51,7 +51,8 @@ def in_words(tool: str, arguments: str, titles: Mapping[int, str]) -> str:
         for name, value in given.items()
         if name not in (first, *_NAMING) and value is not None
     ]
-    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *values]))
+    limits = [words.limits] if words is not None and words.limits else []
+    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *values, *limits]))
 
 
 def titled(arguments: str) -> list[int]:

@@ -43,7 +43,7 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
-        return ALWAYS in self._wanted or tool in self._wanted
+        return not self._wanted.isdisjoint((ALWAYS, tool, shown(tool).asked_with))
 
 
 def deleted_by(tool: str, arguments: str) -> int:

@@ -62,7 +62,7 @@ def explain(error: BaseException) -> Explanation:
     if own is not None:
         logger.warning("turn failed, reference %s: %s", reference, type(own).__name__)
         return Explanation(f"{own} (Reference {reference})", own.allow_retry)
-    message, allow_retry = _described(error)
+    message, allow_retry = sentence_of(error)
     if any(isinstance(one, openai.APIError | DBAPIError | ValidationError) for one in _chain(error)):
         logger.error("turn failed, reference %s\n%s", reference, _without_texts(error))
     else:
@@ -100,8 +100,17 @@ def _kind(error: BaseException) -> str:
             return name
 
 
-def _described(error: BaseException) -> tuple[str, bool]:
-    """The sentence for an error that is not ours, and whether to offer another try."""
+def sentence_of(error: BaseException) -> tuple[str, bool]:
+    """The sentence for an error, and whether to offer another try: the SDK may have wrapped it, as those in agents."""
+    if (own := _own_error(error)) is not None:
+        return str(own), own.allow_retry
+    return next(filter(None, map(_described, _chain(error))), _UNKNOWN)
+
+
+_UNKNOWN = ("Something went wrong on the server. Try again.", True)
+
+
+def _described(error: BaseException) -> tuple[str, bool] | None:
     match error:
         case openai.APIError() | NotAnEndpoint() | json.JSONDecodeError():
             return describe(error)
@@ -114,4 +123,4 @@ def _described(error: BaseException) -> tuple[str, bool]:
         case OperationalError() | InterfaceError() | PoolTimeout():
             return "The database cannot be reached right now. Try again in a moment.", True
         case _:
-            return "Something went wrong on the server. Try again.", True
+            return None

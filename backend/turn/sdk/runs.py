@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agents import Agent, FunctionTool, RunConfig, RunContextWrapper, Runner, RunResultStreaming
+from agents import Agent, FunctionTool, RunConfig, RunContextWrapper, Runner, RunResultStreaming, Tool
 from agents.exceptions import ModelRefusalError
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
@@ -58,6 +58,15 @@ class AgentRuns:
     async def _call(self, calls: Sequence[ResponseFunctionToolCall]) -> None:
         context = RunContextWrapper[Calls](context=self._turn.calls)
         tools = {tool.name: tool for tool in await self._agent.get_all_tools(context)}
+        try:
+            await self._call_each(calls, context, tools)
+        finally:
+            if context.usage.requests:  # by agents
+                self._count(context)
+
+    async def _call_each(
+        self, calls: Sequence[ResponseFunctionToolCall], context: RunContextWrapper[Calls], tools: dict[str, Tool]
+    ) -> None:
         for call in calls:
             tool = tools.get(call.name)
             if not isinstance(tool, FunctionTool):
@@ -73,14 +82,18 @@ class AgentRuns:
         stream, self._stream, self._running = self._stream, None, None
         if stream is None:
             return
-        usage = stream.context_wrapper.usage
+        self._count(stream.context_wrapper)
+        await self._recorder.take(stream.new_items)
+
+    def _count(self, context: RunContextWrapper[Calls]) -> None:
+        usage = context.usage
         self._turn.use(
             self._model,
+            self._turn.calls.take_by_agent(),
             requests=usage.requests,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
         )
-        await self._recorder.take(stream.new_items)
 
     async def _end(self) -> None:
         """A tool in flight finishes and is recorded, no other call follows."""
@@ -96,6 +109,8 @@ class AgentRuns:
     async def _stop(self, running: asyncio.Task[None], stream: RunResultStreaming | None) -> None:
         if stream is not None:
             stream.cancel("after_turn")
+        if self._turn.calls.delegation is not None:
+            self._turn.calls.delegation.stop()
         if self._recorder.end():
             await asyncio.wait({running}, timeout=self._tool_wait_seconds)
         if stream is not None:

@@ -1,0 +1,142 @@
+"""What a person sees of a call of an agent's: a line while it runs and when it is done, and what unfolds below it."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from backend.conversation.items import Json
+from backend.tools.consent.policy import arguments_of
+from service.database.text import without_unseen
+
+_LINE = 160  # characters
+_OUTPUT = 2_000  # characters: of a longer output the end is shown
+_DIFF = 8  # lines
+_TICKS = re.compile("`+")
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call, and where its person opens files; `details` are there once it has answered."""
+
+    given: Mapping[str, Any]
+    folder_url: str
+    details: Mapping[str, Any] | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class _Row:
+    running: str
+    done: str
+    icon: str
+    below: Callable[[Called], str] = lambda called: ""
+
+
+def _output(called: Called) -> str:
+    """How a command ended and what it wrote, its end if that is long."""
+    found = called.details or {}
+    code, seconds = found.get("exit_code"), found.get("seconds")
+    head = "Exit code unknown" if code is None else f"Exit code {code}"
+    head += ", after its time was over" if found.get("timed_out") else ""
+    head += f", {seconds:.1f} s" if isinstance(seconds, int | float) else ""
+    wrote = "\n".join(str(found[name]).rstrip("\n") for name in ("stdout", "stderr") if found.get(name))
+    cut = "…" + wrote[-_OUTPUT:] if len(wrote) > _OUTPUT else wrote
+    return f"{head}\n\n{_fenced(cut)}" if cut else head
+
+
+def _ran(called: Called) -> str:
+    """What was run, where it is longer than its line, and what came of it."""
+    code = str(called.given.get("code") or called.given.get("command") or "")
+    shown = _fenced(code[:_OUTPUT]) + "\n\n" if "\n" in code or len(code) > _LINE else ""
+    return shown + (_output(called) if called.details is not None else "")
+
+
+def _file(called: Called) -> str:
+    """The file to open, and what was changed in it."""
+    found, path = called.details or {}, str(called.given.get("path") or "")
+    if not found.get("ok", True) or called.details is None:
+        return ""
+    size = found.get("bytes")
+    sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
+    label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", path)
+    link = f"[Open {label}]({called.folder_url}/{quote(path.removeprefix('./'))}){sized}"
+    lines = [line for line in str(found.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
+    changed = [line[:_LINE] for line in lines if line.startswith(("+", "-"))]
+    if not changed or found.get("created"):
+        return link
+    more = f"\n… {len(changed) - _DIFF} lines more" if len(changed) > _DIFF else ""
+    return f"{link}\n\n{_fenced(chr(10).join(changed[:_DIFF]) + more)}"
+
+
+_TOOLS: Mapping[str, _Row] = {
+    "list_files": _Row("Listing files…", "Listed the files", "document"),
+    "read_file": _Row("Reading {path}…", "Read {path}", "document"),
+    "search_files": _Row("Searching for {pattern}…", "Searched for {pattern}", "search"),
+    "write_file": _Row("Writing {path}…", "Wrote {path}", "document", _file),
+    "edit_file": _Row("Changing {path}…", "Changed {path}", "document", _file),
+    "run_command": _Row("Running {command}…", "Ran {command}", "square-code", _ran),
+    "run_python": _Row("Running Python…", "Ran Python", "square-code", _ran),
+    "commit": _Row("Keeping a version…", "Kept a version: {message}", "check"),
+    "list_tasks": _Row("Looking at the list…", "Looked at the list", "search"),
+}
+WRITING = frozenset({"write_file", "edit_file"})
+
+
+def running(tool: str, arguments: str, folder_url: str) -> Json:
+    row = _TOOLS.get(tool, _unknown(tool))
+    called = Called(arguments_of(arguments) or {}, folder_url)
+    return _step(row.running, called, row, state="running")
+
+
+def done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
+    """A call that failed says so, with what its agent reads."""
+    row = _TOOLS.get(tool, _unknown(tool))
+    called = Called(arguments_of(arguments) or {}, folder_url, details or {}, text)
+    if not (details or {}).get("ok", True):
+        return _step(f"{row.running.removesuffix('…')}: not done", called, row, state="failed") | {
+            "content": _fenced(text[:_OUTPUT])
+        }
+    return _step(row.done, called, row, state="done")
+
+
+def left(tool: str, arguments: str, folder_url: str, *, why: str, text: str = "") -> Json:
+    """A call that was not made, or not to its end."""
+    row = _TOOLS.get(tool, _unknown(tool))
+    called = Called(arguments_of(arguments) or {}, folder_url)
+    below = _fenced(text[-_OUTPUT:]) if text else ""
+    return _step(f"{row.running.removesuffix('…')}: {why}", called, row, state="failed") | {"content": below}
+
+
+def said(text: str) -> Json:
+    """What an agent says between its calls."""
+    return {"title": "", "content": text, "icon": None, "state": "none"}
+
+
+def _step(template: str, called: Called, row: _Row, *, state: str) -> Json:
+    values = _Values({name: _line(value) for name, value in called.given.items()})
+    icon = "info" if state == "failed" else row.icon
+    return {"title": template.format_map(values), "content": row.below(called), "icon": icon, "state": state}
+
+
+class _Values(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return "…"
+
+
+def _unknown(tool: str) -> _Row:
+    name = tool.replace("{", "").replace("}", "")
+    return _Row(f"Using {name}…", f"Used {name}", "agent")
+
+
+def _line(value: Any) -> str:
+    text = " ".join(without_unseen(value if isinstance(value, str) else json.dumps(value)).split())
+    return text if len(text) <= _LINE else text[:_LINE] + "…"
+
+
+def _fenced(text: str) -> str:
+    """As code, whatever is in it."""
+    ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    return f"{ticks}\n{text}\n{ticks}"

@@ -1,0 +1,137 @@
+"""The tools of the agents: files and commands in a folder of the conversation's, kept by the workspace service."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Literal
+
+import httpx2
+from agents.mcp import MCPToolMetaContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import CallToolResult, TextContent
+
+from backend.conversation.items import Json
+from backend.tools.connection import Connection, ToolsUnavailable
+from backend.tools.task_tools import KEY, USER, CallerToken, calling_for
+from service.tls import tls_context
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "todo/folder"
+RECORDED = "todo/recorded"
+"""With a call's key: its result, if it has one; nothing is done."""
+COMMANDS = frozenset({"search_files", "run_command", "run_python", "commit"})
+"""What needs a confinement."""
+_CONFINED = ("bubblewrap", "landlock", "sandbox-exec")
+_ANSWER_SECONDS = 630  # a command may run for 600
+_LOOK_SECONDS = 1.5
+_AGAIN_SECONDS = (2, 30)  # between two looks: until the service is there, and then
+
+Mode = Literal["auto", "on", "off"]
+
+
+class WorkspaceUnavailable(ToolsUnavailable):
+    """The agents' workspace cannot be reached right now. What was done so far is kept; try again in a moment."""
+
+
+class WorkspaceTools(Connection):
+    """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
+
+    `offered` tells whether agents may be started now, and `runs_commands` whether there is a confinement for theirs:
+    what the service said when it was last asked.
+    """
+
+    unavailable = WorkspaceUnavailable
+
+    def __init__(self, url: str, token: CallerToken, *, mode: Mode, resend_seconds: float) -> None:
+        super().__init__(
+            "workspace",
+            url,
+            resend_seconds=resend_seconds,
+            answer_seconds=_ANSWER_SECONDS,
+            repeatable=False,  # a command may have run
+            auth=token,
+            meta=_call_meta,
+        )
+        self._mode = mode
+        self._details: dict[str, Json] = {}
+        self.confinement: str | None = None
+        self.http = httpx2.AsyncClient(
+            base_url=url.rstrip("/").removesuffix("/mcp"),
+            auth=token,
+            limits=httpx2.Limits(max_connections=50, keepalive_expiry=30),
+            timeout=httpx2.Timeout(60, connect=2),
+            trust_env=False,
+            verify=tls_context(),
+        )
+
+    async def connect(self) -> None:
+        await super().connect()
+        await self.stack.enter_async_context(self.http)
+        await self.look()
+        watching = asyncio.create_task(self._watch())
+        self.stack.push_async_callback(_end, watching)
+
+    @property
+    def runs_commands(self) -> bool:
+        return self.confinement in _CONFINED
+
+    @property
+    def may_start(self) -> bool:
+        """Whether agents are offered."""
+        return self._mode == "on" or self.runs_commands
+
+    async def look(self) -> bool:
+        """Ask the service what it confines commands with; returns whether it answers."""
+        try:
+            response = await self.http.get("ready", timeout=_LOOK_SECONDS, auth=None)
+            found = response.raise_for_status().json()
+        except (httpx2.HTTPError, ValueError) as error:
+            logger.info("the workspace does not answer: %s", type(error).__name__)
+            return False
+        self.confinement = found.get("confinement") if isinstance(found, dict) else None
+        return True
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_AGAIN_SECONDS[self.confinement is not None])
+            await self.look()
+
+    async def call_tool(
+        self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
+    ) -> CallToolResult:
+        meta = dict(meta or {})
+        with calling_for(meta.pop(USER)):
+            result = await super().call_tool(tool_name, arguments, meta)
+        self._details[meta[KEY]] = {"ok": not result.is_error, **(result.structured_content or {})}
+        return result
+
+    def details(self, key: str) -> Json | None:
+        """What a person may unfold of the result of the call with this key; told once."""
+        return self._details.pop(key, None)
+
+    async def recorded(
+        self, tool: str, arguments: Mapping[str, Any], *, key: str, folder: str, user_id: str, within_seconds: float
+    ) -> str | None:
+        """What a call that was cut off had answered: its text; None where the service does not tell in time."""
+        meta = {USER: user_id, FOLDER: folder, KEY: key, RECORDED: True}
+        with suppress(TimeoutError, ToolsUnavailable, MCPError):
+            async with asyncio.timeout(within_seconds):
+                return text_of(await self.call_tool(tool, dict(arguments), meta))
+        return None
+
+
+def text_of(result: CallToolResult) -> str:
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
+    turn = context.run_context.context
+    call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
+    return {USER: turn.user_id, FOLDER: turn.conversation_id, KEY: turn.call_keys[call_id]}
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})

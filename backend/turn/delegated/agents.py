@@ -1,0 +1,29 @@
+"""The agents that may work for the assistant, for every turn."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.tools.workspace.tools import WorkspaceTools
+from backend.turn.delegated.call import Means
+from backend.turn.delegated.delegation import Delegation
+from backend.turn.recorder import Recorder
+from backend.turn.turn import Turn
+
+
+@dataclass(frozen=True)
+class Agents:
+    """`per_day` is how often a person may start one; `address` is where people reach the backend."""
+
+    engine: AsyncEngine
+    tools: WorkspaceTools
+    address: str
+    per_day: int | None
+
+    def of(self, turn: Turn, recorder: Recorder) -> Delegation:
+        """Those of one answer."""
+        run = turn.run
+        folder = f"{self.address}/chats/{quote(run.conversation_id)}/files"
+        means = Means(self.engine, run, turn.calls, self.tools, turn.say, folder)
+        return Delegation(means, recorder.answer, per_day=self.per_day)
