@@ -21,6 +21,7 @@ OVERRIDDEN = {
         "assistant_message_to_input",
         "hidden_context_to_input",
     },
+    "backend.agents.team._Worker": {"get_mcp_tools"},
     "backend.conversation.store_adapter.PostgresStore": {
         "generate_thread_id",
         "generate_item_id",
@@ -54,6 +55,8 @@ OVERRIDDEN = {
     "backend.tools.connection.ResendingClient": {"send"},
     "backend.tools.task_tools.CallerToken": {"auth_flow"},
     "backend.tools.task_tools.TaskTools": {"call_tool", "connect"},
+    "backend.tools.workspace.tools.WorkspaceTools": {"call_tool", "connect"},
+    "backend.turn.delegated.leading._Hooks": {"on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end"},
     "backend.turn.recorder.Recorder": {"on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end"},
     "backend.turn.speech.Overheard": {"stream_response", "get_response", "get_retry_advice"},
     "service.tool_server.refusals.Refusals": {"on_call_tool"},

@@ -1,0 +1,185 @@
+"""Agents at work for the assistant, with real files and processes, and a scripted model for both."""
+
+import json
+from typing import Any
+
+from tests.backend.completions import check_pairs
+from tests.backend.conftest import Backend, Rows
+from tests.backend.consent import call, calls
+from tests.chatkit_client import Answer, ChatKit
+from tests.scripted_model import ScriptedModel
+from tests.workspace_stand_in import Workspace
+
+
+def coder(task: str = "do it", task_id: int | None = None) -> dict[str, Any]:
+    return call("do_with_coder", task=task, task_id=task_id)
+
+
+def work(answer: Answer) -> dict[str, Any]:
+    """The workflow of an agent, as it stays."""
+    [item] = [item for item in answer.items if item["type"] == "workflow" and item["workflow"]["type"] == "custom"]
+    return item["workflow"]
+
+
+async def test_the_coder_works_in_steps_that_are_shown_and_kept(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, workspace: Workspace
+) -> None:
+    await model.script(
+        calls(coder("write a list to list.md", 3)),
+        calls(call("write_file", path="list.md", content="- flour\n"), text="I write it."),
+        calls(
+            call("run_command", command="cat list.md; exit 3"),
+            call("edit_file", path="list.md", old_text="flour", new_text="milk"),
+        ),
+        {"text": "The list is written."},
+        {"text": "Shall I complete task 3?"},
+    )
+    answer = await chat.say("do task 3")
+    assert answer.error is None
+    assert answer.text == "Shall I complete task 3?", "what the agent says is no message"
+    assert workspace.files() == {"list.md": "- milk\n"}
+    assert {(person, folder) for person, folder, _ in workspace.calls} == {("local", answer.thread_id)}
+    shown = work(answer)
+    assert shown["summary"]["title"] == "Coder: 3 steps, 1 file written"
+    titles = [task.get("title") for task in shown["tasks"]]
+    assert titles == [
+        "Coder: write a list to list.md",
+        None,
+        "Wrote list.md",
+        "Ran cat list.md; exit 3",
+        "Changed list.md",
+    ]
+    assert f"/chats/{answer.thread_id}/files/list.md) (8 bytes)" in shown["tasks"][2]["content"]
+    assert "Exit code 3" in shown["tasks"][3]["content"]
+    assert "-- flour\n+- milk" in shown["tasks"][4]["content"]
+
+    requests = [request["body"]["messages"] for request in await model.finished_requests()]
+    for messages in requests:
+        check_pairs(messages)
+    said = requests[1][1]["content"]
+    assert said.startswith("Your work (task 3 of the person's list): write a list to list.md")
+    assert '"do task 3"' in said
+    output = json.loads(json.dumps(requests[4][-1]["content"]))
+    assert output == "The list is written.\n\nFiles changed:\n- list.md (7 bytes)"
+    assert [row["kind"] for row in rows("SELECT kind FROM agent_steps ORDER BY seq")] == [
+        *("task", "step", "output", "step", "output", "output", "step", "end")
+    ]
+    [detail] = rows("SELECT details FROM agent_steps WHERE details->>'exit_code' = '3'")
+    assert detail["details"]["stdout"] == "- flour\n"
+    [run] = rows("SELECT usage, agent_runs FROM runs")
+    assert run["agent_runs"] == 1
+    assert run["usage"]["requests"] == 5
+    assert run["usage"]["by_agent"]["coder"]["requests"] == 3
+    stored = [item for item in await chat.items(answer.thread_id) if item["type"] == "workflow"]
+    assert stored[0]["workflow"] == shown, "after a reload it looks the same"
+
+    await model.script({"text": "Good."})
+    await chat.say("thanks", answer.thread_id)
+    last = (await model.finished_requests())[-1]["body"]["messages"]
+    assert last[: len(requests[4])] == requests[4], "the history holds the outer call only"
+
+
+async def test_an_error_of_the_provider_inside_is_told_as_what_it_is(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    broken = {"status": 401, "body": {"error": {"message": "no"}}}
+    await model.script(calls(coder()), calls(call("list_files")), broken)
+    answer = await chat.say("do task 3")
+    assert answer.error is not None
+    assert "key" in answer.error["message"]
+    assert len(await model.finished_requests()) == 3, "nobody asks again"
+    assert work(answer)["summary"]["title"] == "Coder: 1 step, failed"
+    await model.script({"text": "I see."})
+    await chat.say("what happened?", answer.thread_id)
+    messages = (await model.finished_requests())[-1]["body"]["messages"]
+    check_pairs(messages)
+    [output] = [message["content"] for message in messages if message["role"] == "tool"]
+    assert "could not finish" in output
+    assert "- Listed the files" in output
+
+
+async def test_steps_are_counted_over_the_assistant_and_its_agents(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    looking = [calls(call("list_files", path=str(number))) for number in range(20)]
+    await model.script(calls(coder()), *looking)
+    answer = await chat.say("do task 3")
+    requests = await model.finished_requests()
+    assert len(requests) == 10
+    assert "10 model steps" in requests[-1]["body"]["messages"][-1]["content"], "the last is the assistant's"
+    assert answer.error is not None, "which wanted another call made"
+    assert "too many steps" in answer.error["message"]
+    await model.reset()
+    await model.script({"text": "Nothing."})
+    check_pairs(
+        (await chat.say("and?", answer.thread_id)) and (await model.finished_requests())[-1]["body"]["messages"]
+    )
+
+
+async def test_at_most_six_calls_of_one_answer_are_made(
+    chat: ChatKit, model: ScriptedModel, workspace: Workspace
+) -> None:
+    writing = [call("write_file", path=f"{number}.txt", content="x") for number in range(9)]
+    await model.script(calls(coder()), calls(*writing), {"text": "Six."}, {"text": "Done."})
+    answer = await chat.say("do task 3")
+    assert answer.error is None
+    assert sorted(workspace.files()) == [f"{number}.txt" for number in range(6)]
+    messages = (await model.finished_requests())[2]["body"]["messages"]
+    check_pairs(messages)
+    assert ["at most 6" in one["content"] for one in messages if one["role"] == "tool"] == [False] * 6 + [True] * 3
+
+
+async def test_two_agents_of_one_answer_work_one_after_the_other(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(
+        calls(coder("first"), call("do_with_researcher", task="second", task_id=None)),
+        calls(call("write_file", path="a.txt", content="x")),
+        {"text": "Written."},
+        calls(call("read_file", path="a.txt"), call("list_tasks")),
+        {"text": "It holds x."},
+        {"text": "Both are done."},
+    )
+    answer = await chat.say("do both")
+    assert answer.text == "Both are done."
+    shown = [item["workflow"]["summary"]["title"] for item in answer.items if item["type"] == "workflow"]
+    assert shown == ["Coder: 1 step, 1 file written", "Researcher: 2 steps"]
+    requests = [request["body"] for request in await model.finished_requests()]
+    tools = [{tool["function"]["name"] for tool in request["tools"]} for request in requests]
+    assert tools[1] == {
+        *("list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_python", "commit")
+    }
+    assert tools[3] == {"list_files", "read_file", "search_files", "run_python", "list_tasks"}
+    assert {"add_task", "list_tasks", "complete_task", "update_task", "delete_task"} < tools[0]
+    check_pairs(requests[-1]["messages"])
+    [run] = rows("SELECT usage, agent_runs FROM runs")
+    assert {name: used["requests"] for name, used in run["usage"]["by_agent"].items()} == {"coder": 2, "researcher": 2}
+    assert (run["usage"]["requests"], run["agent_runs"]) == (6, 2)
+
+
+async def test_agents_are_started_so_often_in_a_day(
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, rows: Rows
+) -> None:
+    async with backend(**with_agents, limit_agent_runs=1) as chat:
+        await model.script(calls(coder()), {"text": "Done."}, {"text": "It is done."}, calls(coder()), {"text": "No."})
+        first = await chat.say("do task 3")
+        again = await chat.say("do task 4")
+        assert (first.text, again.text) == ("It is done.", "No.")
+        assert "1 times in a day" in (await model.finished_requests())[-1]["body"]["messages"][-1]["content"]
+        assert [row["agent_runs"] for row in rows("SELECT agent_runs FROM runs ORDER BY id")] == [1, 0]
+
+
+async def test_without_agents_a_request_is_what_it_was(
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, workspace: Workspace
+) -> None:
+    workspace.confinement = None
+    without: dict[str, Any] = {"workspace_url": None, "workspace_token_secret": None, "approvals": ("bulk",)}
+    asked: list[Any] = []
+    for settings in (without, with_agents | {"agents": "off"}, with_agents, with_agents | {"agents": "on"}):
+        await model.script({"text": "Hello."})
+        async with backend(**settings) as chat:
+            await chat.say("hello")
+        body = (await model.finished_requests())[-1]["body"]
+        asked.append({**body, "messages": [body["messages"][0]]})
+    assert asked[0] == asked[1] == asked[2], "none is offered where no confinement was found"
+    assert {tool["function"]["name"] for tool in asked[3]["tools"][5:]} == {"do_with_coder", "do_with_researcher"}
