@@ -17,6 +17,8 @@ from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chatkit.server import TodoChatServer
 from backend.doors.chatkit.stream import ChatKitDoor, reader
 from backend.doors.edge import Edge
+from backend.doors.files.door import FilesDoor
+from backend.doors.files.routes import files
 from backend.doors.identity import Identity
 from backend.doors.parts import Parts
 from backend.doors.runs.door import RunsDoor
@@ -29,6 +31,7 @@ from backend.model.providers import Endpoint
 from backend.settings import Settings
 from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
+from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn import reports
 from backend.turn.afterwards.summaries import Summaries
@@ -60,6 +63,7 @@ def create_app(settings: Settings, endpoint: Endpoint, *, worker: str | None = N
     refusals.add_to(app)
     for door in (routes.chatkit(identity), runs(identity), routes.session(identity), routes.operation()):
         app.include_router(door)
+    app.include_router(files(identity))
     for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading(), tasks(identity)):
         app.include_router(door)
     app.router.routes.extend(page.routes(settings, endpoint))
@@ -97,6 +101,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         summaries,
         _calendars(settings, engine, tools),
         TasksDoor(engine, tools),
+        FilesDoor(engine, FolderFiles(workspace) if workspace else None),
         pace,
         polls=Pace(settings.limit_requests_per_minute),
     )

@@ -1,3 +1,4 @@
+import re
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
@@ -9,6 +10,9 @@ from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per
 from service.tokens import ISSUER
 
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
+
+
+_FILE = re.compile(r"/chats/[^/]+/files/")
 
 
 class LeaseSettings(BaseSettings):
@@ -76,6 +80,7 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     limit_requests_per_minute: int | None = per_person(600)
     limit_calendar_reads_per_minute: int | None = per_person(10)
     limit_message_chars: int = Field(default=8_000, ge=1)
+    limit_file_bytes: int = Field(default=10_000_000, ge=1)
 
     approvals: CommaSeparated = ("bulk", "agents", "connectors")
 
@@ -85,6 +90,10 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     mcp_resend_seconds: float = Field(default=20.0, gt=0)
     tool_wait_seconds: float = Field(default=10.0, gt=0)
     slow_notice_seconds: float = Field(default=4.0, gt=0)
+
+    def largest_body(self, method: str, path: str) -> int:
+        is_file = method == "PUT" and _FILE.match(path) is not None
+        return self.limit_file_bytes if is_file else super().largest_body(method, path)
 
     def problem(self) -> str | None:
         if self.heartbeat_seconds * 3 > self.lease_seconds:

@@ -24,7 +24,7 @@ class Edge:
         cors = CORSMiddleware(
             app,
             allow_origins=self._origins,
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id"],
             expose_headers=["x-request-id"],
         )

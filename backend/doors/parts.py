@@ -7,6 +7,7 @@ from starlette.requests import HTTPConnection
 
 from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chatkit.stream import ChatKitDoor
+from backend.doors.files.door import FilesDoor
 from backend.doors.runs.door import RunsDoor
 from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
@@ -29,6 +30,7 @@ class Parts:
     summaries: Summaries
     calendars: CalendarDoor
     tasks: TasksDoor
+    files: FilesDoor
     pace: Pace
     polls: Pace
 

@@ -11,12 +11,15 @@ from backend.calendar.feed import CalendarUnavailable
 from backend.conversation.errors import BackendError, Busy, InvalidRequest, LimitReached, NotFound
 from backend.doors.calendar.door import NoCalendar
 from backend.doors.chatkit.checks import MessageTooLong
+from backend.doors.files.door import NoWorkspace
 from backend.doors.identity import ForeignOrigin, Unauthorized
 from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.doors.tasks.door import NotNow
 from backend.tools.task_tools import TasksUnavailable
 from backend.turn.afterwards.summaries import NoSummary
+from backend.tools.workspace.files import FileRefused, NoFile, NotCommitted
+from backend.tools.workspace.tools import WorkspaceUnavailable
 from backend.turn.inbox import NoRun, Read
 from backend.turn.lifecycle.endings import explain
 from backend.turn.waiting.decisions import DecidedAlready
@@ -38,7 +41,12 @@ STATUS = {
     NotNow: 409,
     Read: 409,
     LimitReached: 429,
+    NoWorkspace: 404,
+    NoFile: 404,
+    FileRefused: 400,
+    NotCommitted: 409,
     CalendarUnavailable: 503,
+    WorkspaceUnavailable: 503,
     NoSummary: 503,
     TasksUnavailable: 503,
 }

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import chats, rows
 from backend.conversation.acting import Acting
+from backend.conversation.agents import steps
 from backend.conversation.chats import Chat
 from backend.conversation.errors import BackendError, NotFound
 from backend.conversation.items import Said
@@ -31,6 +32,9 @@ from backend.turn.following.places import Place
 from backend.turn.inbox import Inbox
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
+from service.database import pipelined
+
+_SHOWN_OF_STEP = ("call_id", "agent", "kind", "content", "details", "created_at")
 
 
 class Over(BackendError):
@@ -65,6 +69,18 @@ class RunsDoor:
     async def interaction(self, chat_id: str, run_id: str, acting: Acting) -> shapes.Interaction:
         chat = await self._chat(chat_id, acting)
         return await self.stored.one(chat, chat_id, run_id, user_id=acting.user_id)
+
+    async def steps(self, chat_id: str, run_id: str, acting: Acting, *, limit: int, after: int) -> shapes.Steps:
+        """What its agents did, with what unfolds below each step."""
+        chat, _ = await self._run(chat_id, run_id, acting)
+        async with pipelined(self.engine, acting.user_id) as pipeline:
+            sent = await steps.page(pipeline, chat.id, run_id, user_id=acting.user_id, after=after, most=limit + 1)
+        found = await steps.read(sent)
+        shown = [
+            shapes.Step(number=one.seq, **{name: getattr(one, name) for name in _SHOWN_OF_STEP})
+            for one in found[:limit]
+        ]
+        return shapes.Steps(steps=shown, after=shown[-1].number if len(found) > limit else None)
 
     async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> StreamingResponse:
         await self._run(chat_id, run_id, acting)

@@ -32,6 +32,7 @@ InteractionId = Annotated[
 ]
 Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on a page at most.")]
 After = Annotated[str | None, Query(description="`after` of the page before.", pattern=f"^{chats.NAME}$")]
+AfterStep = Annotated[int, Query(ge=0, lt=2**31, description="`after` of the page before.")]
 # Read by `asked`, and named here for the schema.
 Key = Annotated[str | None, Header(alias=KEY, description="The same request under the same key is done once in 24 h.")]
 LastEvent = Annotated[str | None, Header(alias=LAST_EVENT, description="The `id` of the last event that was read.")]
@@ -66,6 +67,13 @@ def _let_read(router: APIRouter, identity: Identity) -> None:
     async def get_interaction(request: Request, chat_id: ChatId, interaction_id: InteractionId) -> Response:
         acting = await asked_by(request, identity)
         return _json(await _door(request).interaction(chat_id, interaction_id, acting))
+
+    @router.get(f"{_RUN}/steps", **described(shapes.Steps, 400, 404))
+    async def get_steps(
+        request: Request, chat_id: ChatId, interaction_id: InteractionId, limit: Limit = 20, after: AfterStep = 0
+    ) -> Response:
+        acting = await asked_by(request, identity)
+        return _json(await _door(request).steps(chat_id, interaction_id, acting, limit=limit, after=after))
 
     @router.get(f"{_RUN}/events", **described(shapes.Streamed, 400, 404))
     async def follow(

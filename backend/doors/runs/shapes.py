@@ -107,11 +107,30 @@ class Interaction(BaseModel):
     user_message: str | None
     created_at: datetime
     completed_at: datetime | None
-    usage: dict[str, Any] | None = Field(description="`model`, `requests`, `input_tokens`, `output_tokens`.")
+    usage: dict[str, Any] | None = Field(
+        description="`model`, `requests`, `input_tokens`, `output_tokens`; `by_agent` what agents have used of it."
+    )
     agent_events: list[Event]
     approvals: list[Approval]
     siblings: list[str] = Field(description="All versions of it, itself among them, the oldest first.")
     final_agent_state: AgentState | None = Field(description="null until it has ended.")
+
+
+class Step(BaseModel):
+    """Of an agent at work: `task`, then `step` after `step` of its model, an `output` for each call, and its `end`."""
+
+    number: int
+    call_id: str = Field(description="The assistant's call that started the agent.")
+    agent: str
+    kind: Literal["task", "step", "output", "end"]
+    content: dict[str, Any] = Field(description="What the agent's model said and read.")
+    details: dict[str, Any] | None = Field(description="Beside it: exit code and output of a command, a file's diff.")
+    created_at: datetime
+
+
+class Steps(BaseModel):
+    steps: list[Step]
+    after: int | None = Field(description="Where the next page begins; null where there is none.")
 
 
 class ChatHead(BaseModel):

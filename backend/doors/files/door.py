@@ -1,0 +1,90 @@
+"""A conversation's files over HTTP: what an agent wrote is opened as if a stranger had sent it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.conversation import chats
+from backend.conversation.acting import Acting
+from backend.conversation.errors import BackendError, NotFound
+from backend.tools.workspace.files import FolderFiles
+
+_SHOWN_BYTES = 200_000
+_BYTES = "application/octet-stream"
+_SAFE = {
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+}
+
+
+class NoWorkspace(BackendError):
+    """There are no files here: this server has no workspace."""
+
+
+class FilesDoor:
+    def __init__(self, engine: AsyncEngine, files: FolderFiles | None) -> None:
+        self._engine = engine
+        self._files = files
+
+    async def list(self, chat_id: str, acting: Acting) -> Response:
+        folder, files = await self._folder(chat_id, acting)
+        return JSONResponse(await files.list(folder, user_id=acting.user_id))
+
+    async def get(self, chat_id: str, path: str, acting: Acting) -> Response:
+        """Text that is not long is shown as text; all else is saved."""
+        folder, files = await self._folder(chat_id, acting)
+        async with AsyncExitStack() as stack:
+            found = await stack.enter_async_context(files.opened(folder, path, user_id=acting.user_id))
+            size = int(found.headers.get("content-length", _SHOWN_BYTES + 1))
+            if size <= _SHOWN_BYTES:
+                content = await found.aread()
+                if _is_text(content):
+                    return Response(content, media_type="text/plain; charset=utf-8", headers=_SAFE)
+                return Response(content, media_type=_BYTES, headers=_SAFE | _saved(path))
+            kept = stack.pop_all()
+        headers = {**_SAFE, **_saved(path), "Content-Length": str(size)}
+        return StreamingResponse(_pieces(found.aiter_bytes(), kept), media_type=_BYTES, headers=headers)
+
+    async def put(self, chat_id: str, path: str, request: Request, acting: Acting) -> Response:
+        folder, files = await self._folder(chat_id, acting)
+        given = request.headers.get("content-length")
+        headers = {"Content-Length": given} if given is not None else {}
+        status, told = await files.put(folder, path, request.stream(), headers, user_id=acting.user_id)
+        return JSONResponse(told, status_code=status)
+
+    async def commit(self, chat_id: str, message: str, acting: Acting) -> Response:
+        folder, files = await self._folder(chat_id, acting)
+        return JSONResponse({"message": await files.commit(folder, message, user_id=acting.user_id)})
+
+    async def _folder(self, chat_id: str, acting: Acting) -> tuple[str, FolderFiles]:
+        """Of a conversation of this person's."""
+        chats.check(chat_id)
+        chat = await chats.find(self._engine, chat_id, user_id=acting.user_id)
+        if chat is None:
+            raise NotFound
+        if self._files is None:
+            raise NoWorkspace
+        return chat.id, self._files
+
+
+async def _pieces(pieces: AsyncIterator[bytes], kept: AsyncExitStack) -> AsyncIterator[bytes]:
+    async with kept:
+        async for piece in pieces:
+            yield piece
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _saved(path: str) -> dict[str, str]:
+    name = quote(path.rpartition("/")[2], safe="")
+    return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}

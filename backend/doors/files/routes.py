@@ -1,0 +1,40 @@
+"""The paths of a conversation's files, and of what its agents did."""
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.doors.identity import Identity
+from backend.doors.parts import parts_of
+from backend.doors.runs.asked import asked_by, read
+
+_FILES = "/chats/{chat_id}/files"
+
+
+class Commit(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    message: str = Field(min_length=1, max_length=1_000)
+
+
+def files(identity: Identity) -> APIRouter:
+    router = APIRouter()
+
+    @router.get(_FILES)
+    async def list_files(request: Request, chat_id: str) -> Response:
+        return await parts_of(request).files.list(chat_id, await asked_by(request, identity))
+
+    @router.get(f"{_FILES}/{{path:path}}")
+    async def get_file(request: Request, chat_id: str, path: str) -> Response:
+        return await parts_of(request).files.get(chat_id, path, await asked_by(request, identity))
+
+    @router.put(f"{_FILES}/{{path:path}}")
+    async def put_file(request: Request, chat_id: str, path: str) -> Response:
+        return await parts_of(request).files.put(chat_id, path, request, await asked_by(request, identity))
+
+    @router.post("/chats/{chat_id}/commit")
+    async def commit(request: Request, chat_id: str) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, Commit)
+        return await parts_of(request).files.commit(chat_id, asked.message, acting)
+
+    return router
