@@ -17,9 +17,9 @@ from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.doors.tasks.door import NotNow
 from backend.tools.task_tools import TasksUnavailable
-from backend.turn.afterwards.summaries import NoSummary
 from backend.tools.workspace.files import FileRefused, NoFile, NotCommitted
 from backend.tools.workspace.tools import WorkspaceUnavailable
+from backend.turn.afterwards.summaries import NoSummary
 from backend.turn.inbox import NoRun, Read
 from backend.turn.lifecycle.endings import explain
 from backend.turn.waiting.decisions import DecidedAlready

@@ -102,12 +102,11 @@ def done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json
     return _step(row.done, called, row, state="done")
 
 
-def left(tool: str, arguments: str, folder_url: str, *, why: str, text: str = "") -> Json:
+def left(tool: str, arguments: str, folder_url: str, *, why: str) -> Json:
     """A call that was not made, or not to its end."""
     row = _TOOLS.get(tool, _unknown(tool))
     called = Called(arguments_of(arguments) or {}, folder_url)
-    below = _fenced(text[-_OUTPUT:]) if text else ""
-    return _step(f"{row.running.removesuffix('…')}: {why}", called, row, state="failed") | {"content": below}
+    return _step(f"{row.running.removesuffix('…')}: {why}", called, row, state="failed")
 
 
 def said(text: str) -> Json:

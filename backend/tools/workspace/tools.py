@@ -2,13 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
 import httpx2
 from agents.mcp import MCPToolMetaContext
-from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent
 
 from backend.conversation.items import Json
@@ -19,8 +17,6 @@ from service.tls import tls_context
 logger = logging.getLogger(__name__)
 
 FOLDER = "todo/folder"
-RECORDED = "todo/recorded"
-"""With a call's key: its result, if it has one; nothing is done."""
 COMMANDS = frozenset({"search_files", "run_command", "run_python", "commit"})
 """What needs a confinement."""
 _CONFINED = ("bubblewrap", "landlock", "sandbox-exec")
@@ -111,15 +107,10 @@ class WorkspaceTools(Connection):
         """What a person may unfold of the result of the call with this key; told once."""
         return self._details.pop(key, None)
 
-    async def recorded(
-        self, tool: str, arguments: Mapping[str, Any], *, key: str, folder: str, user_id: str, within_seconds: float
-    ) -> str | None:
-        """What a call that was cut off had answered: its text; None where the service does not tell in time."""
-        meta = {USER: user_id, FOLDER: folder, KEY: key, RECORDED: True}
-        with suppress(TimeoutError, ToolsUnavailable, MCPError):
-            async with asyncio.timeout(within_seconds):
-                return text_of(await self.call_tool(tool, dict(arguments), meta))
-        return None
+    async def stop(self, folder: str, *, user_id: str) -> None:
+        """End what runs in the folder: its call answers with the output so far."""
+        with calling_for(user_id), suppress(httpx2.HTTPError):
+            await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
 
 
 def text_of(result: CallToolResult) -> str:

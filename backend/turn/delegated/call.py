@@ -32,7 +32,6 @@ _TOO_MANY = (
     f"This call was not made: of one answer at most {MOST_CALLS} calls are. Make it again if it is still needed."
 )
 _STOPPED = "This call was stopped. It may have been carried out in part: check what is there before repeating it."
-_RECORDED_SECONDS = 0.5
 
 
 class OutOfSteps(Exception):
@@ -148,14 +147,19 @@ class AgentCall:
         if call.call_id in self._open:  # else its end came first
             await self._answer(call, text, details)
 
+    @property
+    def is_calling(self) -> bool:
+        """Whether a call is under way."""
+        return not self._begun.isdisjoint(self._open)
+
     async def _answer(self, call: ResponseFunctionToolCall, text: str, details: Json | None) -> None:
         """Write an output, and show what came of the call."""
-        self._open.pop(call.call_id, None)
         self._note_file(call, details)
         if (number := self._numbers.get(call.call_id)) is not None:
             url = self.means.folder_url
             self._show(number, shown.done(call.name, call.arguments, url, text=text, details=details))
         await self._write("output", {"call_id": call.call_id, "output": text}, details)
+        self._open.pop(call.call_id, None)
 
     def _note_file(self, call: ResponseFunctionToolCall, details: Json | None) -> None:
         if call.name in shown.WRITING and (details or {}).get("ok", False):
@@ -165,34 +169,17 @@ class AgentCall:
     # Its end
 
     async def close(self) -> None:
-        """Whatever came between: each call that was written down has an output, of one under way what it had so far."""
+        """Whatever came between: each call that was written down has an output."""
         for call in [*self._open.values()]:
-            text = await self._stopped(call) if call.call_id in self._begun else NOT_MADE
-            await self._leave(call, text)
-
-    async def _stopped(self, call: ResponseFunctionToolCall) -> str:
-        try:
-            arguments = json.loads(call.arguments or "{}")
-        except ValueError:
-            return _STOPPED
-        so_far = await self.means.tools.recorded(
-            call.name,
-            arguments,
-            key=self.means.calls.call_keys[call.call_id],
-            folder=self.means.run.conversation_id,
-            user_id=self.means.run.user_id,
-            within_seconds=_RECORDED_SECONDS,
-        )
-        return f"{_STOPPED}\n{so_far}" if so_far else _STOPPED
+            await self._leave(call, _STOPPED if call.call_id in self._begun else NOT_MADE)
 
     async def _leave(self, call: ResponseFunctionToolCall, text: str) -> None:
         self._open.pop(call.call_id, None)
         details = self.means.tools.details(self.means.calls.call_keys[call.call_id])
         begun = call.call_id in self._begun
         if (number := self._numbers.get(call.call_id)) is not None:
-            why, so_far = ("stopped", text.partition("\n")[2]) if begun else ("not made", "")
-            url = self.means.folder_url
-            self._show(number, shown.left(call.name, call.arguments, url, why=why, text=so_far))
+            why = "stopped" if begun else "not made"
+            self._show(number, shown.left(call.name, call.arguments, self.means.folder_url, why=why))
         await self._write("output", {"call_id": call.call_id, "output": text}, details)
 
     async def end(self, outcome: str, text: str) -> None:

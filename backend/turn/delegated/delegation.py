@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
@@ -19,6 +20,7 @@ from backend.turn.delegated.call import AgentCall, Means, OutOfSteps
 from backend.turn.lifecycle.endings import sentence_of
 from service.database import pipelined
 
+_CALL_SECONDS = 0.7  # for a call to end that is stopped
 _LONGEST = 8_192  # bytes of what the assistant's model reads
 _UNREADABLE = "The call was not made: its arguments need task, a text, and task_id, a number or null."
 _OVER_LIMIT = (
@@ -38,13 +40,28 @@ class Delegation:
         self._per_day = per_day
         self._ending = False
         self._carrying: asyncio.Task[Any] | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self.current: AgentCall | None = None
 
     def stop(self) -> None:
         """End the agent that works now; no other begins."""
         self._ending = True
-        if self._carrying is not None:
-            self._carrying.cancel()
+        if (carried := self._carrying) is None:
+            return
+        if self.current is not None and self.current.is_calling:
+            self._stopping = asyncio.create_task(self._end_call(self.current, carried))
+        else:
+            carried.cancel()
+
+    async def _end_call(self, agent: AgentCall, carried: asyncio.Task[Any]) -> None:
+        """Let the call under way answer with what it has so far; one that does not is cut off."""
+        run = self._means.run
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CALL_SECONDS):
+                while agent.is_calling and not carried.done():
+                    await self._means.tools.stop(run.conversation_id, user_id=run.user_id)
+                    await asyncio.wait({carried}, timeout=0.05)
+        carried.cancel()
 
     @property
     def is_ending(self) -> bool:

@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -6,21 +6,23 @@ from pydantic import SecretStr
 
 from tests.backend.conftest import Backend
 from tests.chatkit_client import ChatKit
-from tests.workspace_stand_in import WORKSPACE_SECRET, Workspace, serve_workspace
+from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
+
+
+@pytest.fixture(scope="session")
+def workspace() -> Iterator[tuple[str, Path]]:
+    """The address of a workspace, and the directory that its folders are in."""
+    with served_workspace() as (service, directory):
+        yield f"{service.url}/mcp", directory
 
 
 @pytest.fixture
-async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with serve_workspace(tmp_path / "workspaces") as workspace:
-        yield workspace
-
-
-@pytest.fixture
-def with_agents(workspace: Workspace) -> dict[str, object]:
+def with_agents(workspace: tuple[str, Path]) -> dict[str, object]:
     """The settings of a backend whose agents work in the workspace, and start unasked."""
+    url, _ = workspace
     return {
-        "workspace_url": f"{workspace.url}/mcp",
-        "workspace_token_secret": SecretStr(WORKSPACE_SECRET),
+        "workspace_url": url,
+        "workspace_token_secret": SecretStr(WORKSPACE_TOKEN_SECRET),
         "approvals": ("bulk",),
     }
 
@@ -29,3 +31,20 @@ def with_agents(workspace: Workspace) -> dict[str, object]:
 async def chat(backend: Backend, with_agents: dict[str, object]) -> AsyncIterator[ChatKit]:
     async with backend(**with_agents) as client:
         yield client
+
+
+@pytest.fixture
+def files(workspace: tuple[str, Path]) -> "Files":
+    return Files(workspace[1])
+
+
+class Files:
+    """What is in the folder of a conversation."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def of(self, conversation_id: str) -> dict[str, str]:
+        folders = self._directory.glob(f"*/{conversation_id}")
+        found = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+        return {path.name: path.read_text() for path in found}

@@ -6,9 +6,10 @@ from typing import Any
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls
+from tests.backend.turn.delegated.conftest import Files
 from tests.chatkit_client import Answer, ChatKit
 from tests.scripted_model import ScriptedModel
-from tests.workspace_stand_in import Workspace
+from tests.workspace_service import served_workspace
 
 
 def coder(task: str = "do it", task_id: int | None = None) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def work(answer: Answer) -> dict[str, Any]:
 
 
 async def test_the_coder_works_in_steps_that_are_shown_and_kept(
-    chat: ChatKit, model: ScriptedModel, rows: Rows, workspace: Workspace
+    chat: ChatKit, model: ScriptedModel, rows: Rows, files: Files
 ) -> None:
     await model.script(
         calls(coder("write a list to list.md", 3)),
@@ -37,8 +38,7 @@ async def test_the_coder_works_in_steps_that_are_shown_and_kept(
     answer = await chat.say("do task 3")
     assert answer.error is None
     assert answer.text == "Shall I complete task 3?", "what the agent says is no message"
-    assert workspace.files() == {"list.md": "- milk\n"}
-    assert {(person, folder) for person, folder, _ in workspace.calls} == {("local", answer.thread_id)}
+    assert files.of(answer.thread_id) == {"list.md": "- milk\n"}
     shown = work(answer)
     assert shown["summary"]["title"] == "Coder: 3 steps, 1 file written"
     titles = [task.get("title") for task in shown["tasks"]]
@@ -116,14 +116,12 @@ async def test_steps_are_counted_over_the_assistant_and_its_agents(
     )
 
 
-async def test_at_most_six_calls_of_one_answer_are_made(
-    chat: ChatKit, model: ScriptedModel, workspace: Workspace
-) -> None:
+async def test_at_most_six_calls_of_one_answer_are_made(chat: ChatKit, model: ScriptedModel, files: Files) -> None:
     writing = [call("write_file", path=f"{number}.txt", content="x") for number in range(9)]
     await model.script(calls(coder()), calls(*writing), {"text": "Six."}, {"text": "Done."})
     answer = await chat.say("do task 3")
     assert answer.error is None
-    assert sorted(workspace.files()) == [f"{number}.txt" for number in range(6)]
+    assert sorted(files.of(answer.thread_id)) == [f"{number}.txt" for number in range(6)]
     messages = (await model.finished_requests())[2]["body"]["messages"]
     check_pairs(messages)
     assert ["at most 6" in one["content"] for one in messages if one["role"] == "tool"] == [False] * 6 + [True] * 3
@@ -170,16 +168,18 @@ async def test_agents_are_started_so_often_in_a_day(
 
 
 async def test_without_agents_a_request_is_what_it_was(
-    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, workspace: Workspace
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel
 ) -> None:
-    workspace.confinement = None
-    without: dict[str, Any] = {"workspace_url": None, "workspace_token_secret": None, "approvals": ("bulk",)}
+    """And so it is where nothing was found that confines commands."""
     asked: list[Any] = []
-    for settings in (without, with_agents | {"agents": "off"}, with_agents, with_agents | {"agents": "on"}):
-        await model.script({"text": "Hello."})
-        async with backend(**settings) as chat:
-            await chat.say("hello")
-        body = (await model.finished_requests())[-1]["body"]
-        asked.append({**body, "messages": [body["messages"][0]]})
-    assert asked[0] == asked[1] == asked[2], "none is offered where no confinement was found"
+    with served_workspace(WORKSPACE_CONFINEMENT="none") as (service, _):
+        unconfined = with_agents | {"workspace_url": f"{service.url}/mcp"}
+        off, none = {"agents": "off"}, {"workspace_url": None, "workspace_token_secret": None}
+        for settings in (with_agents | none, with_agents | off, unconfined, unconfined | {"agents": "on"}):
+            await model.script({"text": "Hello."})
+            async with backend(**settings) as chat:
+                await chat.say("hello")
+            body = (await model.finished_requests())[-1]["body"]
+            asked.append({**body, "messages": [body["messages"][0]]})
+    assert asked[0] == asked[1] == asked[2]
     assert {tool["function"]["name"] for tool in asked[3]["tools"][5:]} == {"do_with_coder", "do_with_researcher"}

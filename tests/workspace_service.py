@@ -1,0 +1,36 @@
+"""The workspace as a process of its own, for tests of who uses it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.processes import ServiceProcess
+
+WORKSPACE_TOKEN_SECRET = "a secret of the workspace's own: 7c1f0d5e9b2a4c6d"
+_ACCOUNT = 61_004
+
+
+@contextmanager
+def served_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]]:
+    """The service, and the directory that its folders are in."""
+    as_root = os.geteuid() == 0
+    root = Path(tempfile.mkdtemp(prefix="todo-workspace-test-"))
+    directory = root / "workspaces"
+    directory.mkdir(mode=0o700)
+    if as_root:  # who may enter what root made
+        root.chmod(0o711)
+        os.chown(directory, _ACCOUNT, _ACCOUNT)
+    given = {"WORKSPACE_DIR": str(directory), "WORKSPACE_TOKEN_SECRET": WORKSPACE_TOKEN_SECRET, **environment}
+    options = [f"--account={_ACCOUNT}"] if as_root else []
+    service = ServiceProcess("workspace", "WORKSPACE_PORT", root / "log", *options, **given)
+    service.environment["WORKSPACE_URL"] = f"{service.url}/mcp"
+    service.start()
+    try:
+        service.wait_until_ready()
+        yield service, directory
+    finally:
+        service.end()
+        shutil.rmtree(root)
