@@ -39,14 +39,14 @@ class FolderFiles:
     @asynccontextmanager
     async def opened(self, folder: str, path: str, *, user_id: str) -> AsyncIterator[httpx2.Response]:
         """The file as it comes, with its length in the headers."""
-        async with self._sent("GET", f"files/{folder}/{quote(path)}", user_id) as response:
+        async with self._sent("GET", _place(folder, path), user_id) as response:
             yield response
 
     async def put(
         self, folder: str, path: str, content: AsyncIterator[bytes], headers: Mapping[str, str], *, user_id: str
     ) -> tuple[int, dict[str, Any]]:
         """Hand it on as it comes, never held whole; returns the status and what is told."""
-        where = f"files/{folder}/{quote(path)}"
+        where = _place(folder, path)
         async with self._sent("PUT", where, user_id, content=content, headers=headers) as response:
             await response.aread()
             return response.status_code, response.json()
@@ -77,6 +77,13 @@ class FolderFiles:
             raise WorkspaceUnavailable from error
         finally:
             await response.aclose()
+
+
+def _place(folder: str, path: str) -> str:
+    """The file's own address, which none of its parts leads away from."""
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        raise NoFile
+    return f"files/{folder}/{quote(path)}"
 
 
 def _refusal(response: httpx2.Response) -> BackendError:
