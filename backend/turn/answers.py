@@ -167,9 +167,9 @@ class Answers:
     async def _resume(self, turn: Turn, speech: Speech) -> None:
         if turn.run.message_id is not None:
             await self._begin_at(turn, turn.run.message_id)
-        steps, asked = await resuming.load(self._engine, turn.run)
+        steps, asked, by_agents = await resuming.load(self._engine, turn.run)
         recorder, runs = self._begin(turn, speech)
-        recorder.take_up(steps, asked)
+        recorder.take_up(steps, asked, by_agents)
         turn.closing = []
         decided = {one.call["call_id"]: one for one in of_last_step(asked)}
         approved: list[ResponseFunctionToolCall] = []

@@ -17,20 +17,23 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningIt
 from backend.agents.assistant import MAX_STEPS
 from backend.conversation import hidden
 from backend.conversation.acting import Acting
+from backend.conversation.agents.steps import Step
 from backend.conversation.items import Hidden, Item, Json, Widget
 from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain
 from backend.conversation.rows import StoredItem
+from backend.conversation.runs import consents
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.beside import Beginning
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.progress import TaskViews
+from backend.tools.table import shown
 from backend.tools.task import Task
 from backend.turn.log import Answered, Called, Done, Event, Progress, Replaced, StepBegun, StepDone
 from backend.turn.run import Run
 from backend.turn.speech import Speech
-from service.database import new_id, utc_now
+from service.database import new_id, pipelined, utc_now
 
 
 @dataclass
@@ -125,7 +128,8 @@ class Recorder(RunHooks[Calls]):
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not calls:
             return
-        self._calls.waiting = frozenset(call.call_id for call in calls if self._waits(call))
+        waiting = [call for call in calls if self._waits(call)]
+        self._calls.waiting = frozenset(call.call_id for call in await self._unallowed(waiting))
         self._begin(calls)
         said, step = self._speech.unstored, self._step(calls, response)
         self._step_id = step.id
@@ -141,13 +145,24 @@ class Recorder(RunHooks[Calls]):
         self._calls.made += len(calls)
         self._grown |= self._views.begin(call.name for call in calls)
 
+    async def _unallowed(self, waiting: Sequence[ResponseFunctionToolCall]) -> Sequence[ResponseFunctionToolCall]:
+        """Without those that the person allows in all of this conversation."""
+        if not any(shown(call.name).asked_with for call in waiting):
+            return waiting
+        async with pipelined(self._store.engine, self._acting.user_id) as pipeline:
+            given = await consents.given(pipeline, self._conversation_id, user_id=self._acting.user_id)
+        allowed = {row["tool"] for row in await given.fetchall()}
+        return [call for call in waiting if call.name not in allowed]
+
     def _waits(self, call: ResponseFunctionToolCall) -> bool:
         """Counts the tasks that it deletes: of a call that is refused, until it is."""
         self._deleted += deleted_by(call.name, call.arguments)
         return self._policy.waits(call.name, call.arguments, self._deleted)
 
-    def take_up(self, rows: Sequence[StoredItem], asked: Sequence[Approval]) -> None:
-        """Go on from a run's steps, as they are stored, and the decisions on what they asked."""
+    def take_up(self, rows: Sequence[StoredItem], asked: Sequence[Approval], by_agents: Sequence[Step] = ()) -> None:
+        """Go on from a run's steps, as they are stored, those of its agents, and the decisions on what they asked."""
+        of_agents = Counter(one.call_id for one in by_agents if one.kind == "step")
+        self._calls.written = max((one.seq for one in by_agents), default=0)
         refused = {(one.step_id, one.call["call_id"]) for one in asked if one.decision == "refused"}
         outputs, answered = outputs_of(rows), False
         for row in rows:
@@ -158,9 +173,9 @@ class Recorder(RunHooks[Calls]):
             if row.kind != "tool_calls" or (content := content_of(row)) is None:
                 continue
             self._step_id, self._grown = row.id, False
-            self._calls.steps += 1
             calls = [ResponseFunctionToolCall.model_validate(call) for call in content["calls"]]
             self._begin(calls)
+            self._calls.steps += 1 + sum(of_agents.pop(call.call_id, 0) for call in calls)
             for call in calls:
                 if (row.id, call.call_id) not in refused:
                     self._deleted += deleted_by(call.name, call.arguments)

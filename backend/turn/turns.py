@@ -145,6 +145,7 @@ class Turns:
         approval_id: str,
         *,
         approved: bool,
+        always: bool = False,
         user_id: str,
         conversation_id: str,
         run_id: str | None = None,
@@ -154,6 +155,8 @@ class Turns:
     ) -> tuple[Settled, Turn | None]:
         """Store what the person decided of a call; the last decision of a run lets `work` go on with it in a turn.
 
+        What is approved for `always` is not asked again in the conversation, if it may be allowed so.
+
         Raises `NotFound` for what was never asked of this person in this conversation (and run), `DecidedAlready` for
         what is decided, and `LimitReached`, with nothing stored.
         """
@@ -162,6 +165,7 @@ class Turns:
             approval_id,
             "approved" if approved else "refused",
             reason=reason,
+            always=always,
             user_id=user_id,
             conversation_id=conversation_id,
             run_id=run_id,

@@ -11,8 +11,9 @@ import { clockWords, fullDay } from "../words.js";
 
 /**
  * `row`: the texts beside a component, which may be a box's label. `about`: the first box there. `scope`: begins the ids
- * of a form's fields. `open`: shows the task, as a click on its title does here.
- * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string, open?: Action | undefined}} Context
+ * of a form's fields. `open`: shows the task, as a click on its title does here. `asks`: boxes are answers of a card that
+ * asks, and do nothing by themselves.
+ * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string, open?: Action | undefined, asks?: boolean}} Context
  */
 
 const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/tools/details.py
@@ -45,7 +46,7 @@ function askingView(root, context) {
   return html`
     <div class="widget card" role="group" aria-label=${about ?? TEXTS.card.title}>
       <form class="col" autocomplete="off" @submit=${(/** @type {Event} */ event) => event.preventDefault()}>
-        ${nodes(childrenOf(root), context)}
+        ${nodes(childrenOf(root), { ...context, asks: true })}
         <div class="row wrap">
           ${answer(/** @type {CardAction | undefined} */ (root.confirm), "primary")}
           ${answer(/** @type {CardAction | undefined} */ (root.cancel), "")}
@@ -147,7 +148,7 @@ function checkbox(widget, context) {
   const checked = Boolean(widget.defaultChecked) !== runs; // while it runs, the box shows what was asked for
   const label = text(widget.label);
   // Not `disabled`, which would take the focus away from it.
-  const locked = Boolean(widget.disabled) || runs || !action;
+  const locked = Boolean(widget.disabled) || runs || !(action || context.asks);
   const box = html`<input
     type="checkbox"
     name=${text(widget.name)}

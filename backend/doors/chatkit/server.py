@@ -96,6 +96,7 @@ class TodoChatServer(ChatKitServer[Acting]):
             self._answers.resume,
             given.approval_id,
             approved=params.action.type == card.APPROVE,
+            always=bool(given.always),
             reason=given.reason,
             user_id=context.user_id,
             conversation_id=params.thread_id,

@@ -191,6 +191,7 @@ class RunsDoor:
             self.answers.resume,
             asked.approval_id,
             approved=asked.approved,
+            always=asked.always,
             reason=checked_reason(asked.reason),
             user_id=acting.user_id,
             conversation_id=chat.id,

@@ -26,6 +26,7 @@ class Decision(_Asked):
     approval_id: Text
     approved: StrictBool
     reason: StrictStr | None = Field(default=None, description="Told to the model, in words of the person's own.")
+    always: StrictBool = Field(default=False, description="Approved for all of this chat, where that may be: agents.")
 
 
 class NewMessage(_Asked):

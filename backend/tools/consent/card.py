@@ -1,7 +1,7 @@
 """The card that asks a person for their consent, and says afterwards what they decided."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, StrictStr, ValidationError
@@ -14,6 +14,9 @@ from service.database.text import can_be_seen, without_unseen
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
 LONGEST_REASON = 1_000  # characters
+_ALWAYS: Sequence[Json] = (
+    {"type": "Checkbox", "key": "always", "name": "always", "label": "Always in this conversation"},
+)
 _REASON = "reason"  # the field, and its name in the action's payload
 _CHARS_IN_A_LINE = 240
 _DIGITS = 19  # a task's number has fewer
@@ -32,6 +35,7 @@ class Answered(BaseModel):
 
     approval_id: StrictStr
     reason: StrictStr | None = None
+    always: Literal["on"] | bool = False  # as forms send it
 
 
 def in_words(tool: str, arguments: str, titles: Mapping[int, str]) -> str:
@@ -61,8 +65,10 @@ def titled(arguments: str) -> list[int]:
     return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) < _DIGITS]
 
 
-def card(approval_id: str, text: str, decided: Decided | None = None, reason: str | None = None) -> Json:
-    """The card of a call that waits, or what became of it."""
+def card(
+    approval_id: str, text: str, decided: Decided | None = None, reason: str | None = None, *, lasting: bool = False
+) -> Json:
+    """The card of a call that waits, or what became of it; `lasting` consent may be given for the conversation."""
     head, *lines = text.split("\n")
     heading: Json = {"type": "Text", "key": "head", "value": head, "weight": "semibold"}
     listed = [
@@ -74,7 +80,7 @@ def card(approval_id: str, text: str, decided: Decided | None = None, reason: st
             "type": "Card",
             "key": approval_id,
             "asForm": True,
-            "children": [{**heading, "value": f"{head}?"}, *column, *_reason_field()],
+            "children": [{**heading, "value": f"{head}?"}, *column, *(_ALWAYS if lasting else ()), *_reason_field()],
             "confirm": _button("Approve", APPROVE, approval_id),
             "cancel": _button("Refuse", REFUSE, approval_id),
         }

@@ -11,9 +11,10 @@ from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached, NotFound
 from backend.conversation.items import Hidden, Item, Said, Widget
 from backend.conversation.model_input.history import NOT_MADE
-from backend.conversation.runs import approvals, events, inbox, limits
+from backend.conversation.runs import approvals, consents, events, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
+from backend.tools import table
 from backend.tools.consent.card import card
 from backend.turn.following.payloads import to_payload
 from backend.turn.log import Asked, Decided, Done, Event, Replaced, end_with
@@ -91,6 +92,7 @@ async def decide(
     decision: Decision,
     *,
     reason: str | None,
+    always: bool,
     user_id: str,
     conversation_id: str,
     run_id: str | None,
@@ -98,6 +100,8 @@ async def decide(
     most_running: int | None,
 ) -> Settled:
     """Store a decision and what its card says; with the last one of its run, take the run's lease.
+
+    What is approved for `always` is not asked again in the conversation, if it may be allowed so.
 
     Raises `NotFound`, `DecidedAlready`, and `LimitReached` where no more turns may run beside others.
     """
@@ -113,6 +117,8 @@ async def decide(
             raise NotFound
         if await deciding.fetchone() is None:
             raise DecidedAlready(approval)
+        if always and decision == "approved" and _may_last(approval):
+            await consents.give(pipeline, conversation_id, approval.call["name"], **whose)
         of_person = Acting(user_id, approval.run_id)
         await statements.send_items(pipeline, conversation_id, [shown(approval)], of_person, fenced=False)
         await _tell(pipeline, approval.run_id, decided_events(approval), user_id=user_id)
@@ -214,8 +220,13 @@ def outputs_of_none(asked: Sequence[Approval]) -> list[Item]:
 def shown(approval: Approval, *, not_made: bool = False) -> Widget:
     """The card, as the approval is; of a call that was approved and is `not_made` all the same, it says so."""
     decided = "not made" if not_made and approval.decision == "approved" else approval.decision
-    root = card(approval.id, approval.text, decided, approval.reason)
+    root = card(approval.id, approval.text, decided, approval.reason, lasting=_may_last(approval))
     return Widget(root=root, copy_text=approval.text, id=approval.item_id, created_at=approval.created_at)
+
+
+def _may_last(approval: Approval) -> bool:
+    """Whether it may be allowed for all of its conversation: starting an agent may."""
+    return table.shown(approval.call["name"]).asked_with is not None
 
 
 def asked_events(approval: Approval) -> Iterator[Event]:
