@@ -21,6 +21,7 @@ _TAGGED = re.compile(r"^@([1-9][0-9]{0,18}): ", re.MULTILINE)
 _TAG = re.compile(r"(?<![\w@])@([1-9][0-9]{0,18})(?!\w)", re.ASCII)
 _SELECTED = re.compile(r"\n\n(@[0-9]+(?: @[0-9]+)*)\Z", re.ASCII)
 """Below a message, the tasks that were selected when it was written."""
+_AGENT = "do_with_"  # tools that answer with what an agent says
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
 
@@ -141,7 +142,7 @@ def _result(call: Tool, text: str) -> Result:
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
         text = value["text"]
         value = _parsed(text)
-    if value is None:
+    if value is None or tool.startswith(_AGENT):
         return Result(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
         return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else _changed(value)))

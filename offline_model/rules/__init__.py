@@ -6,7 +6,7 @@ from typing import Any
 
 from offline_model.conversation import Result, Turn, turns_of
 from offline_model.protocol import Message
-from offline_model.rules import sentences, telling
+from offline_model.rules import sentences, telling, work
 from offline_model.rules.intents import Calls, Intent, Known, Steps, Stopped, ToolCall
 from offline_model.rules.language.text import parts_of
 from offline_model.rules.language.words import may_be_task, means_selected
@@ -16,7 +16,8 @@ from offline_model.summary import summary_of
 
 MAX_QUESTIONS = 10
 """So many questions about one request are answered, one after the other."""
-MAX_STEPS = 10
+MAX_STEPS = 9
+"""One less than a message may have: the last is for the answer."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ def answer(
     """With `must_call`, a turn that needs no tool begins with a look at the list."""
     if not tools and (summary := summary_of(messages)):
         return Reply(summary)
+    if "read_file" in tools:
+        done = work.next_of(messages, tools)
+        return Reply(done) if isinstance(done, str) else Reply(calls=done)
     turns = turns_of(messages)
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:

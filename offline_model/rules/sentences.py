@@ -16,6 +16,7 @@ HELP = f"""I am the offline model: I follow simple rules and keep your tasks. Yo
 - what is on my list? / what's overdue? / show my work tasks / find milk / what did I do last week? / more
 - the milk is done / I finished all the shopping / the milk is not done yet
 - rename milk to oat milk / describe milk as two litres
+- do task 3: for "write a shopping list for pancakes to shopping.md" or "count the words of notes.txt"
 - delete the milk task / delete all done tasks / undo / bring back the milk
 
 I have no {" and no ".join(CANNOT)}, and cannot talk about anything else.
@@ -48,6 +49,8 @@ NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to 
 NO_PRIORITY = 'Say which task and how much it matters, for example "make dentist high priority".'
 NO_LABEL = 'Say which label, for example "tag gym with health".'
 SAY_YES = 'Say "yes" to delete what is shown.'
+SAY_YES_TO_COMPLETE = 'Shall I complete task {id}? Say "yes" to complete it.'
+ONE_AT_A_TIME = 'I let an agent do one task at a time: say "do task 3", with its number.'
 TOO_MANY = "That is more than I do at once: name at most {limit} tasks in one message. I have left that undone."
 NO_MEMBERS = 'I found no open task for "{group}".'
 NONE_CHANGED = "So I changed none of them."

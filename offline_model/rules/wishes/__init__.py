@@ -6,7 +6,7 @@ tools), and an answer, in which {tasks} are named and {count} counted. A row sta
 sentences for something else. Then add a sentence to the tests.
 """
 
-from offline_model.rules.wishes import adding, fields, finishing, showing, talk, texts
+from offline_model.rules.wishes import adding, delegating, fields, finishing, showing, talk, texts
 
 WISHES = (
     *adding.BULLETS,
@@ -15,6 +15,7 @@ WISHES = (
     *adding.REMINDERS,
     *finishing.UNDO,
     *showing.DUE,
+    *delegating.DELEGATING,
     *fields.FIELDS,
     *finishing.ALL_DONE,
     *adding.CANNOT_REMIND,

@@ -1,0 +1,71 @@
+"""What the offline model does as an agent: it writes a text that it knows to a file, or counts the words of one."""
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from offline_model.protocol import Message
+from offline_model.rules.intents import ToolCall
+
+_TASK = re.compile(
+    r"\AYour work(?: \(task \d+ of the person's list\))?: (.*?)(?:\n\nThe person's own message|\Z)", re.DOTALL
+)
+_FILE = r"[`\"']?(?P<path>[\w./-]{1,200}\.\w{1,10})[`\"']?"
+_WRITE = re.compile(rf"\b(?:write|make|create|put) (?P<what>.{{1,200}}?) (?:to|into|in|as) {_FILE}", re.IGNORECASE)
+_COUNT = re.compile(rf"\bcount (?:the )?words (?:of|in) (?:the file )?{_FILE}", re.IGNORECASE)
+_COUNTED = re.compile(r"^stdout:\n\s*(\d+)", re.MULTILINE)
+_LINE = re.compile(r"^\d+: (.*)$", re.MULTILINE)
+_KNOWN = {
+    "pancakes": ("200 g flour", "2 eggs", "300 ml milk", "1 tablespoon sugar", "1 pinch of salt", "butter for the pan"),
+    "soup": ("2 onions", "4 carrots", "3 potatoes", "1 leek", "vegetable stock", "parsley"),
+    "pizza": ("500 g flour", "yeast", "1 tin of tomatoes", "mozzarella", "olive oil", "basil"),
+}
+CANNOT = (
+    'As an agent the offline model knows two kinds of work: "write a shopping list for pancakes to shopping.md" (or '
+    'soup, or pizza), and "count the words of notes.txt". I have done nothing.'
+)
+
+
+def next_of(messages: Sequence[Message], tools: frozenset[str]) -> str | tuple[ToolCall, ...]:
+    """The next call, or what to say at the end."""
+    asked = next((_TASK.match(message.content) for message in messages if message.role == "user"), None)
+    task = " ".join(asked[1].split()) if asked else ""
+    outputs = [message.content for message in messages if message.role == "tool"]
+    if found := _COUNT.search(task):
+        return _count(found["path"], outputs, tools)
+    if (found := _WRITE.search(task)) and (lines := _known(found["what"])):
+        return _write(found["what"], found["path"], lines, outputs)
+    return CANNOT
+
+
+def _known(what: str) -> Sequence[str]:
+    return next((lines for name, lines in _KNOWN.items() if name in what.casefold()), ())
+
+
+def _write(what: str, path: str, lines: Sequence[str], outputs: Sequence[str]) -> str | tuple[ToolCall, ...]:
+    """Written, and read again: what is told is what is there."""
+    heading = what.removeprefix("a ").removeprefix("the ").capitalize()
+    content = "\n".join([f"# {heading}", "", *(f"- {line}" for line in lines), ""])
+    match list(outputs):
+        case []:
+            return (ToolCall("write_file", {"path": path, "content": content}),)
+        case [_]:
+            return (ToolCall("read_file", {"path": path}),)
+        case [_, read, *_] if found := [line[2:] for line in _LINE.findall(read) if line.startswith("- ")]:
+            return f"I wrote {what} to {path} and read it again. It lists {', '.join(found)}."
+        case _:
+            return f"I could not write {path}: {' '.join(outputs)}"
+
+
+def _count(path: str, outputs: Sequence[str], tools: frozenset[str]) -> str | tuple[ToolCall, ...]:
+    """By a command, where there are commands; else by reading."""
+    if outputs:
+        said = outputs[0]
+        counted = _COUNTED.search(said)
+        if counted is None and not _LINE.search(said):
+            return f"I could not count the words of {path}: {said}"
+        words = int(counted[1]) if counted else len(" ".join(_LINE.findall(said)).split())
+        return f"{path} has {words} words." if words != 1 else f"{path} has 1 word."
+    if "run_command" in tools:
+        return (ToolCall("run_command", {"command": f"wc -w < {shlex.quote(path)}"}),)
+    return (ToolCall("read_file", {"path": path}),)
