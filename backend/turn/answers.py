@@ -35,6 +35,7 @@ from backend.turn import inbox
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.afterwards.titles import Titles
 from backend.turn.delegated.agents import Agents
+from backend.turn.delegated.recorded import with_recorded
 from backend.turn.inbox import Steering
 from backend.turn.log import Compacted, Progress
 from backend.turn.recorder import Recorder
@@ -222,6 +223,7 @@ class Answers:
         """What the model reads: of what was read already, else of what is stored now."""
         run = turn.run
         recent = recent or await self._store.history(run.conversation_id, run.acting)
+        recent = await with_recorded(self._engine, run, recent)
         window = budget.window(recent, tokens=self._tokens)
         if begins and recent.news is not None:
             turn.say(Compacted(recent.news))

@@ -39,6 +39,10 @@ _OF_RUNS = Statement("""
     SELECT run_id, call_id, seq, agent, kind, content, created_at FROM agent_steps
     WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND run_id = ANY (%(runs)s) ORDER BY run_id, seq
 """)
+_OF_CALLS = Statement("""
+    SELECT run_id, call_id, seq, agent, kind, content, created_at FROM agent_steps
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND call_id = ANY (%(calls)s) ORDER BY run_id, seq
+""")
 _DETAILED = Statement("""
     SELECT run_id, call_id, seq, agent, kind, content, created_at, details FROM agent_steps
     WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND run_id = %(run)s AND seq > %(after)s
@@ -84,6 +88,11 @@ async def count(pipeline: Pipeline, run_id: str, *, user_id: str, per_day: int |
 async def of_runs(pipeline: Pipeline, conversation_id: str, run_ids: Collection[str], *, user_id: str) -> Result:
     """The steps of these runs in order, without their details: rows for `read`."""
     return await pipeline.send(_OF_RUNS, owner=user_id, conversation=conversation_id, runs=list(run_ids))
+
+
+async def of_calls(pipeline: Pipeline, conversation_id: str, call_ids: Collection[str], *, user_id: str) -> Result:
+    """The steps that agents made for calls of these ids, in order, without their details: rows for `read`."""
+    return await pipeline.send(_OF_CALLS, owner=user_id, conversation=conversation_id, calls=list(call_ids))
 
 
 async def page(pipeline: Pipeline, conversation_id: str, run_id: str, *, user_id: str, after: int, most: int) -> Result:
