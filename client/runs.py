@@ -71,6 +71,11 @@ class Runs:
     async def get_interaction(self, chat_id: str, interaction_id: str) -> Json:
         return await self._ask("GET", _place(chat_id, interaction_id))
 
+    async def get_steps(self, chat_id: str, interaction_id: str, *, limit: int = 20, after: int = 0) -> Json:
+        """What its agents did, and where the next page begins."""
+        params = {"limit": limit, "after": after}
+        return await self._ask("GET", f"{_place(chat_id, interaction_id)}/steps", params=params)
+
     async def approve(
         self,
         chat_id: str,

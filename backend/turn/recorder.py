@@ -112,6 +112,7 @@ class Recorder(RunHooks[Calls]):
         self._store = store
         self._conversation_id = run.conversation_id
         self._acting = run.acting
+        self._allowed = run.allowed
         self._calls = calls
         self._speech = speech
         self._say = say
@@ -151,7 +152,7 @@ class Recorder(RunHooks[Calls]):
             return waiting
         async with pipelined(self._store.engine, self._acting.user_id) as pipeline:
             given = await consents.given(pipeline, self._conversation_id, user_id=self._acting.user_id)
-        allowed = {row["tool"] for row in await given.fetchall()}
+        allowed = {*self._allowed, *(row["tool"] for row in await given.fetchall())}
         return [call for call in waiting if call.name not in allowed]
 
     def _waits(self, call: ResponseFunctionToolCall) -> bool:

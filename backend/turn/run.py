@@ -20,7 +20,8 @@ class Run:
     that it answers. One that is `instead_of` a message stands beside the run that had answered it: it answers it again,
     or answers `said` in its place. `time_zone` is the person's, if it is known, and `wall_time` what their clock shows.
     Of one that has waited, perhaps in another process, `told` events were published before it went on. A new
-    conversation may have a `name`; `keyed` is the request that asked for the run, where that may come again.
+    conversation may have a `name`; `keyed` is the request that asked for the run, where that may come again. Tools that
+    are `allowed` are not asked about: what was clicked to begin it was the consent.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Run:
     is_new: bool = False  # this run made the conversation
     name: str | None = None
     keyed: Keyed | None = None
+    allowed: tuple[str, ...] = ()
     told: int = 0
     said: Said | None = None
     message_id: str | None = None

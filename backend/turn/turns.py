@@ -103,6 +103,7 @@ class Turns:
         followed: bool = False,
         name: str | None = None,
         keyed: Keyed | None = None,
+        allowed: tuple[str, ...] = (),
     ) -> Turn:
         """Take the lease, store what was said and run `work` in a task of its own.
 
@@ -112,7 +113,7 @@ class Turns:
         what followed it is another version from then on. `time_zone` is the one that the person's client names. One
         that is `followed` is published from its beginning. `name` is what a new conversation is called, and `keyed` the
         request that is kept with the run: where either is there already, nothing is begun (`chats.name_is_taken`,
-        `kept.is_repeated`).
+        `kept.is_repeated`). The tools in `allowed` are not asked about.
         """
         run = Run(
             new_id("run"),
@@ -121,6 +122,7 @@ class Turns:
             is_new=conversation_id is None,
             name=name,
             keyed=keyed,
+            allowed=allowed,
             said=said,
             message_id=said.id if said else instead_of,
             instead_of=instead_of,

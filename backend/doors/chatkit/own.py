@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.runs.inbox import Mode
+from backend.tools.table import TOOLS
 
 TAKE_BACK = "take_feedback_back"  # on an answer: ChatKit's protocol can give a thumb, and not take it back
 EDIT = "edit_message"  # with no item, as all below
@@ -50,6 +51,15 @@ def while_running(request: ck.ChatKitReq) -> Mode | None:
             raise InvalidRequest('while_running is "steer" or "follow_up".')
         case _:
             return None
+
+
+def allowed(request: ck.ChatKitReq) -> tuple[str, ...]:
+    """The tools that whoever began a conversation with a click on "Let an agent do it" is not asked about."""
+    match request:
+        case ck.ThreadsCreateReq(metadata={"allow_agents": True}):
+            return tuple(name for name, shown in TOOLS.items() if shown.agent)
+        case _:
+            return ()
 
 
 def titled(request: ck.ThreadsListReq) -> str:

@@ -72,7 +72,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         match request:
             case ck.ThreadsCreateReq(params=params):
                 said = await self._said(params.input, context)
-                return await start(self._answers.answer, conversation_id=None, said=said)
+                return await start(self._answers.answer, conversation_id=None, said=said, allowed=own.allowed(request))
             case ck.ThreadsAddUserMessageReq(params=params):
                 said = await self._said(params.input, context)
                 return await start(self._answers.answer, conversation_id=params.thread_id, said=said)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from tests.backend.agents_at_work import Files
 from tests.backend.conftest import Backend
 from tests.chatkit_client import ChatKit
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
@@ -34,17 +35,5 @@ async def chat(backend: Backend, with_agents: dict[str, object]) -> AsyncIterato
 
 
 @pytest.fixture
-def files(workspace: tuple[str, Path]) -> "Files":
+def files(workspace: tuple[str, Path]) -> Files:
     return Files(workspace[1])
-
-
-class Files:
-    """What is in the folder of a conversation."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def of(self, conversation_id: str) -> dict[str, str]:
-        folders = self._directory.glob(f"*/{conversation_id}")
-        found = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-        return {path.name: path.read_text() for path in found}

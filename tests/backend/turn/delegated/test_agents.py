@@ -3,23 +3,13 @@
 import json
 from typing import Any
 
+from tests.backend.agents_at_work import Files, coder, work
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls
-from tests.backend.turn.delegated.conftest import Files
-from tests.chatkit_client import Answer, ChatKit
+from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
 from tests.workspace_service import served_workspace
-
-
-def coder(task: str = "do it", task_id: int | None = None) -> dict[str, Any]:
-    return call("do_with_coder", task=task, task_id=task_id)
-
-
-def work(answer: Answer) -> dict[str, Any]:
-    """The workflow of an agent, as it stays."""
-    [item] = [item for item in answer.items if item["type"] == "workflow" and item["workflow"]["type"] == "custom"]
-    return item["workflow"]
 
 
 async def test_the_coder_works_in_steps_that_are_shown_and_kept(

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
+from tests.backend.agents_at_work import Files, coder, work
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls, cards
-from tests.backend.turn.delegated.conftest import Files
-from tests.backend.turn.delegated.test_agents import coder, work
-from tests.chatkit_client import Answer, ChatKit
+from tests.chatkit_client import Answer, ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 
 WRITING = calls(call("write_file", path="a.txt", content="x"))
@@ -81,3 +80,20 @@ async def test_the_steps_before_a_wait_count_after_it(
         assert rest.error is not None
         assert "too many steps" in rest.error["message"]
         assert len(await model.finished_requests()) == 10
+
+
+async def test_a_click_on_a_task_is_the_consent(
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, rows: Rows
+) -> None:
+    """In the conversation that it begins, for its first message alone."""
+    async with backend(**with_agents | {"approvals": ("agents",)}) as chat:
+        await model.script(calls(coder()), {"text": "Nothing to do."}, {"text": "Done."}, calls(coder()))
+        asked = {
+            "type": "threads.create",
+            "params": {"input": user_input("do task 3")},
+            "metadata": {"allow_agents": True},
+        }
+        answer = await chat.http.post("/chatkit", json=asked)
+        assert "Done." in answer.text
+        [conversation] = rows("SELECT id FROM conversations")
+        assert cards(await chat.say("once more", conversation["id"]))

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.backend.agents_at_work import COMMAND, coder, sleeping
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Rows
 from tests.backend.consent import call, calls
-from tests.backend.turn.delegated.test_agents import coder
-from tests.backend.turn.delegated.test_stop import COMMAND, sleeping
 from tests.chatkit_client import ChatKit, user_input
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel

@@ -4,9 +4,8 @@ from typing import Any
 
 from offline_model.app import create_app
 from offline_model.settings import Settings
+from tests.backend.agents_at_work import Files, work
 from tests.backend.conftest import Backend, Rows
-from tests.backend.turn.delegated.conftest import Files
-from tests.backend.turn.delegated.test_agents import work
 from tests.serving import serve
 
 

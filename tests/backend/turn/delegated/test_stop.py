@@ -7,33 +7,19 @@ from typing import Any
 
 import pytest
 
+from tests.backend.agents_at_work import COMMAND, coder, sleeping
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Rows
 from tests.backend.consent import call, calls
-from tests.backend.turn.delegated.test_agents import coder
 from tests.chatkit_client import ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
-COMMAND = "echo so far; touch begun; sleep 54321"
 STEPS: dict[str, dict[str, Any]] = {
     "command": calls(call("write_file", path="a.txt", content="x"), call("run_command", command=COMMAND)),
     "answer": {"text": "one two three four five six seven eight nine ten", "token_delay": 0.5},
     "asking": {"text": "x", "delay": 30},
 }
-
-
-def sleeping() -> list[str]:
-    """The processes of the command that are there."""
-    found: list[str] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[:2] == [b"sleep", b"54321"]:
-            found.append(str(path))
-    return found
 
 
 @pytest.mark.parametrize("kind", STEPS)
