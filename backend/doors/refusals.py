@@ -17,7 +17,7 @@ from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.doors.tasks.door import NotNow
 from backend.tools.task_tools import TasksUnavailable
-from backend.tools.workspace.files import FileRefused, NoFile, NotCommitted
+from backend.tools.workspace.files import FileRefused, FileTooLarge, NoFile, NotCommitted
 from backend.tools.workspace.tools import WorkspaceUnavailable
 from backend.turn.afterwards.summaries import NoSummary
 from backend.turn.inbox import NoRun, Read
@@ -44,6 +44,7 @@ STATUS = {
     NoWorkspace: 404,
     NoFile: 404,
     FileRefused: 400,
+    FileTooLarge: 413,
     NotCommitted: 409,
     CalendarUnavailable: 503,
     WorkspaceUnavailable: 503,

@@ -1,4 +1,4 @@
-"""Agents at work for the assistant: what starts one, what is shown of it, and a command that goes on until it is ended."""
+"""Agents at work for the assistant: what starts one, what is shown of it, and a command that goes on for long."""
 
 from pathlib import Path
 from typing import Any

@@ -21,6 +21,10 @@ class FileRefused(BackendError):
     """The file cannot be kept."""
 
 
+class FileTooLarge(FileRefused):
+    """The file is too large, or the folder is full."""
+
+
 class NotCommitted(BackendError):
     """Nothing was committed."""
 
@@ -93,4 +97,6 @@ def _refusal(response: httpx2.Response) -> BackendError:
         return WorkspaceUnavailable()
     if response.status_code >= 500 or not isinstance(sentence, str):
         return WorkspaceUnavailable()
+    if response.status_code == 413:
+        return FileTooLarge(sentence)
     return NoFile() if response.status_code == 404 else FileRefused(sentence)
