@@ -14,9 +14,8 @@ from service.database.text import can_be_seen, without_unseen
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
 LONGEST_REASON = 1_000  # characters
-_ALWAYS: Sequence[Json] = (
-    {"type": "Checkbox", "key": "always", "name": "always", "label": "Always in this conversation"},
-)
+_BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always in this conversation"}
+_ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
 _REASON = "reason"  # the field, and its name in the action's payload
 _CHARS_IN_A_LINE = 240
 _DIGITS = 19  # a task's number has fewer
@@ -80,7 +79,7 @@ def card(
             "type": "Card",
             "key": approval_id,
             "asForm": True,
-            "children": [{**heading, "value": f"{head}?"}, *column, *(_ALWAYS if lasting else ()), *_reason_field()],
+            "children": [{**heading, "value": f"{head}?"}, *column, *_reason_field(), *(_ALWAYS if lasting else ())],
             "confirm": _button("Approve", APPROVE, approval_id),
             "cancel": _button("Refuse", REFUSE, approval_id),
         }
