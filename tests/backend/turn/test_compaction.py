@@ -104,18 +104,18 @@ async def test_the_log_says_how_many_messages_were_summarised(backend: Backend, 
 async def test_no_request_of_a_turn_of_many_large_pages_is_over_the_window(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
-    """Twelve steps that each read 64,000 bytes, with a window of 16,000 tokens."""
+    """Ten steps that each read 64,000 bytes, with a window of 16,000 tokens."""
     for number in range(70):
         rows(ADD_TASK, LOCAL, f"task {number}", "long " * 200)
     page = {"tool_calls": [{"name": "list_tasks", "arguments": {"limit": 100}}]}
-    await model.script(*[{"text": f"page {number}", **page} for number in range(11)], {"text": "That is all."})
+    await model.script(*[{"text": f"page {number}", **page} for number in range(9)], {"text": "That is all."})
     async with backend(history_tokens=16_000) as chat:
         first = await chat.say("what is there?")
         assert first.error is None
-        assert first.text.endswith("page 10\nThat is all.")
+        assert first.text.endswith("page 8\nThat is all.")
         await chat.say("hello", first.thread_id)
     requests = asked(await model.finished_requests())
-    assert len(requests) == 13
+    assert len(requests) == 11
     outputs = [[one["content"] for one in request if one["role"] == "tool"] for request in requests]
     assert len(outputs[1][0]) > 20_000, "there is something to leave out"
     for request, read in zip(requests, outputs, strict=True):
@@ -123,9 +123,9 @@ async def test_no_request_of_a_turn_of_many_large_pages_is_over_the_window(
         assert sum(tokens_in(str(message["content"])) for message in request[1:]) <= 16_000
         assert {one for one in read[:-1] if len(one) < 20_000} <= {NOT_SHOWN}
     assert [message["content"] for message in requests[-2] if message["role"] == "assistant"] == [
-        f"page {number}" for number in range(11)
+        f"page {number}" for number in range(9)
     ]
-    assert len(rows("SELECT 1 FROM messages WHERE kind = 'tool_output' AND length(item::text) > 60000")) == 11
+    assert len(rows("SELECT 1 FROM messages WHERE kind = 'tool_output' AND length(item::text) > 60000")) == 9
     assert requests[-1][: len(requests[-2])] == requests[-2], "the next turn begins with this one's last request"
 
 

@@ -38,6 +38,7 @@ TOLD: list[tuple[log.Event, list[tuple[str, dict[str, Any]]]]] = [
     (log.Decided("apr_1", False, "no"), [("rejected", {"approval_id": "apr_1", "reason": "no"})]),
     (log.Compacted(Summarised(messages=7)), [("compaction", {"messages": 7})]),
     (log.Done(Summarised(messages=7)), []),
+    (log.WorkedOn("wf_1", 0, {"title": "x"}), []),
     (log.Progress("x"), []),
     (log.Notice("x"), []),
     (log.Failed("Broken.", True), [("error", {"error": "Broken.", "allow_retry": True})]),

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from backend.conversation.items import Ending, Hidden, Item, Message, Said, Summarised, Thought, Widget
+from backend.conversation.items import Ending, Hidden, Item, Message, Said, Summarised, Thought, Widget, Work
 from backend.turn import log
 from backend.turn.following.payloads import from_payload, merged, to_payload
 from backend.turn.log import Begun, Done, Event, Grown, PartDone, Started
@@ -16,6 +16,7 @@ ITEMS: list[Item] = [
     Said(text="milk", body=MILK, created_at=WHEN),
     Message(id="msg_1", parts=["one", "two"], created_at=WHEN),
     Thought(id="rs_1", text="hm", seconds=2, created_at=WHEN),
+    Work(agent="coder", steps=[{"title": "Wrote a.txt", "state": "done"}], ended="Coder: 1 step", created_at=WHEN),
     Widget(root={"type": "Card", "item": {"kind": "Said"}, "created_at": 1}, copy_text="- [ ] milk", created_at=WHEN),
     Ending(sentence="It was stopped.", next="go on", created_at=WHEN),
     Summarised(messages=12, created_at=WHEN),
@@ -30,12 +31,14 @@ TEXTS |= {
     "done": True,
     "allow_retry": True,
     "outcome": "failed",
+    "number": 2,
+    "step": {"title": "Wrote a.txt", "state": "done"},
 }
 
 
 def examples() -> list[Event]:
     made: list[Event] = []
-    made += [*(Done(item) for item in ITEMS), log.Replaced(ITEMS[3])]  # pyright: ignore[reportArgumentType]
+    made += [*(Done(item) for item in ITEMS), log.Replaced(ITEMS[4])]  # pyright: ignore[reportArgumentType]
     made += [Started({"id": "thr_1", "title": None, "created_at": WHEN, "status": {}}, True, ITEMS[0])]  # pyright: ignore[reportArgumentType]
     made += [Begun(Message(id="msg_1", created_at=WHEN)), Begun(Thought(id="rs_1", created_at=WHEN))]
     made.append(log.Compacted(Summarised(messages=12, created_at=WHEN)))
