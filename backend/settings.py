@@ -10,6 +10,7 @@ from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per
 from service.tokens import ISSUER
 
 ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
+ToolCalls = Literal["streamed", "whole", "text"]
 
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
@@ -59,6 +60,7 @@ class Settings(LeaseSettings, AddressSettings, ServiceSettings):
     llm_model: str | None = None
     llm_temperature: float = Field(default=0.7, ge=0, le=2)
     llm_max_tokens: int = Field(default=1000, ge=1)
+    llm_tool_calls: ToolCalls = "streamed"
     history_tokens: int | None = Field(default=None, ge=1_000)
     cerebras_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None

@@ -21,8 +21,10 @@ from pydantic import BaseModel
 from backend.model import reports
 from backend.model.errors import NotAnEndpoint, describe
 from backend.model.providers import Endpoint, Profile
-from backend.model.repairs import CheckedStream, Chunk, End, storable
+from backend.model.repairs import CheckedStream, Chunk, Chunks, End, storable
 from backend.model.retries import retries
+from backend.model.streams import CallsInText, Whole
+from backend.model.text_calls import asked_again
 from service.database import new_id
 from service.tls import tls_context
 
@@ -91,6 +93,8 @@ class ChatModel(OpenAIChatCompletionsModel):
 
 # The SDK calls `create` itself and every turn shares one client: only the context tells whose answer it is.
 _end: ContextVar[End] = ContextVar("end")
+# An answer that is not streamed is silent until its end; LIMIT_TURN_SECONDS ends the turn before, unless it was raised.
+_WHOLE = Timeout(600, connect=5)
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -172,19 +176,35 @@ class ProviderClient:
         **kwargs: Any,
     ) -> Any:
         given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
+        body = {**self._profile.shape(given), **(extra_body or {})}
         options: RequestOptions = {"security": {"bearer_auth": True}}
         if extra_headers is not None:
             options["headers"] = extra_headers
         if extra_query is not None:
             options["params"] = extra_query
+        if given.get("stream") and "stream" not in body:
+            options["timeout"] = _WHOLE
+        answer = await self._post(body, options)
+        if not given.get("stream"):
+            return answer
+        chunks = _chunks(answer)
+        if self._profile.tool_calls == "text" and "tools" in given:
+
+            async def again(text: str, reason: str) -> Chunks:
+                return _chunks(await self._post(asked_again(body, text, reason), options))
+
+            chunks = CallsInText(chunks, {tool["function"]["name"] for tool in given["tools"]}, again)
+        return CheckedStream(chunks, _end.get(End()))
+
+    async def _post(self, body: dict[str, Any], options: RequestOptions) -> ChatCompletion | AsyncStream[Chunk]:
         with self._outcome():
             # Not `chat.completions.create`, whose typed transform walks every message of the history.
             answer = await self._openai.post(
                 "/chat/completions",
-                body={**self._profile.shape(given), **(extra_body or {})},
+                body=body,
                 cast_to=ChatCompletion,
                 options=options,
-                stream=given.get("stream", False),
+                stream=body.get("stream", False),
                 stream_cls=AsyncStream[Chunk],
             )
             if not isinstance(answer, AsyncStream):
@@ -194,7 +214,7 @@ class ProviderClient:
             if _is_web_page(answer.response.headers):
                 await answer.close()
                 raise NotAnEndpoint
-            return CheckedStream(answer, _end.get(End()))
+            return answer
 
     async def report(self) -> dict[str, str]:
         """The model and how its last request went; when there was none for a minute, `/models` is asked."""
@@ -220,6 +240,10 @@ class ProviderClient:
 
     async def close(self) -> None:
         await self._openai.close()
+
+
+def _chunks(answer: ChatCompletion | AsyncStream[Chunk]) -> Chunks:
+    return answer if isinstance(answer, AsyncStream) else Whole(answer)
 
 
 class _PlainClient(AsyncOpenAI):

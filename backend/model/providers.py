@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from backend.settings import ProviderName, Settings
+from backend.model import text_calls
+from backend.settings import ProviderName, Settings, ToolCalls
 from service.environment import SettingsInvalid
 
 ReasoningReplay = Literal["drop", "reasoning", "reasoning_content"]
@@ -22,6 +23,7 @@ class Profile:
     reasoning_replay: ReasoningReplay = "drop"
     history_tokens: int = 8_000
     titles: bool = True
+    tool_calls: ToolCalls = "streamed"
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request body as this provider takes it."""
@@ -32,6 +34,10 @@ class Profile:
             body["temperature"] = min(body["temperature"], self.max_temperature)
         if "tools" in body:
             body["tools"] = [_without_strict(tool) for tool in body["tools"]]
+        if self.tool_calls == "text":
+            return text_calls.asked_in_text(body)
+        if self.tool_calls == "whole" and "tools" in body:
+            return {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
         return body
 
     def _message(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -131,6 +137,7 @@ def resolve(settings: Settings) -> Endpoint:
     profile = PROFILES[name]
     if settings.history_tokens is not None:
         profile = replace(profile, history_tokens=settings.history_tokens)
+    profile = replace(profile, tool_calls=settings.llm_tool_calls)
     # Not by LLM_BASE_URL: then setting a key would send it, and the questions, to the offline model.
     own_url = settings.offline_url if name == "offline" else profile.base_url
     base_url = settings.llm_base_url or own_url

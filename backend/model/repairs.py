@@ -3,9 +3,8 @@
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from openai import AsyncStream
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 from pydantic import BaseModel, ValidationError
@@ -35,13 +34,23 @@ class Chunk(ChatCompletionChunk):
             return cls.construct(**data) if isinstance(data, dict) else cls.construct()
 
 
+class Chunks(Protocol):
+    """What is needed of an `AsyncStream[Chunk]`."""
+
+    response: Any
+
+    def __aiter__(self) -> AsyncIterator[Chunk]: ...
+
+    async def close(self) -> None: ...
+
+
 class CheckedStream:
     """A chunk stream that must end with a finish reason, and whose tool calls have ids of our own.
 
     Providers leave call ids out, repeat them in one answer and reuse them in the next.
     """
 
-    def __init__(self, stream: AsyncStream[Chunk], end: End) -> None:
+    def __init__(self, stream: Chunks, end: End) -> None:
         self._stream = stream
         self._end = end
         self.response = stream.response
