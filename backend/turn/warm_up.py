@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -50,7 +51,8 @@ async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools, *,
     importlib.import_module("jsonschema")  # by the MCP client, with the first result of a tool
     await _ask_database(store)
     await _ask_tools(tools)
-    model = ChatModel(endpoint, transport=httpx2.MockTransport(_answer))
+    profile = replace(endpoint.profile, tool_calls="streamed")  # as `_answer` does
+    model = ChatModel(replace(endpoint, profile=profile), transport=httpx2.MockTransport(_answer))
     agent = create_assistant(model, model.settings(temperature=0, max_tokens=1), [])
     agent.tools.append(add_task)
     said = Said(text="hello", body={"content": [{"type": "input_text", "text": "hello"}], "inference_options": {}})
