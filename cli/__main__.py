@@ -93,7 +93,8 @@ def _on_data(given: argparse.Namespace) -> int:
             from cli.commands.data import person
 
             output = given.output and given.output.resolve()
-            return person.export(user=given.user, output=output, directory=directory)
+            files = given.files and given.files.resolve()
+            return person.export(user=given.user, output=output, files=files, directory=directory)
         case "import":
             from cli.commands.data import import_
 

@@ -164,10 +164,12 @@ def _add_data_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
     export = commands.add_parser(
         "export",
         help="write everything that is stored of a person as JSON",
-        description="Writes a person's tasks, their changes, and the conversations as one JSON document.",
+        description="Writes a person's tasks, their changes, and the conversations as one JSON document, and with "
+        "--files the files of the conversations as a tar archive.",
         allow_abbrev=False,
     )
     export.add_argument("--output", type=Path, metavar="FILE", help="write it to this new file, readable by you only")
+    export.add_argument("--files", type=Path, metavar="FILE.tar", help="write the conversations' files to it, likewise")
 
     import_ = commands.add_parser(
         "import",

@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+import tarfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -210,8 +211,17 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
     store.root.mkdir(mode=0o700)
     store.prepare()
     for person in ("alice", "bob"):
-        with store.folder(person, "cnv_1"):
-            pass
+        with store.folder(person, "cnv_1") as folder:
+            (folder.path / "notes.md").write_text(person)
+    packed = tmp_path / "alice.tar"
+    given = ["--output", str(tmp_path / "with-files.json"), "--files", str(packed)]
+    done = todo(fresh_database_url, "export", "--user", "alice", *given, WORKSPACE_DIR=str(store.root))
+    assert done.returncode == 0, done.stderr
+    assert f"The files of alice are in {packed}." in done.stdout + done.stderr
+    assert stat.S_IMODE(packed.stat().st_mode) == 0o600
+    assert (tmp_path / "with-files.json").read_bytes() == exported
+    with tarfile.open(packed) as archive:
+        assert archive.getnames() == ["cnv_1", "cnv_1/notes.md"]
     forgotten = todo(fresh_database_url, "forget", "--user", "alice", "--yes", WORKSPACE_DIR=str(store.root))
     assert forgotten.returncode == 0, forgotten.stderr
     assert forgotten.stdout == (
@@ -220,6 +230,8 @@ async def test_export_backup_forget_restore_and_the_same_export(fresh_database_u
         f"Deleted for good: tasks {TASKS + THREADS}, changes {len(alices['task_changes'])}.\n"
         "Deleted for good: folders 1.\n"
     )
+    done = todo(fresh_database_url, "export", "--user", "bob", "--files", str(packed.with_name("none.tar")))
+    assert (done.returncode, packed.with_name("none.tar").exists()) == (0, False), done.stderr
     assert (store.names("alice"), store.names("bob")) == ([], ["cnv_1"])
     assert contents(fresh_database_url, "alice") == {table: [] for table in TABLES}
     assert contents(fresh_database_url, "bob") == bobs

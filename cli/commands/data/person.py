@@ -22,10 +22,13 @@ EXPORT_VERSION = 1  # of the shape that docs/data.md describes
 PARTS = {"todo": "mcp_server", "chat": "backend"}
 
 
-def export(*, user: str, output: Path | None, directory: Path) -> int:
-    """Write one JSON document. It is put together on disk: what is written is whole, or is not written at all."""
-    if output and os.path.lexists(output):
-        raise CliError(f"{output} exists already: choose another file, or remove it first.")
+def export(*, user: str, output: Path | None, files: Path | None, directory: Path) -> int:
+    """Write one JSON document, and the files as an archive; each is put together on disk, and written whole or not."""
+    if output and output == files:
+        raise CliError("Give --output and --files two different files.")
+    for place in (output, files):
+        if place and os.path.lexists(place):
+            raise CliError(f"{place} exists already: choose another file, or remove it first.")
     with local_database.reached(environment.load(), directory) as variables, contextlib.ExitStack() as stack:
         parts = {name: stack.enter_context(tempfile.TemporaryFile()) for name in PARTS}
         services = [
@@ -33,7 +36,9 @@ def export(*, user: str, output: Path | None, directory: Path) -> int:
             for name, part in parts.items()
         ]
         found = [_found(service) for service in services]
-        if not any(found):
+        archive = stack.enter_context(_beside(files)) if files else None
+        has_files = archive is not None and _pack(archive, user, variables, directory)
+        if not any(found) and not has_files:
             raise _nothing(user)
         document = stack.enter_context(tempfile.TemporaryFile())
         _join(document, user, parts)
@@ -42,6 +47,12 @@ def export(*, user: str, output: Path | None, directory: Path) -> int:
         else:
             _save(document, output)
             terminal.notice(f"Everything that is stored of {user} is in {output}.")
+        if files and archive and has_files:
+            archive.seek(0)
+            _save(archive, files)
+            terminal.notice(f"The files of {user} are in {files}.")
+        elif files:
+            terminal.notice(f"There are no files of {user}: {files} was not written.")
     return 0
 
 
@@ -50,13 +61,27 @@ def forget(*, user: str, yes: bool, directory: Path) -> int:
     if not yes:
         _confirm(user)
     with local_database.reached(environment.load(), directory) as variables:
-        kept = Path(variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory))
-        modules = ["backend", "mcp_server", *(["workspace"] if kept.is_dir() else [])]
-        given = {**variables, "WORKSPACE_DIR": str(kept)}
+        given = _with_folders(variables, directory)
+        modules = ["backend", "mcp_server", *(["workspace"] if _has_folders(given) else [])]
         found = [_found(_start(module, "forget", user, given)) for module in modules]
         if not any(found):
             raise _nothing(user)
     return 0
+
+
+def _pack(archive: BinaryIO, user: str, variables: Mapping[str, str], directory: Path) -> bool:
+    """False when the person has no files."""
+    given = _with_folders(variables, directory)
+    return _has_folders(given) and _found(_start("workspace", "export", user, given, out=archive))
+
+
+def _with_folders(variables: Mapping[str, str], directory: Path) -> Mapping[str, str]:
+    kept = variables.get("WORKSPACE_DIR") or data_dir.workspaces_of(directory)
+    return {**variables, "WORKSPACE_DIR": str(kept)}
+
+
+def _has_folders(given: Mapping[str, str]) -> bool:
+    return Path(given["WORKSPACE_DIR"]).is_dir()
 
 
 def _start(
@@ -82,6 +107,14 @@ def _join(document: BinaryIO, user: str, parts: Mapping[str, BinaryIO]) -> None:
         shutil.copyfileobj(part, document)
     document.write(b"}\n")
     document.seek(0)
+
+
+def _beside(place: Path) -> BinaryIO:
+    """A file without a name on the disk that has room for what is kept."""
+    try:
+        return tempfile.TemporaryFile(dir=place.parent)
+    except OSError as error:
+        raise CliError(f"{place} cannot be written: {error.strerror}.") from error
 
 
 def _save(document: BinaryIO, output: Path) -> None:

@@ -54,7 +54,8 @@ def add_run(rows: Rows, user: str, name: str, *, days_ago: int = 0, thread: str 
 @pytest.fixture
 def used(rows: Rows) -> None:
     add_run(rows, "alice", "1", model="large", requests=2, input_tokens=1500, output_tokens=30)
-    add_run(rows, "alice", "2", model="large", requests=1, input_tokens=500, output_tokens=5)
+    coder = {"requests": 1, "input_tokens": 400, "output_tokens": 4}
+    add_run(rows, "alice", "2", model="large", requests=1, input_tokens=500, output_tokens=5, by_agent={"coder": coder})
     add_run(rows, "alice", "3", model="small", requests=1, input_tokens=7, output_tokens=3)
     add_run(rows, "alice", "4")
     add_run(rows, "bob", "5", model="large", requests=1, input_tokens=1, output_tokens=1)
@@ -64,8 +65,8 @@ def used(rows: Rows) -> None:
 def usage(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[Any, ...]]:
     usage_command.run([*arguments, "--json"])
     found = json.loads(capsys.readouterr().out)
-    assert all(tuple(row) == usage_command.COLUMNS for row in found)
-    return [tuple(row.values())[1:] for row in found]
+    assert all(tuple(row) == (*usage_command.COLUMNS, "by_agent") for row in found)
+    return [tuple(row.values())[1:-1] for row in found]
 
 
 @pytest.mark.usefixtures("used")
@@ -79,11 +80,21 @@ def test_usage_is_added_up_by_day_person_and_model(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("used")
+def test_usage_names_what_agents_used_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    usage_command.run(["--user", "alice", "--days", "1", "--json"])
+    large, *others = json.loads(capsys.readouterr().out)
+    coder = {"turns": 1, "requests": 1, "input_tokens": 400, "output_tokens": 4}
+    assert (large["model"], large["by_agent"]) == ("large", {"coder": coder})
+    assert [row["by_agent"] for row in others] == [{}, {}]
+
+
+@pytest.mark.usefixtures("used")
 def test_usage_is_a_table_with_a_total(capsys: pytest.CaptureFixture[str]) -> None:
     usage_command.run(["--user", "alice"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[1:] for line in lines[2:5]] == [
+    assert [line.split()[1:] for line in lines[2:6]] == [
         ["alice", "large", "2", "3", "2,000", "35"],
+        ["it", "coder", "1", "1", "400", "4"],
         ["alice", "small", "1", "1", "7", "3"],
         ["alice", "-", "1", "0", "0", "0"],
     ]

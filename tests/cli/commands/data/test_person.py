@@ -37,16 +37,23 @@ def test_without_a_database_none_is_made(todo, shared_dir, command):
     assert not place.exists()
 
 
+@pytest.mark.parametrize("option", ["--output", "--files"])
 @pytest.mark.parametrize("name", ["alice.json", "link.json", "."])
-def test_what_is_there_is_not_written_over(todo, shared_dir, name):
+def test_what_is_there_is_not_written_over(todo, shared_dir, name, option):
     before = shared_dir / "alice.json"
     before.write_text("last year's")
     (shared_dir / "link.json").symlink_to(before)
-    output, status = todo("export", "--user", "alice", "--output", str(shared_dir / name))
+    output, status = todo("export", "--user", "alice", option, str(shared_dir / name))
     place = (shared_dir / name).resolve()
     assert output == f"error: {place} exists already: choose another file, or remove it first.\n"
     assert status == 1
     assert before.read_text() == "last year's"
+
+
+def test_one_file_cannot_hold_both(todo, shared_dir):
+    place = str(shared_dir / "alice")
+    output, status = todo("export", "--user", "alice", "--output", place, "--files", place)
+    assert (output, status) == ("error: Give --output and --files two different files.\n", 1)
 
 
 def test_without_a_terminal_to_ask_on_nothing_is_deleted(todo):
