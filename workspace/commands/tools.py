@@ -21,7 +21,11 @@ MOST_HITS, LONGEST_LINE = 200, 400
 _ARGUMENT_BYTES = 100_000  # a little less than the kernel takes
 _OWN_SECONDS = 30  # of a search or a commit
 _HIT = re.compile(r"^(?:\./)?(.+?):([0-9]+):(.*)$")
-_COMMIT = 'test -e .git || git init -q -b main && git add -A && git commit -q -m "$1" && git rev-parse --short HEAD'
+# One command runs at a time in a folder: a lock, or a repository without a HEAD, was left by a git that was killed.
+_COMMIT = (
+    "find .git -maxdepth 1 -name '*.lock' -delete 2>/dev/null; find .git/refs -name '*.lock' -delete 2>/dev/null; "
+    'test -e .git/HEAD || git init -q -b main && git add -A && git commit -q -m "$1" && git rev-parse --short HEAD'
+)
 _NOTHING_TO_COMMIT = "there is no change since the last commit."
 
 

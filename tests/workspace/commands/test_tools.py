@@ -107,6 +107,20 @@ async def test_all_of_the_folder_is_committed(commands: Commands, tmp_path: Path
         await commands.commit(PERSON, tmp_path, "again")
 
 
+@pytest.mark.parametrize("left", ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock", "HEAD"])
+async def test_what_a_killed_git_has_left_keeps_nothing_from_being_committed(
+    commands: Commands, tmp_path: Path, left: str
+) -> None:
+    if left != "HEAD":
+        (tmp_path / "a.txt").write_text("a")
+        await commands.commit(PERSON, tmp_path, "first")
+        (tmp_path / ".git" / left).touch()
+    else:  # of a repository that was being made
+        (tmp_path / ".git" / "refs").mkdir(parents=True)
+    (tmp_path / "b.txt").write_text("b")
+    assert (await commands.commit(PERSON, tmp_path, "second")).details["commit"]
+
+
 async def test_what_a_hook_of_the_folder_does_it_does_confined(commands: Commands, tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     await commands.commit(PERSON, tmp_path, "first")
