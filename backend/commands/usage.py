@@ -40,7 +40,9 @@ def _by_agent(days: int, user: str | None) -> Select[*tuple[Any, ...]]:
     return _query(days, user, used.c.value, used.c.key).select_from(RUNS.join(used, true()))
 
 
-def _query(days: int, user: str | None, usage: ColumnElement[Any], *keys: ColumnElement[Any]) -> Select[Any]:
+def _query(
+    days: int, user: str | None, usage: ColumnElement[Any], *keys: ColumnElement[Any]
+) -> Select[*tuple[Any, ...]]:
     day = cast(func.timezone("UTC", RUNS.c.started_at), Date)
     model = RUNS.c.usage["model"].as_string()
     totals = (func.coalesce(func.sum(cast(usage[name].as_string(), BigInteger)), 0) for name in COUNTED)
@@ -53,7 +55,7 @@ def _query(days: int, user: str | None, usage: ColumnElement[Any], *keys: Column
     return found.group_by(*by, *keys).order_by(*by[:2], model.nulls_last(), *keys)
 
 
-async def _print(engine: AsyncEngine, *, queries: Sequence[Select[Any]], as_json: bool) -> None:
+async def _print(engine: AsyncEngine, *, queries: Sequence[Select[*tuple[Any, ...]]], as_json: bool) -> None:
     async with login_transaction(engine) as session:
         connection = await session.connection()
         rows, of_agents = [_plain((await connection.execute(query)).all()) for query in queries]
