@@ -1,13 +1,17 @@
-"""Thirty kills of what `python -m tests.chaos` does a thousand of: nothing is lost, nothing is done twice."""
+"""A few of the kills that `python -m tests.chaos` does by the thousand: nothing is lost, nothing is done twice."""
 
 import pytest
 
 from tests.chaos import harness
 
+pytestmark = [pytest.mark.long, pytest.mark.alone]
 SEED = 20_261_123
 
 
-@pytest.mark.long
-@pytest.mark.alone
 async def test_thirty_kills_while_people_and_programs_go_on() -> None:
     await harness.run(30, SEED)
+
+
+async def test_ten_kills_in_the_middle_of_agents_work() -> None:
+    """Of the workspace, too: each step is told as what came of it, and no command goes on."""
+    await harness.run(10, SEED, agents=True)

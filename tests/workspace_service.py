@@ -16,17 +16,8 @@ _ACCOUNT = 61_004
 @contextmanager
 def served_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]]:
     """The service, and the directory that its folders are in."""
-    as_root = os.geteuid() == 0
     root = Path(tempfile.mkdtemp(prefix="todo-workspace-test-"))
-    directory = root / "workspaces"
-    directory.mkdir(mode=0o700)
-    if as_root:  # who may enter what root made
-        root.chmod(0o711)
-        os.chown(directory, _ACCOUNT, _ACCOUNT)
-    given = {"WORKSPACE_DIR": str(directory), "WORKSPACE_TOKEN_SECRET": WORKSPACE_TOKEN_SECRET, **environment}
-    options = [f"--account={_ACCOUNT}"] if as_root else []
-    service = ServiceProcess("workspace", "WORKSPACE_PORT", root / "log", *options, **given)
-    service.environment["WORKSPACE_URL"] = f"{service.url}/mcp"
+    service, directory = prepared(root, **environment)
     service.start()
     try:
         service.wait_until_ready()
@@ -34,3 +25,18 @@ def served_workspace(**environment: str) -> Iterator[tuple[ServiceProcess, Path]
     finally:
         service.end()
         shutil.rmtree(root)
+
+
+def prepared(root: Path, **environment: str) -> tuple[ServiceProcess, Path]:
+    """The service, which is not started, and the directory of its folders, below `root`."""
+    as_root = os.geteuid() == 0
+    directory = root / "workspaces"
+    directory.mkdir(mode=0o700)
+    if as_root:  # who may enter what root made
+        root.chmod(0o711)
+        os.chown(directory, _ACCOUNT, _ACCOUNT)
+    given = {"WORKSPACE_DIR": str(directory), "WORKSPACE_TOKEN_SECRET": WORKSPACE_TOKEN_SECRET, **environment}
+    options = [f"--account={_ACCOUNT}"] if as_root else []
+    service = ServiceProcess("workspace", "WORKSPACE_PORT", root / "workspace.log", *options, **given)
+    service.environment["WORKSPACE_URL"] = f"{service.url}/mcp"
+    return service, directory

@@ -1,4 +1,5 @@
 """People and programs go on while the backend, the MCP server and PostgreSQL are killed: nothing is lost or done twice.
 
-`python -m tests.chaos --kills 1000` runs it by hand; `--seed` repeats the choices of a run, though not its timing.
+`python -m tests.chaos --kills 1000` runs it by hand, and with `--agents` while agents work, the workspace killed, too;
+`--seed` repeats the choices of a run, though not its timing.
 """

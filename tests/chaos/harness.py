@@ -9,17 +9,21 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from client.runs import Runs
+from tests.chaos.agents.at_work import AgentsAtWork
+from tests.chaos.agents.plays import AgentPlays
 from tests.chaos.checks import told
 from tests.chaos.checks.locks import Locks
 from tests.chaos.checks.stored import Stored
 from tests.chaos.kills import Kills
 from tests.chaos.model import LookedAt, serve_model
 from tests.chaos.people import person
+from tests.chaos.plays import Plays
 from tests.chaos.record import Record
 from tests.chaos.system import LEASE_SECONDS, System, reachable_directory
 from tests.chatkit_client import ChatKit
 
 PEOPLE = 8
+PEOPLE_WITH_AGENTS = 4  # of which each may have a command that runs
 _PLAYS = (2, 6)  # in one conversation
 _ENDED_SECONDS = 2 * LEASE_SECONDS + 2  # a sweep looks as often as a lease is long
 
@@ -27,11 +31,14 @@ _ENDED_SECONDS = 2 * LEASE_SECONDS + 2  # a sweep looks as often as a lease is l
 class Harness:
     """All of it, with one seed."""
 
-    def __init__(self, system: System, model: LookedAt, kills: Kills, seed: str) -> None:
+    def __init__(
+        self, system: System, model: LookedAt, kills: Kills, seed: str, agents: AgentsAtWork | None = None
+    ) -> None:
         self._system = system
         self._model = model
         self._kills = kills
         self._seed = seed
+        self._agents = agents
         self.record = Record()
         self._locks = Locks(system.cluster.admin_url, self.record)
 
@@ -40,13 +47,14 @@ class Harness:
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._kills.run())
-            for number in range(PEOPLE):
+            for number in range(PEOPLE_WITH_AGENTS if self._agents else PEOPLE):
                 tasks.create_task(self._person(number))
         took = time.monotonic() - began
         free = await self._until_free()
         stored = Stored(self._system.cluster.admin_url)
         async with ChatKit(self._system.backend.url) as chat, Runs(self._system.backend.url) as runs:
-            problems = [*stored.problems(self.record), *await told.problems(runs, chat, self.record, stored)]
+            problems = await self._agents.problems(self._system, chat, self.record) if self._agents else []
+            problems += [*stored.problems(self.record), *await told.problems(runs, chat, self.record, stored)]
         problems += [f"a request is not paired: {messages}" for messages in self._model.unpaired]
         assert not problems, "\n".join(problems)
         return self._figures(stored, took, free)
@@ -54,7 +62,8 @@ class Harness:
     async def _person(self, number: int) -> None:
         """One conversation after the other, as long as there are kills."""
         chance = random.Random(f"{self._seed} person {number}")
-        async with person(self._system.backend.url, self.record, self._locks, chance, number) as begin:
+        play = AgentPlays if self._agents else Plays
+        async with person(self._system.backend.url, self.record, self._locks, chance, number, play) as begin:
             while not self._kills.over:
                 plays = await begin()
                 for _ in range(chance.randint(*_PLAYS)):
@@ -82,6 +91,7 @@ class Harness:
             f"{len(self.record.wishes)} tasks as they must be; {len(stored.calls)} calls made once; "
             f"{self._model.requests} requests paired; longest refused without a heartbeat "
             f"{self.record.longest_lock:.1f} s of {LEASE_SECONDS:.0f}, all free {free:.1f} s after the last kill"
+            f"{self._agents.figures if self._agents else ''}"
         )
 
 
@@ -90,17 +100,24 @@ async def run(
     seed: int,
     *,
     workers: int = 1,
+    agents: bool = False,
     directory: Path | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Raises AssertionError, which names the seed; `directory` keeps what is stored and logged."""
+    """Raises AssertionError, which names the seed; `directory` keeps what is stored and logged.
+
+    With `agents` people let these work, and the workspace is killed, too.
+    """
     name = f"chaos-{seed}" if random.Random(seed).random() < 0.5 else None
     with nullcontext(directory) if directory else reachable_directory() as place:
-        async with serve_model() as model:
-            system = System(place, model.url, workers, name=name)
-            killing = Kills(system, kills, random.Random(f"{seed} kills"), lambda: model.requests, told)
+        at_work = AgentsAtWork(place, asks=random.Random(f"{seed} asks").random() < 0.5) if agents else None
+        async with serve_model(at_work and at_work.script) as model:
+            given = {"workspace": at_work.workspace, "asked_first": at_work.asked_first} if at_work else {}
+            system = System(place, model.url, workers, name=name, **given)
+            counted = at_work.counted if at_work else lambda: model.requests
+            killing = Kills(system, kills, random.Random(f"{seed} kills"), counted, told)
             try:
-                return await Harness(system, model, killing, str(seed)).run()
+                return await Harness(system, model, killing, str(seed), at_work).run()
             except* Exception as failed:
                 raise AssertionError(f"with the seed {seed} and {workers} workers: {_sentences(failed)}") from failed
             finally:

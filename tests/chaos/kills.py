@@ -11,7 +11,6 @@ import httpx2
 from tests.chaos.system import System
 from tests.processes import ServiceProcess
 
-PARTS = ("backend", "mcp", "postgres")
 _AT_ONCE = 0.2  # so many kills of all do not wait until people are served again
 _PAUSE_SECONDS = (0.1, 2.0)
 _DOWN_SECONDS = (0.0, 0.6)
@@ -31,7 +30,7 @@ class Kills:
         self._chance = chance
         self._requests = requests
         self._told = told
-        self._there = set[str](PARTS)
+        self._there = set[str](system.parts)
         self.of = Counter[str]()
         self.ended_by_themselves = 0
 

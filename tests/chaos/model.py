@@ -15,6 +15,7 @@ from offline_model.conversation import turns_of
 from offline_model.protocol import MODEL, ChatRequest, Message, read
 from offline_model.settings import Settings
 from tests.backend.completions import check_pairs
+from tests.chaos.agents.script import Script
 from tests.serving import serve
 
 TOKEN_SECONDS = 0.02
@@ -24,11 +25,12 @@ _TWO = re.compile(r"delete task (\d+) and postpone task (\d+)")
 class LookedAt(offline.Endpoint):
     """Counts the requests, and keeps those whose calls and outputs are not paired.
 
-    Beside what the rules know it can do two things in one step that are asked for one by one.
+    Beside what the rules know it can do two things in one step that are asked for one by one, and what a script says.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, script: Script | None) -> None:
         super().__init__(TOKEN_SECONDS)
+        self._script = script
         self.url = ""
         self.requests = 0
         self.unpaired: list[Sequence[Message]] = []
@@ -40,7 +42,8 @@ class LookedAt(offline.Endpoint):
             check_pairs([message.model_dump() for message in chat.messages])
         except AssertionError:
             self.unpaired.append(chat.messages)
-        if chat.stream and (completion := _two_at_once(chat)) is not None:
+        completion = _two_at_once(chat) or (self._script and self._script.next_of(chat))
+        if chat.stream and completion is not None:
             return StreamingResponse(self._paced(completion.as_events()), headers=offline.EVENTS)
         return await super().chat_completions(request)
 
@@ -64,9 +67,9 @@ def _two_at_once(chat: ChatRequest) -> Completion | None:
 
 
 @asynccontextmanager
-async def serve_model() -> AsyncIterator[LookedAt]:
+async def serve_model(script: Script | None = None) -> AsyncIterator[LookedAt]:
     app = offline.create_app(Settings())
-    endpoint = LookedAt()
+    endpoint = LookedAt(script)
     app.router.routes.insert(0, Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]))
     async with serve(app, lifespan="off") as url:
         endpoint.url = f"{url}/v1"

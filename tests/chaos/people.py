@@ -18,7 +18,7 @@ _SILENCE_SECONDS = 15  # after which a client takes its connection for lost
 
 @asynccontextmanager
 async def person(
-    url: str, record: Record, locks: Locks, chance: random.Random, number: int
+    url: str, record: Record, locks: Locks, chance: random.Random, number: int, play: type[Plays]
 ) -> AsyncIterator[Callable[[], Awaitable[Plays]]]:
     """Begins a new conversation whenever it is called."""
     async with ChatKit(url) as chat, Runs(url, timeout=_SILENCE_SECONDS) as runs:
@@ -29,7 +29,7 @@ async def person(
             nonlocal begun
             begun += 1
             conversation = Conversation(chatkit, api, record, locks, chance, f"chat-{number}-{begun}")
-            plays = Plays(conversation, record, chance, number)
+            plays = play(conversation, record, chance, number)
             await plays.begin()
             return plays
 

@@ -29,6 +29,8 @@ class Record:
     """Texts that were sent with a key, however often."""
     wishes: dict[str, Wish] = field(default_factory=dict[str, Wish])
     """Titles of tasks, and what became of each by answers that came to their end."""
+    works: set[str] = field(default_factory=set[str])
+    """Tokens of what agents have done, as answers said that came to their end."""
     done: Counter[str] = field(default_factory=Counter[str])
     longest_lock: float = 0.0
     """Seconds without a heartbeat after which a conversation was still refused."""

@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,12 +18,21 @@ ASKED_FIRST = ("delete_task", "update_task")  # the tools whose calls wait for c
 
 
 class System:
-    """PostgreSQL, the MCP server and the backend; the model is an endpoint somewhere else.
+    """PostgreSQL, the MCP server, the backend and perhaps a `workspace`; the model is an endpoint somewhere else.
 
     A `name` lets the backend, when it starts again, free what it left running; without one, that waits for its lease.
     """
 
-    def __init__(self, directory: Path, model_url: str, workers: int = 1, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        model_url: str,
+        workers: int = 1,
+        *,
+        name: str | None = None,
+        workspace: ServiceProcess | None = None,
+        asked_first: Sequence[str] = ASKED_FIRST,
+    ) -> None:
         self.workers = workers
         self.cluster = Cluster.start(directory / "data")
         self._keeper = ThreadPoolExecutor(1)  # PostgreSQL ends with the thread that started it
@@ -35,6 +44,8 @@ class System:
             DATABASE_URL=self.cluster.url,
             MCP_WORKERS=str(workers),
         )
+        self.workspace = workspace
+        its = workspace.environment if workspace else {}
         self.backend = ServiceProcess(
             "backend",
             "BACKEND_PORT",
@@ -44,15 +55,21 @@ class System:
             MCP_URL=f"{self.mcp.url}/mcp",
             LLM_PROVIDER="offline",
             LLM_BASE_URL=model_url,
-            APPROVALS=",".join(ASKED_FIRST),
+            APPROVALS=",".join(asked_first),
             HEARTBEAT_SECONDS="0.5",
             LEASE_SECONDS=str(LEASE_SECONDS),
             BACKEND_WORKERS=str(workers),
+            **{name: its[name] for name in ("WORKSPACE_URL", "WORKSPACE_TOKEN_SECRET") if name in its},
         )
-        for service in (self.mcp, self.backend):
+        self.services = [self.mcp, *([workspace] if workspace else []), self.backend]
+        for service in self.services:
             service.start()
-        for service in (self.mcp, self.backend):
+        for service in self.services:
             service.wait_until_ready()
+
+    @property
+    def parts(self) -> Sequence[str]:
+        return ("backend", "mcp", "postgres", *(["workspace"] if self.workspace else []))
 
     def kill(self, part: str, chance: random.Random) -> None:
         """By SIGKILL; of a service with several processes one of these, now and then all."""
@@ -78,7 +95,7 @@ class System:
             service.start()
 
     def stop(self) -> None:
-        for service in (self.backend, self.mcp):
+        for service in reversed(self.services):
             with contextlib.suppress(ProcessLookupError):
                 service.end()
         self.cluster.stop()

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from backend.conversation.model_input.history import NOT_MADE, UNKNOWN_OUTCOME
+from tests.chaos.agents.script import CODER
 from tests.chaos.record import Record, Wish
 from tests.chatkit_client import text_of
 
@@ -118,6 +119,8 @@ class Stored:
         outputs = self._outputs()
         for row in self.approvals:
             count, run = made[row["key"]], self.runs[row["run_id"]]
+            if row["call"]["name"] == CODER:
+                continue  # which its own steps tell of
             if row["key"] not in approved:
                 if count:
                     yield f"the call of {row['id']} was {row['decision'] or 'not decided'}, and made"

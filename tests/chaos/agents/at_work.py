@@ -1,0 +1,48 @@
+"""The workspace, what agents are told to do in it, and what must have come of it."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos.agents.checks import Works, processes_of
+from tests.chaos.agents.script import Script
+from tests.chaos.record import Record
+from tests.chaos.system import ASKED_FIRST, System
+from tests.chatkit_client import ChatKit
+from tests.workspace_service import prepared
+
+_ENDED_SECONDS = 5.0
+
+
+class AgentsAtWork:
+    """With `asks`, before an agent starts."""
+
+    def __init__(self, directory: Path, *, asks: bool) -> None:
+        self._mark = f"6.{random.SystemRandom().randrange(10**9):09}"  # in no other command line
+        self.script = Script(self._mark)
+        self.asked_first = (*ASKED_FIRST, "agents") if asks else ASKED_FIRST
+        self.workspace, self._folders = prepared(directory)
+        self.figures = ""
+
+    def counted(self) -> int:
+        """What is between two kills: of an agent's work less is, as they are to come in the middle of it."""
+        return 3 * self.script.requests
+
+    async def problems(self, system: System, chat: ChatKit, record: Record) -> list[str]:
+        """Once nothing is killed any more, and no answer goes on."""
+        began = time.monotonic()
+        while (left := processes_of(self._mark)) and time.monotonic() - began < _ENDED_SECONDS:
+            await asyncio.sleep(0.1)
+        works = Works(system.cluster.admin_url, self._folders)
+        outcomes = Counter(work.end["outcome"] if work.end else "broken off" for work in works.by_token.values())
+        counted = ", ".join(f"{name} {count}" for name, count in sorted(outcomes.items()))
+        told = sum(map(len, self.script.told.values()))
+        how = "by consent" if "agents" in self.asked_first else "unasked"
+        self.figures = (
+            f"; agents {how}: {len(works.by_token)} ({counted}), "
+            f"{self.script.requests} requests of theirs, {told} outputs read, {len(record.works)} told as done"
+        )
+        found = [f"a command is left: {one}" for one in left]
+        return [*found, *works.problems(self.script.told, record.works), *await works.shown(chat)]
