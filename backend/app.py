@@ -101,7 +101,7 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
         summaries,
         _calendars(settings, engine, tools),
         TasksDoor(engine, tools),
-        FilesDoor(engine, FolderFiles(workspace) if workspace else None),
+        FilesDoor(engine, FolderFiles(workspace) if workspace else None, limits, clock),
         pace,
         polls=Pace(settings.limit_requests_per_minute),
     )

@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from backend.conversation.errors import NotFound
 from backend.doors.edge import LOOPBACK, without_port
+from backend.doors.parts import parts_of
 from backend.model.providers import Endpoint
 from backend.settings import Settings
 
@@ -56,8 +57,10 @@ class Page:
         asked = request.query_params.get("ui")
         key = self._domain_key(request)
         tries_widget = key is not None and asked != "built-in"
+        agents = parts_of(request).files.agents()
         config = {
             **self._facts,
+            "agents": {**agents, "fileBytes": self._settings.limit_file_bytes} if agents else None,
             "widget": {"domainKey": key} if key is not None else None,
             "ui": asked if asked in CHATS else "auto",
         }

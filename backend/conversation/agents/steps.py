@@ -1,8 +1,9 @@
 """What agents do for the assistant's calls, as rows: each step before its tools run, and each output as it comes.
 
 Of a kind `task` the content is what the agent was asked to do, of a `step` what its model said and the `calls` that it
-wants made, of an `output` the `call_id` and the text that its model reads, of an `end` the `outcome` and the text that
-the assistant's model reads. Details are what a person may unfold: they are never read by a model.
+wants made, of an `output` the `call_id`, the text that its model reads, and the `work` and `number` where it is shown,
+of an `end` the `outcome` and the text that the assistant's model reads. Details are what a person may unfold: they are
+never read by a model.
 """
 
 from collections.abc import Collection, Sequence
@@ -42,6 +43,11 @@ _OF_RUNS = Statement("""
 _OF_CALLS = Statement("""
     SELECT run_id, call_id, seq, agent, kind, content, created_at FROM agent_steps
     WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND call_id = ANY (%(calls)s) ORDER BY run_id, seq
+""")
+_SHOWN_AT = Statement("""
+    SELECT run_id, call_id, seq, agent, kind, content, created_at, details FROM agent_steps
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND kind = 'output'
+        AND content->>'work' = %(work)s AND content->>'number' = %(number)s
 """)
 _DETAILED = Statement("""
     SELECT run_id, call_id, seq, agent, kind, content, created_at, details FROM agent_steps
@@ -93,6 +99,11 @@ async def of_runs(pipeline: Pipeline, conversation_id: str, run_ids: Collection[
 async def of_calls(pipeline: Pipeline, conversation_id: str, call_ids: Collection[str], *, user_id: str) -> Result:
     """The steps that agents made for calls of these ids, in order, without their details: rows for `read`."""
     return await pipeline.send(_OF_CALLS, owner=user_id, conversation=conversation_id, calls=list(call_ids))
+
+
+async def shown_at(pipeline: Pipeline, conversation_id: str, work: str, number: int, *, user_id: str) -> Result:
+    """The output that is shown there, with its details: a row for `read`, or none."""
+    return await pipeline.send(_SHOWN_AT, owner=user_id, conversation=conversation_id, work=work, number=str(number))
 
 
 async def page(pipeline: Pipeline, conversation_id: str, run_id: str, *, user_id: str, after: int, most: int) -> Result:

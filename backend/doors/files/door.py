@@ -8,10 +8,16 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import chats
+from backend.conversation import chats, statements
 from backend.conversation.acting import Acting
+from backend.conversation.agents import steps
 from backend.conversation.errors import BackendError, NotFound
+from backend.conversation.model_input import history
+from backend.conversation.runs import limits
+from backend.conversation.runs.limits import Limits
 from backend.tools.workspace.files import FolderFiles
+from service.clock import Clock
+from service.database import new_id, pipelined
 
 _SHOWN_BYTES = 200_000
 _BYTES = "application/octet-stream"
@@ -27,9 +33,38 @@ class NoWorkspace(BackendError):
 
 
 class FilesDoor:
-    def __init__(self, engine: AsyncEngine, files: FolderFiles | None) -> None:
+    def __init__(self, engine: AsyncEngine, files: FolderFiles | None, allowed: Limits, clock: Clock) -> None:
         self._engine = engine
         self._files = files
+        self._limits = allowed
+        self._clock = clock
+
+    def agents(self) -> dict[str, object] | None:
+        """What people may know of agents; None where there is no workspace."""
+        return self._files.agents() if self._files else None
+
+    async def begin(self, title: str, acting: Acting) -> Response:
+        """A conversation in which nothing is said yet, so that files can be put in."""
+        if self._files is None:
+            raise NoWorkspace
+        chat_id, title = new_id("thr"), history.title_from(title)
+        async with pipelined(self._engine, acting.user_id) as pipeline:
+            await limits.check(pipeline, self._limits, user_id=acting.user_id, is_new=True)
+            await statements.send_conversation(pipeline, chat_id, user_id=acting.user_id, title=title)
+        return JSONResponse({"id": chat_id, "title": title, "created_at": self._clock().isoformat()}, status_code=201)
+
+    async def details(self, chat_id: str, item_id: str, number: int, acting: Acting) -> Response:
+        """What unfolds below a step of an agent's work."""
+        chats.check(chat_id)
+        chat = await chats.find(self._engine, chat_id, user_id=acting.user_id)
+        if chat is None:
+            raise NotFound
+        async with pipelined(self._engine, acting.user_id) as pipeline:
+            sent = await steps.shown_at(pipeline, chat.id, item_id, number, user_id=acting.user_id)
+        found = await steps.read(sent)
+        if not found:
+            raise NotFound
+        return JSONResponse(found[0].details or {})
 
     async def list(self, chat_id: str, acting: Acting) -> Response:
         folder, files = await self._folder(chat_id, acting)

@@ -1,6 +1,8 @@
 """The paths of a conversation's files, and of what its agents did."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.doors.identity import Identity
@@ -8,6 +10,7 @@ from backend.doors.parts import parts_of
 from backend.doors.runs.asked import asked_by, read
 
 _FILES = "/chats/{chat_id}/files"
+Number = Annotated[int, Path(ge=0, lt=2**31)]
 
 
 class Commit(BaseModel):
@@ -16,8 +19,24 @@ class Commit(BaseModel):
     message: str = Field(min_length=1, max_length=1_000)
 
 
+class Beginning(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field(min_length=1, max_length=1_000)
+
+
 def files(identity: Identity) -> APIRouter:
     router = APIRouter()
+
+    @router.post("/chats")
+    async def begin(request: Request) -> Response:
+        acting = await asked_by(request, identity)
+        asked = await read(request, Beginning)
+        return await parts_of(request).files.begin(asked.title, acting)
+
+    @router.get("/chats/{chat_id}/work/{item_id}/{number}")
+    async def get_details(request: Request, chat_id: str, item_id: str, number: Number) -> Response:
+        return await parts_of(request).files.details(chat_id, item_id, number, await asked_by(request, identity))
 
     @router.get(_FILES)
     async def list_files(request: Request, chat_id: str) -> Response:

@@ -35,6 +35,10 @@ class FolderFiles:
     def __init__(self, tools: WorkspaceTools) -> None:
         self._tools = tools
 
+    def agents(self) -> dict[str, object]:
+        """Whether they may be started now, and what their commands are confined by."""
+        return {"offered": self._tools.may_start, "confinement": self._tools.confinement}
+
     async def list(self, folder: str, *, user_id: str) -> dict[str, Any]:
         async with self._sent("GET", f"files/{folder}", user_id) as response:
             await response.aread()

@@ -158,7 +158,7 @@ class AgentCall:
         if (number := self._numbers.get(call.call_id)) is not None:
             url = self.means.folder_url
             self._show(number, shown.done(call.name, call.arguments, url, text=text, details=details))
-        await self._write("output", {"call_id": call.call_id, "output": text}, details)
+        await self._write("output", self._output(call, text), details)
         self._open.pop(call.call_id, None)
 
     def _note_file(self, call: ResponseFunctionToolCall, details: Json | None) -> None:
@@ -180,7 +180,12 @@ class AgentCall:
         if (number := self._numbers.get(call.call_id)) is not None:
             why = "stopped" if begun else "not made"
             self._show(number, shown.left(call.name, call.arguments, self.means.folder_url, why=why))
-        await self._write("output", {"call_id": call.call_id, "output": text}, details)
+        await self._write("output", self._output(call, text), details)
+
+    def _output(self, call: ResponseFunctionToolCall, text: str) -> Json:
+        """With where it is shown, for who unfolds it there."""
+        shown_at = {"work": self.work.id, "number": self._numbers.get(call.call_id)}
+        return {"call_id": call.call_id, "output": text, **shown_at}
 
     async def end(self, outcome: str, text: str) -> None:
         """Write how it ended, and what the assistant reads of it."""

@@ -62,6 +62,16 @@ async def test_files_are_put_in_listed_and_opened(chat: ChatKit, model: Scripted
     assert again.status_code == 409
 
 
+async def test_a_conversation_may_begin_with_a_file(chat: ChatKit, model: ScriptedModel) -> None:
+    begun = await chat.http.post("/chats", json={"title": "notes.txt"})
+    thread = begun.json()["id"]
+    assert (begun.status_code, begun.json()["title"]) == (201, "notes.txt")
+    assert (await chat.http.put(f"/chats/{thread}/files/notes.txt", content=b"one")).status_code == 201
+    await model.script({"text": "Seen."})
+    assert (await chat.say("what is in notes.txt?", thread)).text == "Seen."
+    assert (await chat.http.post("/chats", json={"title": ""})).status_code == 400
+
+
 async def test_what_is_refused_says_why(chat: ChatKit, model: ScriptedModel) -> None:
     await model.script({"text": "Hello."})
     base = f"/chats/{(await chat.say('hello')).thread_id}/files"
@@ -90,4 +100,8 @@ async def test_steps_are_told_to_their_person_page_by_page(chat: ChatKit, model:
     assert rest["after"] is None
     assert steps[2]["details"]["stdout"] == "hello\n"
     assert steps[1]["details"]["requests"] == 1
+    work = steps[2]["content"]["work"]
+    assert (await chat.http.get(f"/chats/{thread}/work/{work}/1")).json() == steps[2]["details"]
+    for elsewhere in (f"{thread}/work/{work}/2", f"{thread}/work/wf_0/1", f"thr_{'0' * 32}/work/{work}/1"):
+        assert (await chat.http.get(f"/chats/{elsewhere}")).status_code == 404
     assert (await chat.http.get(f"/chats/{thread}/interactions/run_0/steps")).status_code == 404
