@@ -64,6 +64,7 @@ export class Frame {
 
   #badge() {
     const { offline, name } = this.#config.model;
+    const { agents } = this.#config;
     const { about } = TEXTS;
     const label = offline ? about.offline : name;
     return html`
@@ -75,6 +76,7 @@ export class Frame {
         <p>${offline ? about.offlineMeans : about.model(name)}</p>
         ${offline ? setUp() : nothing}
         <p>${this.#config.auth === "none" ? about.unchecked : about.checked}</p>
+        <p>${agents?.offered ? about.agents(agents.confinement) : about.noAgents}</p>
         ${this.#chat ? html`<p class="which">${this.#chat}</p>` : nothing}
         ${this.#other ? html`<a class="button" href=${this.#other.href}>${this.#other.text}</a>` : nothing}
       </div>

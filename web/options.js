@@ -30,7 +30,10 @@ export function fetchFromHere(input, init) {
  * @property {"none" | "jwt"} auth
  * @property {{offline: boolean, name: string}} model
  * @property {number} messageChars
+ * @property {Agents | null} agents null: there are none
  */
+
+/** @typedef {{offered: boolean, confinement: string | null, fileBytes: number}} Agents */
 
 /**
  * The options of the chat, the same for OpenAI's widget and for the built-in one.

@@ -95,6 +95,7 @@ function keepBuiltIn(element) {
 function mountBuiltIn(text) {
   const element = /** @type {TodoChat} */ (document.createElement("todo-chat"));
   element.messageChars = config.messageChars;
+  element.agents = config.agents;
   follow(element);
   element.setOptions(chatOptions(config, opened(), list));
   place.replaceChildren(element);
@@ -105,13 +106,18 @@ function mountBuiltIn(text) {
 /** Somebody is there, as far as we know. */
 function enter() {
   frame.enter(true);
-  panes.openList(fetchFromHere);
+  panes.openList(fetchFromHere, config.agents?.offered ?? false);
   if (!panes.list) return;
   if (reminders.possible) frame.remind(reminders.wanted);
   reminders.begin();
   panes.list.addEventListener("todo-selection", (event) => {
     const chat = builtIn();
     if (chat) chat.selected = /** @type {CustomEvent} */ (event).detail.tasks;
+  });
+  panes.list.addEventListener("todo-delegate", (event) => {
+    panes.show("chat");
+    const text = TEXTS.doTask(/** @type {CustomEvent} */ (event).detail.id);
+    void shownChat()?.sendUserMessage({ text, newThread: true, allowAgents: true }); // the widget has no way to say that: it shows the card
   });
   panes.list.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }

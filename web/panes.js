@@ -5,7 +5,7 @@ import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
 /**
  * The list of tasks, as the page knows it.
- * @typedef {HTMLElement & {options: {fetch: typeof fetch}, refresh: () => void, show: (taskId: number) => void, unselect: () => void}} TaskList
+ * @typedef {HTMLElement & {options: {fetch: typeof fetch, agents?: boolean}, refresh: () => void, show: (taskId: number) => void, unselect: () => void}} TaskList
  */
 /** @typedef {"tasks" | "chat"} Pane */
 
@@ -30,14 +30,14 @@ export class Panes {
     this.#draw();
   }
 
-  /** Show a new list, should there be one. @param {typeof fetch} send */
-  openList(send) {
+  /** Show a new list, should there be one. @param {typeof fetch} send @param {boolean} agents whether they can do tasks */
+  openList(send, agents) {
     this.closeList();
     if (!customElements.get(LIST)) return;
     this.list = /** @type {TaskList} */ (document.createElement(LIST));
     this.list.setAttribute("role", "region");
     this.list.setAttribute("aria-label", TEXTS.tasks);
-    this.list.options = { fetch: send };
+    this.list.options = { fetch: send, agents };
     this.#panes.tasks.replaceChildren(this.list);
     this.#draw();
   }

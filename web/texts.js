@@ -32,6 +32,14 @@ export const TEXTS = {
     setUpElse:
       "openai, anthropic and ollama are other providers; ollama, a model on your own machine, needs no key. The file .env.example has the rest.",
     unchecked: "Nobody is checked here: whoever reaches this address is its one person.",
+    /** @param {string | null} confinement */
+    agents: (confinement) =>
+      confinement && confinement !== "none"
+        ? `Agents can carry tasks out; their commands are confined by ${confinement}, without internet.`
+        : confinement
+          ? "Agents can carry tasks out; nothing confines their commands."
+          : "Agents can carry tasks out with files alone: nothing was found that confines commands.",
+    noAgents: "Agents are off.",
     checked: "Everybody signs in here, and sees only what is theirs.",
   },
   start: {
@@ -122,6 +130,36 @@ export const TEXTS = {
     /** @param {number} status */
     status: (status) => `The server answered with status ${status}.`,
   },
+  work: {
+    agent: "Agent",
+    /** @param {string} who */
+    works: (who) => `${who}: working…`,
+    /** @param {string} who */
+    interrupted: (who) => `${who}: interrupted`,
+    /** @param {string} name */
+    changes: (name) => `Changes of ${name}`,
+    output: "Output",
+    errors: "Errors",
+    nothing: "No output.",
+  },
+  files: {
+    title: "Files",
+    add: "Add files",
+    drop: "Drop files here",
+    /** @param {number} bytes */
+    size: (bytes) => (bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${Math.round(bytes / 1000)} KB` : `${(bytes / 1e6).toFixed(1)} MB`),
+    /** @param {string} name */
+    save: (name) => `Download ${name}`,
+    /** @param {string} name */
+    leave: (name) => `Leave out ${name}`,
+    /** @param {string} size */
+    tooLarge: (size) => `A file has at most ${size}.`,
+    /** @param {string[]} names */
+    said: (names) => `${names.length === 1 ? "File" : "Files"}: ${names.join(", ")}`,
+  },
+  delegate: "Let an agent do it",
+  /** What is said then, as the assistant understands it. @param {number} id */
+  doTask: (id) => `do task ${id}`,
   queue: {
     title: "Not read yet",
     sending: "Sending…",

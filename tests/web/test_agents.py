@@ -1,62 +1,177 @@
-"""An agent at work, as its person sees it: asked before it starts, seen step by step, its files to open."""
+"""Agents on the page: files put in, a task given away, an agent seen at work, and what it wrote."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Locator, Page, expect
 
+from tests.backend.consent import call, calls
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.web import screen
+from tests.web.attacks import ATTRIBUTES, ELEMENTS, MARKUP, arm
 from tests.web.conftest import OpenPage, Violations, running
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
-STARTING = {"tool_calls": [{"name": "do_with_coder", "arguments": {"task": "write a.txt", "task_id": None}}]}
-WORKING = {
-    "text": "I write it.",
-    "tool_calls": [
-        {"name": "write_file", "arguments": {"path": "a.txt", "content": "one two\n"}},
-        {"name": "run_command", "arguments": {"command": "wc -w a.txt; exit 3"}},
-    ],
-}
+HARMFUL = [text for text in MARKUP if "/" not in text][:5]
 
 
 @pytest.fixture(scope="module")
 def with_agents(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
     with served_workspace() as (workspace, _):
-        url = f"{workspace.url}/mcp"
-        yield from running(new_backend(WORKSPACE_URL=url, WORKSPACE_TOKEN_SECRET=WORKSPACE_TOKEN_SECRET))
+        backend = new_backend(
+            WORKSPACE_URL=f"{workspace.url}/mcp",
+            WORKSPACE_TOKEN_SECRET=WORKSPACE_TOKEN_SECRET,
+            LIMIT_FILE_BYTES="50000",
+        )
+        yield from running(backend)
 
 
-async def test_an_agent_is_asked_about_seen_at_work_and_its_file_opened(
+def coder(*, task_id: int | None = None) -> dict[str, Any]:
+    return calls(call("do_with_coder", task="count the words", task_id=task_id))
+
+
+def work(page: Page) -> Locator:
+    return screen.log(page).locator(".work").last
+
+
+async def choose(page: Page, *files: tuple[str, bytes]) -> None:
+    given: Any = [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in files]
+    await page.locator("input[type=file]").set_input_files(given)
+
+
+async def drop(page: Page, name: str, content: str) -> None:
+    await page.evaluate(
+        """([name, content]) => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([content], name));
+            for (const type of ["dragover", "drop"]) {
+                const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
+                document.querySelector("todo-chat .log").dispatchEvent(event);
+            }
+        }""",
+        [name, content],
+    )
+
+
+async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
     open_page: OpenPage, with_agents: ServiceProcess, model: ScriptedModel, violations: Violations
 ) -> None:
     page = await open_page(base=with_agents.url)
-    await model.script(STARTING, WORKING, {"text": "Written."}, {"text": "Shall I complete it?"})
-    await screen.say(page, "do it")
-    card = screen.log(page).locator(".card").filter(has_text="Let the coder do this")
-    await expect(card).to_contain_text("no internet")
-    await card.get_by_label("Always in this conversation").check()
-    await expect(card.get_by_role("checkbox")).to_be_checked()
+    about = await screen.open_about(page)
+    await expect(about).to_contain_text("Agents can carry tasks out; their commands are confined by")
+    await page.keyboard.press("Escape")
+
+    await choose(page, ("notes.txt", b"one two three\n"), ("large.bin", b"x" * 60_000))
+    files = page.get_by_role("list", name="Files")
+    await expect(files).to_contain_text("notes.txt, 14 B")
+    await expect(files.get_by_role("alert")).to_have_text("A file has at most 50 KB.")
+    await drop(page, "más.txt", "four")
+    await expect(files).to_contain_text("más.txt, 4 B")
+    await expect(files.get_by_role("progressbar")).to_have_count(0)
     assert await violations(page) == []
+    await screen.button(files, "Leave out large.bin").press("Enter")
+    await model.script(
+        coder(),
+        calls(call("write_file", path="out/count.txt", content="words: 0\nend\n")),
+        calls(call("edit_file", path="out/count.txt", old_text="words: 0", new_text="words: 3")),
+        calls(
+            call(
+                "run_command", command="for i in $(seq 900); do echo line $i; done; cat notes.txt; echo bad >&2; false"
+            )
+        ),
+        calls(call("read_file", path="none.txt")),
+        {"text": "There are three."},
+        {"text": "It is counted."},
+    )
+    await screen.send(page, "count the words")
+    card = screen.log(page).locator(".card").filter(has_text="Let the coder do this?")
     await screen.button(card, "Approve: Let the coder do this?").click()
-    await expect(screen.answers(page).last).to_have_text("Shall I complete it?")
+    await expect(screen.answers(page).last).to_have_text("It is counted.")
+    await expect(screen.questions(page).first).to_contain_text("Files: notes.txt (14 B), más.txt (4 B)")
 
-    work = screen.log(page).locator("details.workflow")
-    await expect(work.locator("summary")).to_have_text("Coder: 2 steps, 1 file written")
-    if await work.get_attribute("open") is None:
-        await work.locator("summary").click()
-    await expect(work).to_contain_text("Exit code 3")
-    await expect(work.locator("code")).to_contain_text("2 a.txt")
+    await expect(work(page).locator("summary").first).to_have_text("Coder: 3 steps, 1 file written")
+    written = screen.log(page).get_by_role("list", name="Files")
+    await expect(written).to_contain_text("out/count.txt")
+    async with page.context.expect_page() as opening:
+        await written.get_by_role("link", name="out/count.txt", exact=True).click()
+    opened = await opening.value
+    await expect(opened.locator("body")).to_contain_text("words: 3")
+    await opened.close()
+    async with page.expect_download() as downloading:
+        await written.get_by_role("link", name="Download out/count.txt").click()
+    assert (await downloading.value).suggested_filename == "count.txt"
+
+    await work(page).locator("summary").first.press("Enter")
+    await expect(work(page).locator(".diff")).to_have_text("-words: 0\n+words: 3\n")
+    await expect(work(page)).to_contain_text("Reading none.txt: not done")
+    command = work(page).locator(".output")
+    await command.locator("summary").press("Enter")
+    await expect(command.locator("summary")).to_contain_text("Exit code 1")
+    for text in ("line 1\n", "line 900\none two three", "bad"):
+        await expect(command).to_contain_text(text)
     assert await violations(page) == []
-    async with page.context.expect_page() as opened:
-        await work.get_by_role("link", name="Open a.txt").click()
-    await expect((await opened.value).locator("body")).to_have_text("one two")
-
-    await model.script(STARTING, {"text": "Nothing to do."}, {"text": "Unasked."})
-    await screen.say(page, "again")
-    await expect(screen.answers(page).last).to_have_text("Unasked.")
+    await page.set_viewport_size({"width": 320, "height": 800})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     await page.reload()
-    await expect(work.first.locator("summary")).to_have_text("Coder: 2 steps, 1 file written")
+    await expect(work(page).locator("summary").first).to_have_text("Coder: 3 steps, 1 file written")
+    await expect(written).to_contain_text("out/count.txt")
+
+
+async def test_the_click_on_a_task_is_the_consent_and_stop_is_told(
+    open_page: OpenPage, with_agents: ServiceProcess, model: ScriptedModel, violations: Violations
+) -> None:
+    page = await open_page(base=with_agents.url, viewport={"width": 1280, "height": 800})
+    field = page.get_by_role("textbox", name="Add a task")
+    await field.fill("count the words")
+    await field.press("Enter")
+    await screen.button(page, "All").or_(page.get_by_role("tab", name="All")).first.click()
+    tasks = page.get_by_role("region", name="Tasks")
+    await screen.button(tasks, "count the words").click()
+    await model.script(coder(), calls(call("run_command", command="echo begun; sleep 60")), {"text": "never"})
+    assert await violations(page) == []
+    await screen.button(tasks, "Let an agent do it").press("Enter")
+    await expect(screen.questions(page)).to_have_text("do task 1")
+    await expect(work(page).locator("summary").first).to_have_text("Coder: working…")
+    await expect(work(page)).to_contain_text("Running echo begun; sleep 60…")
+    await expect(screen.log(page).locator(".card")).to_have_count(0)
+    assert await violations(page) == []
+    await screen.button(page, "Stop").click()
+    await expect(work(page).locator("summary").first).to_contain_text("stopped")
+
+
+async def test_what_files_and_commands_say_stays_text(
+    open_page: OpenPage, with_agents: ServiceProcess, model: ScriptedModel
+) -> None:
+    page = await open_page(base=with_agents.url, prepare=arm)
+    listed = "\n".join(MARKUP)
+    writing = [call("write_file", path=f"{text}.txt", content=text) for text in HARMFUL]
+    await model.script(
+        coder(),
+        calls(*writing),
+        calls(
+            call("write_file", path="a.txt", content="x"),
+            call("edit_file", path="a.txt", old_text="x", new_text=listed),
+            call("run_command", command="cat a.txt; cat a.txt >&2"),
+        ),
+        {"text": "Done."},
+        {"text": "It is done."},
+    )
+    await choose(page, (HARMFUL[0], b"x"))
+    chips = page.get_by_role("list", name="Files")
+    await expect(chips).to_contain_text(HARMFUL[0])
+    await expect(chips.get_by_role("progressbar")).to_have_count(0)
+    await screen.send(page, "attack")
+    await screen.button(page, "Approve: Let the coder do this?").click()
+    await expect(screen.answers(page).last).to_have_text("It is done.")
+    await work(page).locator("summary").first.click()
+    await work(page).locator(".output summary").click()
+    await expect(work(page).locator(".output")).to_contain_text(MARKUP[-2])
+    links = await work(page).locator("+ .files a").evaluate_all("all => all.map(({ href }) => new URL(href).origin)")
+    assert len(links) == 2 * (len(HARMFUL) + 1)
+    assert set(links) == {with_agents.url}
+    assert await page.evaluate("window.reached") == []
+    assert await screen.log(page).locator(f"{ELEMENTS}, {ATTRIBUTES}").count() == 0

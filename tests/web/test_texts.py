@@ -18,7 +18,7 @@ WORDS = re.compile(r"[^\W\d_][,.;:]? [^\W\d_]|^\s*[A-Z][a-z]+[.:…]?\s*$")
 """Two words, or one that begins with a capital letter; of small ones nobody can tell whether they are seen."""
 NAMED = re.compile(r"""(?:aria-label|title|placeholder|alt)=["']?[^"'\0]*[^\W\d_]""")
 # Selectors, and what a developer did wrong.
-UNSEEN_CALLS = {"querySelector", "querySelectorAll", "closest", "matches", "focus", "matchMedia", "Error"}
+UNSEEN_CALLS = {"includes", "querySelector", "querySelectorAll", "closest", "matches", "focus", "matchMedia", "Error"}
 UNSEEN = {"BinaryExpression", "SwitchCase", "ImportDeclaration", "AssignmentExpression"}  # names of others' things
 SCHEME = "Bearer "
 

@@ -78,10 +78,10 @@ export class Chat {
     return this.#guard(this.conversation.loadOlder());
   }
 
-  /** @param {string} text @param {string} [unsent] the message of the queue that it is */
-  async send(text, unsent) {
+  /** @param {string} text @param {string} [unsent] the message of the queue that it is @param {object} [metadata] of one that begins a conversation */
+  async send(text, unsent, metadata) {
     this.notice = null;
-    await this.#guard(this.conversation.send(text, unsent));
+    await this.#guard(this.conversation.send(text, unsent, metadata));
   }
 
   /** Have it answered after the answer that is running. @param {string} text */

@@ -19,7 +19,7 @@ export function composerView(ui) {
   const over = length > longest;
   const parts = pieces(draft);
   return html`
-    ${selectedView(ui)}
+    ${selectedView(ui)} ${ui.files?.view()}
     <form
       class="composer"
       @submit=${(/** @type {SubmitEvent} */ event) => {
@@ -65,6 +65,7 @@ export function composerView(ui) {
         ${length > longest * 0.9 ? TEXTS.talk.length(length, longest) : nothing}
       </span>
       <div class="rounds">
+        ${ui.largestFile ? filesButton(ui) : nothing}
         ${streaming && allowCancel
           ? html`<button type="button" class="round stop" aria-label=${TEXTS.talk.stop} title=${TEXTS.talk.stop} @click=${() => conversation.stop()}>${icon("stop")}</button>`
           : nothing}
@@ -77,6 +78,20 @@ export function composerView(ui) {
     </form>
   `;
 }
+
+/** @param {Ui} ui */
+const filesButton = (ui) => html`
+  <input
+    type="file"
+    multiple
+    hidden
+    @change=${(/** @type {{target: HTMLInputElement}} */ { target }) => {
+      void ui.attach([...(target.files ?? [])]);
+      target.value = ""; // the same one may be chosen again
+    }}
+  />
+  ${iconButton("clip", TEXTS.files.add, () => ui.chooseFiles())}
+`;
 
 /** The tasks that are selected in the list, and go with the message. @param {Ui} ui */
 function selectedView(ui) {

@@ -49,6 +49,8 @@ export class Conversation {
   #version = 0;
   #closed = false;
   #abort = new AbortController();
+  /** Its beginning without a message, while that is on its way. @type {Promise<unknown> | null} */
+  #begun = null;
   /** The end of the answer that streams. @type {Promise<unknown>} */
   #ended = Promise.resolve();
   #api;
@@ -143,11 +145,18 @@ export class Conversation {
     });
   }
 
-  /** @param {string} text @param {string} [unsent] the message of the queue that it is */
-  async send(text, unsent) {
+  /** Before anything is said: for what is put in. @param {string} title */
+  async begin(title) {
+    if (this.id !== null) return;
+    this.#begun ??= this.#api.begin(title).then((thread) => this.id ?? this.#describe(thread));
+    await this.#begun.finally(() => (this.#begun = null));
+  }
+
+  /** @param {string} text @param {string} [unsent] the message of the queue that it is @param {object} [metadata] of one that begins it */
+  async send(text, unsent, metadata) {
     const outgoing = this.#show(text);
     outgoing.unsent = unsent;
-    if (this.id === null) await this.#turn("threads.create", { input: outgoing.input });
+    if (this.id === null) await this.#turn("threads.create", { input: outgoing.input }, metadata);
     else await this.#turn("threads.add_user_message", { thread_id: this.id, input: outgoing.input });
   }
 
@@ -265,10 +274,10 @@ export class Conversation {
     }
   }
 
-  /** @param {string} type @param {Record<string, unknown>} params */
-  async #turn(type, params) {
+  /** @param {string} type @param {Record<string, unknown>} params @param {object} [metadata] */
+  async #turn(type, params, metadata) {
     const abort = new AbortController();
-    await this.#stream(this.#api.stream(type, params, abort.signal), abort);
+    await this.#stream(this.#api.stream(type, params, abort.signal, { ...metadata }), abort);
   }
 
   /** @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort */

@@ -7,14 +7,19 @@ import { Scroll } from "./scroll.js";
 import { Ui } from "./ui.js";
 import { chatView } from "./view.js";
 /** @import {ChatKitOptions} from "@openai/chatkit" */
+/** @import {Agents} from "../options.js" */
 /** @import {Action} from "./types" */
 
 const SPACIOUS = 720; // px: has room for the list of conversations beside the open one
+
+const DRAGGED = /** @type {const} */ (["dragover", "dragleave", "drop"]);
 
 /** The built-in chat: a custom element with the surface of `<openai-chatkit>`. */
 export class TodoChat extends HTMLElement {
   /** The longest message, in characters. */
   messageChars = 8000;
+  /** What the server says of agents; null: there are none. @type {Agents | null} */
+  agents = null;
   /** The tasks that are to go with the next message. @type {readonly {id: number, title: string}[]} */
   #selected = [];
   /** Whether the list of conversations covers the rest, as in style.css. */
@@ -38,12 +43,14 @@ export class TodoChat extends HTMLElement {
 
   connectedCallback() {
     this.addEventListener("keydown", this.#keydown);
+    for (const type of DRAGGED) this.addEventListener(type, this.#dragged);
     this.#sizes.observe(this);
     if (this.#options) this.#begin(this.#options);
   }
 
   disconnectedCallback() {
     this.removeEventListener("keydown", this.#keydown);
+    for (const type of DRAGGED) this.removeEventListener(type, this.#dragged);
     this.#sizes.disconnect();
     this.#ui?.scroll?.close();
     this.#ui?.chat.close();
@@ -76,11 +83,11 @@ export class TodoChat extends HTMLElement {
     await this.#live.chat.act(action, itemId);
   }
 
-  /** @param {{text?: string, newThread?: boolean}} message */
-  async sendUserMessage({ text = "", newThread = false }) {
+  /** @param {{text?: string, newThread?: boolean, allowAgents?: boolean}} message `allowAgents`: a new conversation's agents start unasked */
+  async sendUserMessage({ text = "", newThread = false, allowAgents = false }) {
     if (newThread) await this.#live.open(null);
     if (!this.#live.ready) throw new Error("The conversation is loading or being answered.");
-    await this.#live.deliver(text);
+    await this.#live.deliver(text, undefined, newThread && allowAgents ? { allow_agents: true } : {});
   }
 
   /** @param {{text?: string}} value */
@@ -181,6 +188,15 @@ export class TodoChat extends HTMLElement {
     this.#grown = grown;
     ui.scroll?.drawn(ui.conversation.items[0]?.id);
   }
+
+  /** Files are dropped on it. @param {DragEvent} event */
+  #dragged = (event) => {
+    const { type, dataTransfer } = event;
+    if (!this.#ui?.largestFile || !dataTransfer?.types.includes("Files")) return;
+    event.preventDefault(); // the browser would open them
+    this.toggleAttribute("data-dropping", type === "dragover");
+    if (type === "drop") void this.#ui.attach([...dataTransfer.files]);
+  };
 
   /** @param {KeyboardEvent} event */
   #keydown = (event) => {

@@ -24,7 +24,7 @@ export function itemView(item, ui) {
     case "widget":
       return widgetView(item, ui);
     case "workflow":
-      return item.workflow ? workflow(item.workflow, ui) : nothing;
+      return item.workflow ? workOf(item, item.workflow, ui) : nothing;
     case "task":
       return item.task ? taskView(item, item.task, ui) : nothing;
     case "structured_input":
@@ -116,8 +116,20 @@ const sourceList = (annotations) => html`
 /** @param {Source} source */
 const sourceView = (source) => (source.url ? link(source.url, source.title) : source.title || source.filename);
 
+/** Of an agent's work, which is read with the first. @type {typeof import("./work.js") | undefined} */
+let agents;
+
+/** @param {Item} item @param {Workflow} workflow @param {Ui} ui */
+function workOf(item, workflow, ui) {
+  if (workflow.type !== "custom") return thoughts(workflow, ui);
+  if (!readable()) void load().then(ui.redraw);
+  if (agents) return agents.workView(item, ui);
+  void import("./work.js").then((module) => ((agents = module), ui.redraw()), () => {}); // the next drawing tries again
+  return thoughts(workflow, ui);
+}
+
 /** @param {Workflow} workflow @param {Ui} ui */
-function workflow({ tasks, summary, expanded, type }, ui) {
+function thoughts({ tasks, summary, expanded, type }, ui) {
   const running = type === "reasoning" ? TEXTS.talk.thinking : TEXTS.talk.working;
   const title = summary?.title ?? (summary?.duration === undefined ? running : TEXTS.talk.thought(summary.duration));
   if (tasks.length === 0) return html`<p class="workflow">${title}</p>`;

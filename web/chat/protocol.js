@@ -95,6 +95,14 @@ export class Api {
     await this.#send(new URL(path, this.url), {}, { keepalive: true }); // the page may be left right then
   }
 
+  /** A conversation in which nothing is said yet. @param {string} title @returns {Promise<import("./types").Thread>} */
+  async begin(title) {
+    const response = await this.#send(new URL("/chats", this.url), { title });
+    return response.json().catch(() => {
+      throw new ConnectionLost();
+    });
+  }
+
   /** Returns when the server is alive, throws `ConnectionLost` when it is not. */
   async alive() {
     const response = await this.fetch(new URL("/health", this.url), { cache: "no-store" }).catch(() => null);

@@ -18,7 +18,7 @@ export type Task = {
 export type Workflow = {
   type: string;
   tasks: Task[];
-  summary?: { title?: string; duration?: number };
+  summary?: { title?: string; duration?: number } | null;
   expanded?: boolean;
 };
 

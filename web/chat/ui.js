@@ -5,6 +5,7 @@ import { drafts, storage } from "./storage.js";
 import { lengthOf, MOST_TAGS, textOf, written } from "./tags.js";
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
+/** @import {Files} from "./files.js" */
 /** @import {Scroll} from "./scroll.js" */
 /** @import {TagMenu} from "./tag-menu.js" */
 /** @import {Action, Item, Retry, Thread, Unread} from "./types" */
@@ -34,6 +35,8 @@ export class Ui {
   redraw = () => this.#element.changed();
   /** What is offered after an "@", once one was written. @type {TagMenu | null} */
   menu = null;
+  /** What goes with messages, once a file was chosen. @type {Files | null} */
+  files = null;
 
   /** @param {TodoChat} element @param {Chat} chat */
   constructor(element, chat) {
@@ -80,7 +83,7 @@ export class Ui {
 
   get #written() {
     const { draft, selected } = this;
-    return draft.trim() !== "" && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
+    return draft.trim() !== "" && !this.files?.busy && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
   }
 
   /** Offer tasks, should the caret stand behind an "@". @param {HTMLTextAreaElement} field */
@@ -110,7 +113,31 @@ export class Ui {
   get #message() {
     let text = this.draft.trim();
     this.selected.forEach(({ id, title }, at) => (text += `${at ? " " : "\n\n"}${written(String(id), title, text)}`));
-    return text;
+    return text + (this.files?.take() ?? "");
+  }
+
+  /** The largest file that can be put in, in bytes; undefined where there are no agents. */
+  get largestFile() {
+    const { agents } = this.#element;
+    return agents?.offered ? agents.fileBytes : undefined;
+  }
+
+  chooseFiles() {
+    /** @type {HTMLInputElement | null} */ (this.#element.querySelector("input[type=file]"))?.click();
+  }
+
+  /** Put files into the conversation. @param {File[]} files */
+  async attach(files) {
+    const module = await import("./files.js").catch(() => null);
+    if (!module || !this.largestFile) return;
+    this.files ??= new module.Files(this);
+    this.focusComposer();
+    await this.files.add(files, this.largestFile);
+  }
+
+  /** Let the page know what was refused. @param {Error} error */
+  tell(error) {
+    this.#element.emit("chatkit.error", { error });
   }
 
   /** @param {string} text */
@@ -140,11 +167,11 @@ export class Ui {
     await this.chat.queue(text);
   }
 
-  /** @param {string} text @param {string} [unsent] the message of the queue that it is */
-  async deliver(text, unsent) {
+  /** @param {string} text @param {string} [unsent] the message of the queue that it is @param {object} [metadata] of one that begins a conversation */
+  async deliver(text, unsent, metadata) {
     if (!this.ready) return;
     this.#followEnd();
-    await this.chat.send(text, unsent);
+    await this.chat.send(text, unsent, metadata);
   }
 
   /** @param {Unread} message */

@@ -75,7 +75,7 @@ function log(ui) {
   const { notice } = ui.chat;
   const { items, pages, loading } = conversation;
   const answers = answersOf(items);
-  const isNew = conversation.id === null && items.length === 0;
+  const isNew = items.length === 0 && !loading && !conversation.streaming;
   return html`
     ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
     ${pages.hasMore

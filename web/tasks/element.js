@@ -13,7 +13,7 @@ import { listView } from "./views/list.js";
  * tasks that are selected, and `todo-changed` when it was read again.
  */
 export class TodoTasks extends HTMLElement {
-  /** How it asks the server. @type {{fetch?: typeof fetch}} */
+  /** How it asks the server, and whether agents can do tasks. @type {{fetch?: typeof fetch, agents?: boolean}} */
   options = {};
   /** @type {Ui | null} */
   #ui = null;

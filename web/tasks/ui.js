@@ -67,6 +67,18 @@ export class Ui {
     return this.#element.reading;
   }
 
+  /** Whether an agent can do tasks. */
+  get agents() {
+    return this.#element.options.agents ?? false;
+  }
+
+  /** Keep what was written of a task, and let an agent do it. */
+  async delegate() {
+    const id = this.editing?.task.id;
+    await this.endEditing(true);
+    if (id !== undefined && !this.editing) this.#element.emit("todo-delegate", { id });
+  }
+
   get clock() {
     return this.reader.clock;
   }

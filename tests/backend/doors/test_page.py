@@ -28,6 +28,7 @@ async def test_on_localhost_openai_s_widget_may_be_tried(chat: ChatKit) -> None:
         "model": {"offline": True, "name": "offline-rules"},
         "messageChars": 8000,
         "widget": {"domainKey": "local-dev"},
+        "agents": None,
         "ui": "auto",
     }
     assert f"script-src 'self' {CDN};" in policy

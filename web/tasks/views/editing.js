@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { iconButton } from "../../icons.js";
+import { icon, iconButton } from "../../icons.js";
 import { LIST, TEXTS } from "../../texts.js";
 /** @import {Editing} from "../editing.js" */
 /** @import {Ui} from "../ui.js" */
@@ -51,6 +51,9 @@ export function editingView(editing, ui) {
       ${editing.problem ? html`<p class="problem" role="alert">${editing.problem}</p>` : nothing}
       <div class="ends">
         ${iconButton("remove", LIST.remove, () => ui.remove([editing.task]))}
+        ${ui.agents && editing.task.status === "pending"
+          ? html`<button type="button" class="text-button" @click=${() => ui.delegate()}>${icon("agent")}${TEXTS.delegate}</button>`
+          : nothing}
         <span class="spacer"></span>
         <button type="button" class="button" @click=${() => ui.endEditing(false)}>${TEXTS.cancel}</button>
         <button type="submit" class="button primary">${TEXTS.save}</button>

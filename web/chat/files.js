@@ -1,0 +1,114 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { icon, iconButton } from "../icons.js";
+import { TEXTS } from "../texts.js";
+import { ConnectionLost, HttpError } from "./protocol.js";
+/** @import {Conversation} from "./conversation.js" */
+/** @import {Ui} from "./ui.js" */
+
+/** A file that goes with the next message. `sent`: how much of it has arrived, 1 when it is there. @typedef {{name: string, size: number, sent: number, problem?: string, request?: XMLHttpRequest}} Chip */
+
+/** The files that are put into conversations, each as soon as it is chosen. */
+export class Files {
+  /** @type {WeakMap<Conversation, Chip[]>} */
+  #chips = new WeakMap();
+  #ui;
+
+  /** @param {Ui} ui */
+  constructor(ui) {
+    this.#ui = ui;
+  }
+
+  get #shown() {
+    return this.#chips.get(this.#ui.conversation) ?? [];
+  }
+
+  /** Whether one is on its way. */
+  get busy() {
+    return this.#shown.some(({ sent, problem }) => sent < 1 && !problem);
+  }
+
+  /** @param {File[]} files @param {number} largest in bytes */
+  async add(files, largest) {
+    const { conversation } = this.#ui;
+    const chips = files.map((file) => {
+      /** @type {Chip} */
+      const chip = { name: file.name, size: file.size, sent: 0 };
+      if (file.size > largest) chip.problem = TEXTS.files.tooLarge(TEXTS.files.size(largest));
+      this.#keep(conversation, [...(this.#chips.get(conversation) ?? []).filter(({ name }) => name !== chip.name), chip]);
+      return { chip, file };
+    });
+    for (const { chip, file } of chips) {
+      if (chip.problem) continue;
+      try {
+        await conversation.begin(file.name);
+        await this.#send(chip, file, conversation);
+        chip.sent = 1;
+      } catch (error) {
+        if (error instanceof HttpError) this.#ui.tell(error);
+        chip.problem = error instanceof Error ? error.message : String(error);
+      }
+      this.#ui.redraw();
+    }
+  }
+
+  /** What is said of those that are there; they go along no more. */
+  take() {
+    const there = this.#shown.filter(({ sent }) => sent === 1);
+    this.#keep(this.#ui.conversation, []);
+    return there.length ? `\n\n${TEXTS.files.said(there.map(({ name, size }) => `${name} (${TEXTS.files.size(size)})`))}` : "";
+  }
+
+  /** @param {Conversation} conversation @param {Chip[]} chips */
+  #keep(conversation, chips) {
+    this.#chips.set(conversation, chips);
+    this.#ui.redraw();
+  }
+
+  /** Not by fetch, which does not tell how far it is. @param {Chip} chip @param {File} file @param {Conversation} conversation */
+  #send(chip, file, { id }) {
+    const request = (chip.request = new XMLHttpRequest());
+    request.open("PUT", `/chats/${encodeURIComponent(id ?? "")}/files/${encodeURIComponent(file.name)}`);
+    request.responseType = "json";
+    request.upload.onprogress = ({ loaded, total }) => {
+      chip.sent = Math.min(loaded / total, 0.99); // the server's answer is the rest
+      this.#ui.redraw();
+    };
+    return /** @type {Promise<void>} */ (
+      new Promise((resolve, reject) => {
+        request.onload = () => {
+          const { status, response } = request;
+          if (status < 300) resolve();
+          else reject(new HttpError(status, typeof response?.error === "string" ? response.error : TEXTS.talk.status(status)));
+        };
+        request.onerror = () => reject(new ConnectionLost());
+        request.onabort = () => resolve(); // nobody sees it any more
+        request.send(file);
+      })
+    );
+  }
+
+  view() {
+    const { conversation } = this.#ui;
+    const chips = this.#shown;
+    if (chips.length === 0) return nothing;
+    return html`
+      <ul class="chips" aria-label=${TEXTS.files.title}>
+        ${chips.map((chip) => {
+          const { name, size, sent, problem, request } = chip;
+          const leave = () => {
+            request?.abort();
+            this.#keep(conversation, chips.filter((other) => other !== chip));
+          };
+          return html`<li class="going-along ${problem ? "over" : ""}">
+            ${problem ? icon("warning") : nothing}
+            <span><span dir="auto">${name}</span>, ${TEXTS.files.size(size)}</span>
+            ${problem ? html`<span role="alert" dir="auto">${problem}</span>` : nothing}
+            ${sent < 1 && !problem ? html`<progress aria-label=${name} value=${sent}></progress>` : nothing}
+            ${iconButton("close", TEXTS.files.leave(name), leave)}
+          </li>`;
+        })}
+      </ul>
+    `;
+  }
+}

@@ -1,0 +1,136 @@
+// @ts-check
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { icon } from "../icons.js";
+import { TEXTS } from "../texts.js";
+import { codeBlock } from "./code.js";
+import { markdown } from "./markdown.js";
+import { ConnectionLost, sentence } from "./protocol.js";
+/** @import {Item, Task} from "./types" */
+/** @import {Ui} from "./ui.js" */
+
+/** What unfolds below a command, once it was asked for. @typedef {{stdout?: string, stderr?: string, problem?: string}} Details */
+
+const FILE = /^\[Open (?:\\.|[^\]\\])*\]\([^\s()]*\/files\/([\w.~%/-]+)\)(?: \(([\d,]+) bytes\))?\s*([^]*)$/; // as in backend/tools/workspace/shown.py
+const FENCED = /^(`{3,})\n([^]*)\n\1\s*$/;
+const CODE = /^(?:(`{3,})\n([^]*?)\n\1\n\n)?(Exit code [^\n]*)/;
+
+/** By item and number. @type {Map<string, Details | "asked">} */
+const unfolded = new Map();
+
+/** An agent's work: what it is to do, its steps, and how it ended. @param {Item} item @param {Ui} ui */
+export function workView(item, ui) {
+  const { tasks = [], summary, expanded } = item.workflow ?? {};
+  const [asked, ...steps] = tasks;
+  const who = asked?.title?.split(":")[0] ?? TEXTS.work.agent;
+  const open = ui.conversation.isOpen(item);
+  const title = open ? TEXTS.work.works(who) : summary?.title ?? TEXTS.work.interrupted(who);
+  return html`
+    <details class="workflow work" ?open=${open || expanded}>
+      <summary dir="auto" @click=${() => ui.unfold()}>${open ? html`<span class="spinner"></span>` : nothing}${title}</summary>
+      ${asked?.title ? html`<p dir="auto">${asked.title}</p>` : nothing}
+      <ol class="steps">
+        ${steps.map((task, index) => stepView(task, index + 1, item, ui))}
+      </ol>
+    </details>
+    ${filesView(steps, item)}
+  `;
+}
+
+/** @param {Task} task @param {number} number its place in the workflow @param {Item} item @param {Ui} ui */
+function stepView(task, number, item, ui) {
+  const { title, status_indicator: state, icon: drawn } = task;
+  const failed = drawn === "info";
+  return html`
+    <li class=${failed ? "failed" : ""}>
+      ${state === "complete" ? icon("check") : state === "loading" ? html`<span class="spinner"></span>` : failed ? icon("info") : nothing}
+      ${title ? html`<p dir="auto">${title}</p>` : nothing} ${below(task, number, item, ui)}
+    </li>
+  `;
+}
+
+/** @param {Task} task @param {number} number @param {Item} item @param {Ui} ui */
+function below(task, number, item, ui) {
+  const { content = "", icon: drawn } = task;
+  const file = drawn === "document" && FILE.exec(content);
+  if (file) return changesView(file);
+  const ran = drawn === "square-code" && CODE.exec(content);
+  if (ran) return commandView(ran, number, item, ui);
+  const fenced = FENCED.exec(content);
+  if (fenced) return codeBlock(fenced[2] ?? "");
+  return content ? html`<div class="markdown">${markdown(content)}</div>` : nothing;
+}
+
+/** What was changed in a file. @param {RegExpExecArray} found */
+function changesView([, path = "", , rest = ""]) {
+  const changes = FENCED.exec(rest)?.[2]?.split("\n") ?? [];
+  if (changes.length === 0) return nothing;
+  const tag = (/** @type {string} */ line) => (line.startsWith("+") ? html`<ins>${line}\n</ins>` : html`<del>${line}\n</del>`);
+  const lines = changes.map((line) => (/^[+-]/.test(line) ? tag(line) : line));
+  return html`<pre class="diff" tabindex="0" role="group" aria-label=${TEXTS.work.changes(readable(path))} dir="ltr">${lines}</pre>`;
+}
+
+/** The files that were written, to be opened and saved. @param {Task[]} steps @param {Item} item */
+function filesView(steps, { thread_id: chat = "" }) {
+  const found = steps.flatMap(({ icon: drawn, content = "" }) => (drawn === "document" && FILE.exec(content)) || []);
+  const files = new Map();
+  for (let at = 0; at < found.length; at += 4) files.set(found[at + 1], found[at + 2]);
+  if (files.size === 0) return nothing;
+  return html`
+    <ul class="files" aria-label=${TEXTS.files.title}>
+      ${[...files].map(([path, size]) => {
+        const href = `/chats/${encodeURIComponent(chat)}/files/${path}`;
+        const name = readable(path);
+        return html`<li>
+          <a href=${href} target="_blank" rel="noopener" dir="auto">${name}</a>
+          ${size ? html`<span>${TEXTS.files.size(Number(size.replaceAll(",", "")))}</span>` : nothing}
+          <a class="icon-button" href=${href} download=${name.split("/").at(-1)} aria-label=${TEXTS.files.save(name)} title=${TEXTS.files.save(name)}>${icon("down")}</a>
+        </li>`;
+      })}
+    </ul>
+  `;
+}
+
+/** How a command ended; what it wrote is asked for when that is unfolded. @param {RegExpExecArray} found @param {number} number @param {Item} item @param {Ui} ui */
+function commandView([, , code, ended], number, item, ui) {
+  const key = `${item.id}/${number}`;
+  const details = unfolded.get(key);
+  const told = details === "asked" ? undefined : details;
+  const unfold = async (/** @type {Event} */ { target }) => {
+    ui.unfold();
+    const { open } = /** @type {HTMLDetailsElement} */ (target);
+    if (!open || (details && !told?.problem)) return;
+    unfolded.set(key, "asked");
+    unfolded.set(key, await ask(ui, item, number));
+    ui.unfold();
+  };
+  return html`
+    ${code ? codeBlock(code) : nothing}
+    <details class="output" @toggle=${unfold}>
+      <summary>${ended}</summary>
+      ${told?.stdout ? codeBlock(told.stdout, TEXTS.work.output) : nothing} ${told?.stderr ? codeBlock(told.stderr, TEXTS.work.errors) : nothing}
+      ${told?.problem ? html`<p class="problem" role="alert">${told.problem}</p>` : nothing}
+      ${told && !told.stdout && !told.stderr && !told.problem ? html`<p>${TEXTS.work.nothing}</p>` : nothing}
+      ${told ? nothing : html`<p>${TEXTS.talk.loading}</p>`}
+    </details>
+  `;
+}
+
+/** @param {Ui} ui @param {Item} item @param {number} number @returns {Promise<Details>} */
+async function ask({ chat: { api } }, { thread_id: chat = "", id }, number) {
+  const path = `/chats/${encodeURIComponent(chat)}/work/${encodeURIComponent(id)}/${number}`;
+  try {
+    const response = await api.fetch(new URL(path, api.url), { cache: "no-store" });
+    return response.ok ? await response.json() : { problem: await sentence(response) };
+  } catch {
+    return { problem: new ConnectionLost().message };
+  }
+}
+
+/** @param {string} path */
+function readable(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // a name that is no text
+  }
+}
