@@ -21,6 +21,8 @@ _TAGGED = re.compile(r"^@([1-9][0-9]{0,18}): ", re.MULTILINE)
 _TAG = re.compile(r"(?<![\w@])@([1-9][0-9]{0,18})(?!\w)", re.ASCII)
 _SELECTED = re.compile(r"\n\n(@[0-9]+(?: @[0-9]+)*)\Z", re.ASCII)
 """Below a message, the tasks that were selected when it was written."""
+_FILES = re.compile(r"\n\nFiles?: [^\n]+\Z")
+"""And the files that were put in with it; see `said` in web/texts.js."""
 _AGENT = "do_with_"  # tools that answer with what an agent says
 _QUOTATION = re.compile(r"\A(?:>.*\n)+\n")  # above what the person wrote
 
@@ -97,7 +99,7 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
             if not (turns[-1].made or turns[-1].answer):  # a retry's note comes after the message
                 turns[-1].now, turns[-1].calendar = now, calendar
         elif message.role == "user":
-            request, selected = _with_numbers(_QUOTATION.sub("", message.content, count=1), tagged)
+            request, selected = _with_numbers(_FILES.sub("", _QUOTATION.sub("", message.content, count=1)), tagged)
             turns.append(Turn(request, now=now, calendar=calendar, selected=selected))
             tagged = []
         elif message.role == "tool":

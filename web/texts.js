@@ -145,7 +145,6 @@ export const TEXTS = {
   files: {
     title: "Files",
     add: "Add files",
-    drop: "Drop files here",
     /** @param {number} bytes */
     size: (bytes) => (bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${Math.round(bytes / 1000)} KB` : `${(bytes / 1e6).toFixed(1)} MB`),
     /** @param {string} name */

@@ -36,6 +36,7 @@ def reply(text: str, *, tagged: tuple[int, ...] = (12, 13), note: str = "") -> t
         ("move all of these to tomorrow\n\n@12 @13", "update_task", {**BOTH, "due": "tomorrow"}),
         ("make it low priority\n\n@12", "update_task", {"task_id": 12, "priority": "low"}),
         ("delete them\n\n@12 @13", "delete_task", BOTH),
+        ("delete them\n\n@12 @13\n\nFiles: a.txt (2 B), b.txt (3 KB)", "delete_task", BOTH),
         ("done\n\n@12 @13", "complete_task", BOTH),
         ("complete\n\n@12 @13", "complete_task", BOTH),
         ("add soap\n\n@12 @13", "add_task", {"title": "soap"}),

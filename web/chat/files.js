@@ -102,7 +102,7 @@ export class Files {
           };
           return html`<li class="going-along ${problem ? "over" : ""}">
             ${problem ? icon("warning") : nothing}
-            <span><span dir="auto">${name}</span>, ${TEXTS.files.size(size)}</span>
+            <span><span dir="auto">${name}</span>, ${TEXTS.files.size(size)}${problem ? ":" : nothing}</span>
             ${problem ? html`<span role="alert" dir="auto">${problem}</span>` : nothing}
             ${sent < 1 && !problem ? html`<progress aria-label=${name} value=${sent}></progress>` : nothing}
             ${iconButton("close", TEXTS.files.leave(name), leave)}

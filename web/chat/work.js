@@ -26,7 +26,7 @@ export function workView(item, ui) {
   const title = open ? TEXTS.work.works(who) : summary?.title ?? TEXTS.work.interrupted(who);
   return html`
     <details class="workflow work" ?open=${open || expanded}>
-      <summary dir="auto" @click=${() => ui.unfold()}>${open ? html`<span class="spinner"></span>` : nothing}${title}</summary>
+      <summary dir="auto" @click=${() => ui.unfold()}>${title}</summary>
       ${asked?.title ? html`<p dir="auto">${asked.title}</p>` : nothing}
       <ol class="steps">
         ${steps.map((task, index) => stepView(task, index + 1, item, ui))}
@@ -56,7 +56,7 @@ function below(task, number, item, ui) {
   const ran = drawn === "square-code" && CODE.exec(content);
   if (ran) return commandView(ran, number, item, ui);
   const fenced = FENCED.exec(content);
-  if (fenced) return codeBlock(fenced[2] ?? "");
+  if (fenced) return html`<div class="markdown"><p class="written" dir="auto">${fenced[2]}</p></div>`;
   return content ? html`<div class="markdown">${markdown(content)}</div>` : nothing;
 }
 

@@ -1,6 +1,6 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { icon, iconButton } from "../../icons.js";
+import { iconButton } from "../../icons.js";
 import { LIST, TEXTS } from "../../texts.js";
 /** @import {Editing} from "../editing.js" */
 /** @import {Ui} from "../ui.js" */
@@ -52,7 +52,7 @@ export function editingView(editing, ui) {
       <div class="ends">
         ${iconButton("remove", LIST.remove, () => ui.remove([editing.task]))}
         ${ui.agents && editing.task.status === "pending"
-          ? html`<button type="button" class="text-button" @click=${() => ui.delegate()}>${icon("agent")}${TEXTS.delegate}</button>`
+          ? html`<button type="button" class="text-button" @click=${() => ui.delegate()}>${TEXTS.delegate}</button>`
           : nothing}
         <span class="spacer"></span>
         <button type="button" class="button" @click=${() => ui.endEditing(false)}>${TEXTS.cancel}</button>
