@@ -33,12 +33,7 @@ export const TEXTS = {
       "openai, anthropic and ollama are other providers; ollama, a model on your own machine, needs no key. The file .env.example has the rest.",
     unchecked: "Nobody is checked here: whoever reaches this address is its one person.",
     /** @param {string | null} confinement */
-    agents: (confinement) =>
-      confinement && confinement !== "none"
-        ? `Agents can carry tasks out; their commands are confined by ${confinement}, without internet.`
-        : confinement
-          ? "Agents can carry tasks out; nothing confines their commands."
-          : "Agents can carry tasks out with files alone: nothing was found that confines commands.",
+    agents: (confinement) => `Agents can carry tasks out. What confines their commands: ${confinement ?? "nothing, so there are none"}.`,
     noAgents: "Agents are off.",
     checked: "Everybody signs in here, and sees only what is theirs.",
   },
@@ -131,13 +126,10 @@ export const TEXTS = {
     status: (status) => `The server answered with status ${status}.`,
   },
   work: {
-    agent: "Agent",
     /** @param {string} who */
     works: (who) => `${who}: working…`,
     /** @param {string} who */
     interrupted: (who) => `${who}: interrupted`,
-    /** @param {string} name */
-    changes: (name) => `Changes of ${name}`,
     output: "Output",
     errors: "Errors",
     nothing: "No output.",

@@ -1,5 +1,6 @@
 """Agents on the page: files put in, a task given away, an agent seen at work, and what it wrote."""
 
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,7 +63,7 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
 ) -> None:
     page = await open_page(base=with_agents.url)
     about = await screen.open_about(page)
-    await expect(about).to_contain_text("Agents can carry tasks out; their commands are confined by")
+    await expect(about).to_contain_text("What confines their commands: ")
     await page.keyboard.press("Escape")
 
     await choose(page, ("notes.txt", b"one two three\n"), ("large.bin", b"x" * 60_000))
@@ -88,7 +89,11 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
         {"text": "It is counted."},
     )
     await screen.send(page, "count the words")
-    card = screen.log(page).locator(".card").filter(has_text="Let the coder do this?")
+    card = screen.log(page).locator(".card").filter(has_text="Let the coder do this")
+    await expect(card).to_contain_text("no internet")
+    await card.get_by_label("Always in this conversation").check()
+    await expect(card.get_by_role("checkbox")).to_be_checked()
+    assert await violations(page) == []
     await screen.button(card, "Approve: Let the coder do this?").click()
     await expect(screen.answers(page).last).to_have_text("It is counted.")
     await expect(screen.questions(page).first).to_contain_text("Files: notes.txt (14 B), más.txt (4 B)")
@@ -115,13 +120,18 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
         await expect(command).to_contain_text(text)
     assert await violations(page) == []
     await page.set_viewport_size({"width": 320, "height": 800})
-    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    log = "document.querySelector('todo-chat .log')"
+    assert await page.evaluate(f"{log}.scrollWidth <= {log}.clientWidth")
+
+    await model.script(coder(), {"text": "Nothing to do."}, {"text": "Unasked."})
+    await screen.say(page, "again")
+    await expect(screen.answers(page).last).to_have_text("Unasked.")
     await page.reload()
-    await expect(work(page).locator("summary").first).to_have_text("Coder: 3 steps, 1 file written")
+    await expect(screen.log(page).locator(".work summary").first).to_have_text("Coder: 3 steps, 1 file written")
     await expect(written).to_contain_text("out/count.txt")
 
 
-async def test_the_click_on_a_task_is_the_consent_and_stop_is_told(
+async def test_the_click_on_a_task_is_the_consent_and_stop_and_a_crash_are_told(
     open_page: OpenPage, with_agents: ServiceProcess, model: ScriptedModel, violations: Violations
 ) -> None:
     page = await open_page(base=with_agents.url, viewport={"width": 1280, "height": 800})
@@ -141,6 +151,19 @@ async def test_the_click_on_a_task_is_the_consent_and_stop_is_told(
     assert await violations(page) == []
     await screen.button(page, "Stop").click()
     await expect(work(page).locator("summary").first).to_contain_text("stopped")
+    await screen.answered(page)
+
+    await model.reset()
+    await model.script(coder(), calls(call("run_command", command="echo again; sleep 60")), {"text": "never"})
+    await screen.send(page, "do it again")
+    await screen.button(page, "Approve: Let the coder do this?").click()  # the click was the consent to one message
+    await expect(work(page)).to_contain_text("Running echo again; sleep 60…")
+    with_agents.end(signal.SIGKILL)
+    with_agents.start()
+    with_agents.wait_until_ready()
+    await expect(work(page).locator("summary").first).to_have_text("Coder: as far as it came")
+    await expect(work(page)).to_contain_text("Running echo again; sleep 60…")
+    await expect(work(page).locator(".spinner")).to_have_count(0)
 
 
 async def test_what_files_and_commands_say_stays_text(

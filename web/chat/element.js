@@ -12,8 +12,6 @@ import { chatView } from "./view.js";
 
 const SPACIOUS = 720; // px: has room for the list of conversations beside the open one
 
-const DRAGGED = /** @type {const} */ (["dragover", "dragleave", "drop"]);
-
 /** The built-in chat: a custom element with the surface of `<openai-chatkit>`. */
 export class TodoChat extends HTMLElement {
   /** The longest message, in characters. */
@@ -43,14 +41,12 @@ export class TodoChat extends HTMLElement {
 
   connectedCallback() {
     this.addEventListener("keydown", this.#keydown);
-    for (const type of DRAGGED) this.addEventListener(type, this.#dragged);
     this.#sizes.observe(this);
     if (this.#options) this.#begin(this.#options);
   }
 
   disconnectedCallback() {
     this.removeEventListener("keydown", this.#keydown);
-    for (const type of DRAGGED) this.removeEventListener(type, this.#dragged);
     this.#sizes.disconnect();
     this.#ui?.scroll?.close();
     this.#ui?.chat.close();
@@ -188,15 +184,6 @@ export class TodoChat extends HTMLElement {
     this.#grown = grown;
     ui.scroll?.drawn(ui.conversation.items[0]?.id);
   }
-
-  /** Files are dropped on it. @param {DragEvent} event */
-  #dragged = (event) => {
-    const { type, dataTransfer } = event;
-    if (!this.#ui?.largestFile || !dataTransfer?.types.includes("Files")) return;
-    event.preventDefault(); // the browser would open them
-    this.toggleAttribute("data-dropping", type === "dragover");
-    if (type === "drop") void this.#ui.attach([...dataTransfer.files]);
-  };
 
   /** @param {KeyboardEvent} event */
   #keydown = (event) => {

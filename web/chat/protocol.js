@@ -47,10 +47,7 @@ export class Api {
    * @param {object} [metadata] what the protocol has no place for
    */
   async ask(type, params, metadata) {
-    const response = await this.#post(type, params, undefined, metadata);
-    return response.json().catch(() => {
-      throw new ConnectionLost();
-    });
+    return read(await this.#post(type, params, undefined, metadata));
   }
 
   /**
@@ -95,12 +92,9 @@ export class Api {
     await this.#send(new URL(path, this.url), {}, { keepalive: true }); // the page may be left right then
   }
 
-  /** A conversation in which nothing is said yet. @param {string} title @returns {Promise<import("./types").Thread>} */
-  async begin(title) {
-    const response = await this.#send(new URL("/chats", this.url), { title });
-    return response.json().catch(() => {
-      throw new ConnectionLost();
-    });
+  /** What another door answers: to a GET where there is no body. @param {string} path @param {object} [body] */
+  async json(path, body) {
+    return read(await this.#send(new URL(path, this.url), body, body ? {} : { method: "GET", cache: "no-store" }));
   }
 
   /** Returns when the server is alive, throws `ConnectionLost` when it is not. */
@@ -114,7 +108,7 @@ export class Api {
     return this.#send(this.url, { type, params, metadata }, signal && { signal });
   }
 
-  /** @param {URL} url @param {object} body @param {RequestInit} [more] */
+  /** @param {URL} url @param {object | undefined} body @param {RequestInit} [more] */
   async #send(url, body, more) {
     const came = this.patience.begin();
     /** @type {Response} */
@@ -123,7 +117,7 @@ export class Api {
       response = await this.fetch(url, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(body),
+        body: body ? JSON.stringify(body) : null,
         ...more,
       });
     } catch (error) {
@@ -138,6 +132,12 @@ export class Api {
     throw new HttpError(response.status, await sentence(response));
   }
 }
+
+/** @param {Response} response */
+const read = (response) =>
+  response.json().catch(() => {
+    throw new ConnectionLost();
+  });
 
 /** @param {string} frame one frame of a server-sent event stream */
 function dataOf(frame) {

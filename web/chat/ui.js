@@ -122,6 +122,15 @@ export class Ui {
     return agents?.offered ? agents.fileBytes : undefined;
   }
 
+  /** Files are dragged over the conversation, or dropped there. @param {DragEvent} event */
+  drag = (event) => {
+    const { type, dataTransfer } = event;
+    if (!this.largestFile || !dataTransfer?.types.includes("Files")) return;
+    event.preventDefault(); // the browser would open them
+    this.#element.toggleAttribute("data-dropping", type === "dragover");
+    if (type === "drop") void this.attach([...dataTransfer.files]);
+  };
+
   chooseFiles() {
     /** @type {HTMLInputElement | null} */ (this.#element.querySelector("input[type=file]"))?.click();
   }

@@ -20,7 +20,7 @@ export function chatView(ui) {
   return html`
     ${options.header?.enabled === false ? nothing : bar(ui)}
     ${historyOpen ? historyView(ui) : nothing}
-    <section class="talk" ?inert=${covered}>
+    <section class="talk" ?inert=${covered} @dragover=${ui.drag} @dragleave=${ui.drag} @drop=${ui.drag}>
       <div
         class="log"
         role="log"

@@ -4,13 +4,12 @@ import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { codeBlock } from "./code.js";
 import { markdown } from "./markdown.js";
-import { ConnectionLost, sentence } from "./protocol.js";
 /** @import {Item, Task} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 /** What unfolds below a command, once it was asked for. @typedef {{stdout?: string, stderr?: string, problem?: string}} Details */
 
-const FILE = /^\[Open (?:\\.|[^\]\\])*\]\([^\s()]*\/files\/([\w.~%/-]+)\)(?: \(([\d,]+) bytes\))?\s*([^]*)$/; // as in backend/tools/workspace/shown.py
+const FILE = /^\[Open ((?:\\.|[^\]\\])*)\]\([^\s()]*\/files\/([\w.~%/-]+)\)(?: \(([\d,]+) bytes\))?\s*([^]*)$/; // as in backend/tools/workspace/shown.py
 const FENCED = /^(`{3,})\n([^]*)\n\1\s*$/;
 const CODE = /^(?:(`{3,})\n([^]*?)\n\1\n\n)?(Exit code [^\n]*)/;
 
@@ -21,7 +20,7 @@ const unfolded = new Map();
 export function workView(item, ui) {
   const { tasks = [], summary, expanded } = item.workflow ?? {};
   const [asked, ...steps] = tasks;
-  const who = asked?.title?.split(":")[0] ?? TEXTS.work.agent;
+  const who = asked?.title?.split(":")[0] ?? "";
   const open = ui.conversation.isOpen(item);
   const title = open ? TEXTS.work.works(who) : summary?.title ?? TEXTS.work.interrupted(who);
   return html`
@@ -39,10 +38,9 @@ export function workView(item, ui) {
 /** @param {Task} task @param {number} number its place in the workflow @param {Item} item @param {Ui} ui */
 function stepView(task, number, item, ui) {
   const { title, status_indicator: state, icon: drawn } = task;
-  const failed = drawn === "info";
   return html`
-    <li class=${failed ? "failed" : ""}>
-      ${state === "complete" ? icon("check") : state === "loading" ? html`<span class="spinner"></span>` : failed ? icon("info") : nothing}
+    <li>
+      ${state === "complete" ? icon("check") : state === "loading" ? html`<span class="spinner"></span>` : drawn === "info" ? icon("info") : nothing}
       ${title ? html`<p dir="auto">${title}</p>` : nothing} ${below(task, number, item, ui)}
     </li>
   `;
@@ -51,8 +49,8 @@ function stepView(task, number, item, ui) {
 /** @param {Task} task @param {number} number @param {Item} item @param {Ui} ui */
 function below(task, number, item, ui) {
   const { content = "", icon: drawn } = task;
-  const file = drawn === "document" && FILE.exec(content);
-  if (file) return changesView(file);
+  const file = fileOf(task);
+  if (file) return file[4] ? changesView(FENCED.exec(file[4])?.[2] ?? "") : nothing;
   const ran = drawn === "square-code" && CODE.exec(content);
   if (ran) return commandView(ran, number, item, ui);
   const fenced = FENCED.exec(content);
@@ -60,26 +58,22 @@ function below(task, number, item, ui) {
   return content ? html`<div class="markdown">${markdown(content)}</div>` : nothing;
 }
 
-/** What was changed in a file. @param {RegExpExecArray} found */
-function changesView([, path = "", , rest = ""]) {
-  const changes = FENCED.exec(rest)?.[2]?.split("\n") ?? [];
-  if (changes.length === 0) return nothing;
-  const tag = (/** @type {string} */ line) => (line.startsWith("+") ? html`<ins>${line}\n</ins>` : html`<del>${line}\n</del>`);
-  const lines = changes.map((line) => (/^[+-]/.test(line) ? tag(line) : line));
-  return html`<pre class="diff" tabindex="0" role="group" aria-label=${TEXTS.work.changes(readable(path))} dir="ltr">${lines}</pre>`;
-}
+/** What was changed in a file. @param {string} changes */
+const changesView = (changes) =>
+  html`<pre class="diff" tabindex="0" dir="ltr">${changes
+    .split("\n")
+    .map((line) => (line[0] === "-" ? html`<del>${line}\n</del>` : line[0] === "+" ? html`<ins>${line}\n</ins>` : line))}</pre>`;
 
 /** The files that were written, to be opened and saved. @param {Task[]} steps @param {Item} item */
 function filesView(steps, { thread_id: chat = "" }) {
-  const found = steps.flatMap(({ icon: drawn, content = "" }) => (drawn === "document" && FILE.exec(content)) || []);
-  const files = new Map();
-  for (let at = 0; at < found.length; at += 4) files.set(found[at + 1], found[at + 2]);
+  const found = steps.map(fileOf).filter((file) => file !== null);
+  const files = new Map(found.map((file) => [file[2], file]));
   if (files.size === 0) return nothing;
   return html`
     <ul class="files" aria-label=${TEXTS.files.title}>
-      ${[...files].map(([path, size]) => {
+      ${[...files.values()].map(([, label = "", path, size]) => {
         const href = `/chats/${encodeURIComponent(chat)}/files/${path}`;
-        const name = readable(path);
+        const name = label.replace(/\\(.)/g, "$1");
         return html`<li>
           <a href=${href} target="_blank" rel="noopener" dir="auto">${name}</a>
           ${size ? html`<span>${TEXTS.files.size(Number(size.replaceAll(",", "")))}</span>` : nothing}
@@ -89,6 +83,9 @@ function filesView(steps, { thread_id: chat = "" }) {
     </ul>
   `;
 }
+
+/** @param {Task} step */
+const fileOf = ({ icon: drawn, content = "" }) => (drawn === "document" ? FILE.exec(content) : null);
 
 /** How a command ended; what it wrote is asked for when that is unfolded. @param {RegExpExecArray} found @param {number} number @param {Item} item @param {Ui} ui */
 function commandView([, , code, ended], number, item, ui) {
@@ -100,7 +97,8 @@ function commandView([, , code, ended], number, item, ui) {
     const { open } = /** @type {HTMLDetailsElement} */ (target);
     if (!open || (details && !told?.problem)) return;
     unfolded.set(key, "asked");
-    unfolded.set(key, await ask(ui, item, number));
+    const path = `/chats/${item.thread_id}/work/${item.id}/${number}`; // ids of the server's
+    unfolded.set(key, await ui.chat.api.json(path).catch(({ message }) => ({ problem: message })));
     ui.unfold();
   };
   return html`
@@ -113,24 +111,4 @@ function commandView([, , code, ended], number, item, ui) {
       ${told ? nothing : html`<p>${TEXTS.talk.loading}</p>`}
     </details>
   `;
-}
-
-/** @param {Ui} ui @param {Item} item @param {number} number @returns {Promise<Details>} */
-async function ask({ chat: { api } }, { thread_id: chat = "", id }, number) {
-  const path = `/chats/${encodeURIComponent(chat)}/work/${encodeURIComponent(id)}/${number}`;
-  try {
-    const response = await api.fetch(new URL(path, api.url), { cache: "no-store" });
-    return response.ok ? await response.json() : { problem: await sentence(response) };
-  } catch {
-    return { problem: new ConnectionLost().message };
-  }
-}
-
-/** @param {string} path */
-function readable(path) {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path; // a name that is no text
-  }
 }
