@@ -259,6 +259,21 @@ class Consent(SQLModel, table=True):
     created_at: datetime = Field(sa_column=_moment())
 
 
+class ApprovedTool(SQLModel, table=True):
+    """A tool of another MCP server that the operator allows, as long as its SHA-256 stays that of what they saw.
+
+    It is no person's: the services read it, and the owner alone writes.
+    """
+
+    __tablename__ = "approved_tools"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (CheckConstraint("octet_length(hash) = 32", name="approved_tools_hash"),)
+
+    server: str = Field(sa_column=Column(Text, primary_key=True))
+    tool: str = Field(sa_column=Column(Text, primary_key=True))
+    hash: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    approved_at: datetime = Field(sa_column=_moment())
+
+
 class KeptRequest(SQLModel, table=True):
     """A POST that its program may send again, by the Idempotency-Key that it sent: the same is answered the same.
 

@@ -55,9 +55,11 @@ INSERT INTO agent_steps (user_id, run_id, call_id, seq, conversation_id, agent, 
     VALUES ('alice', 'run_{0}', 'call_{0}', 1, 'thr_{0}', 'coder', 'task', '{{"task": "count"}}');
 INSERT INTO consents (user_id, conversation_id, tool) VALUES ('alice', 'thr_{0}', 'do_with_coder');
 """
+APPROVED = "INSERT INTO approved_tools (server, tool, hash) VALUES ('web', 'fetch {0}', sha256('{0}'));"
 # The revisions that brought them.
 OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"
 BATCHES, WITH_CALENDAR, RUNS_THAT_WAIT, WITH_AGENTS = "0011", "0012", "0014", "0016"
+WITH_SERVERS = "0017"
 
 
 def add_rows(url: str, name: str) -> None:
@@ -72,6 +74,7 @@ def add_rows(url: str, name: str) -> None:
         rows += CALENDARS if revision >= WITH_CALENDAR else ""
         rows += WAITING if revision >= RUNS_THAT_WAIT else ""
         rows += AGENTS if revision >= WITH_AGENTS else ""
+        rows += APPROVED if revision >= WITH_SERVERS else ""
         connection.execute(rows.format(name).encode())
 
 
@@ -80,7 +83,7 @@ def contents(url: str) -> dict[str, list[dict[str, Any]]]:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
         names = [row["tablename"] for row in tables if row["tablename"] != "alembic_version"]
         # Rows have an order of their own for people whose numbers are the same.
-        key = "coalesce(to_jsonb(t)->>'title', ''), to_jsonb(t)->>'id', user_id"
+        key = "coalesce(to_jsonb(t)->>'title', ''), to_jsonb(t)->>'id', to_jsonb(t)->>'user_id'"
         found = {
             name: connection.execute(f"SELECT * FROM {name} t ORDER BY {key}".encode()).fetchall() for name in names
         }

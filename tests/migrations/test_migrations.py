@@ -32,6 +32,7 @@ TABLES = {
     "profiles",
     "agent_steps",
     "consents",
+    "approved_tools",
 }
 
 

@@ -25,10 +25,14 @@ INSERT INTO task_calls (user_id, operation, arguments, actor) VALUES ('alice', '
 INSERT INTO task_changes (user_id, call_id, task_id) SELECT user_id, id, 1 FROM task_calls WHERE user_id = 'alice';
 INSERT INTO ended_sessions (user_id, id, expires_at) VALUES ('alice', 'session_a', now());
 INSERT INTO profiles (user_id, time_zone) VALUES ('alice', 'Europe/Berlin');
+INSERT INTO agent_steps (user_id, run_id, call_id, seq, conversation_id, agent, kind, content)
+    VALUES ('alice', 'run_a', 'call_a', 1, 'thr_a', 'coder', 'task', '{}');
+INSERT INTO consents (user_id, conversation_id, tool) VALUES ('alice', 'thr_a', 'do_with_coder');
 """
 TABLES = """
     SELECT relname FROM pg_class
-    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'alembic_version' ORDER BY 1
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+    AND relname NOT IN ('alembic_version', 'approved_tools') ORDER BY 1
 """
 Connection = psycopg.Connection[Any]
 
@@ -233,7 +237,7 @@ def test_every_key_begins_with_the_person(admin: Connection, tables: list[str]) 
         JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = conkey[1]
         LEFT JOIN pg_attribute fa ON fa.attrelid = confrelid AND fa.attnum = confkey[1]
         WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'f', 'u')
-        AND conrelid <> 'alembic_version'::regclass
+        AND conrelid NOT IN ('alembic_version'::regclass, 'approved_tools'::regclass)
     """).fetchall()
     assert {table for table, _, kind, *_ in keys if kind == "p"} == set(tables), "every table has a primary key"
     for table, name, kind, first, referenced in keys:
@@ -243,7 +247,8 @@ def test_every_key_begins_with_the_person(admin: Connection, tables: list[str]) 
         SELECT indexrelid::regclass::text, attname FROM pg_index
         JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
         JOIN pg_class ON pg_class.oid = indrelid
-        WHERE indisunique AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version'
+        WHERE indisunique AND relnamespace = 'public'::regnamespace
+        AND relname NOT IN ('alembic_version', 'approved_tools')
     """).fetchall()
     # The hash of a calendar's secret finds its person; who does not know it cannot take it from anybody.
     assert [name for name, first in unique if first != "user_id"] == ["profiles_by_calendar"]
@@ -259,3 +264,18 @@ def test_the_owner_too_is_kept_to_policies(admin: Connection, tables: list[str])
     for table in tables:
         assert admin.execute(f"SELECT FROM {table}".encode()).rowcount == 0
     admin.execute("RESET SESSION AUTHORIZATION")
+
+
+def test_what_the_operator_allows_is_read_by_the_services_and_written_by_the_owner(
+    service: Connection, admin: Connection
+) -> None:
+    admin.execute("INSERT INTO approved_tools (server, tool, hash) VALUES ('web', 'fetch', sha256('a'))")
+    service.execute("SET ROLE todo_app")
+    assert service.execute("SELECT tool FROM approved_tools").fetchall() == [("fetch",)]
+    for statement in (
+        "INSERT INTO approved_tools (server, tool, hash) VALUES ('web', 'post', sha256('b'))",
+        "UPDATE approved_tools SET hash = sha256('b')",
+        "DELETE FROM approved_tools",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            service.execute(statement.encode())
