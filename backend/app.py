@@ -1,6 +1,6 @@
 """What the backend is made of, and what lives as long as its process."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
@@ -29,6 +29,8 @@ from backend.doors.tasks.routes import tasks
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.settings import Settings
+from backend.tools.connectors.connectors import Connectors, limits_with
+from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
 from backend.tools.workspace.files import FolderFiles
@@ -49,14 +51,16 @@ from service.telemetry.middleware import Watched
 from service.workers import Pace
 
 
-def create_app(settings: Settings, endpoint: Endpoint, *, worker: str | None = None) -> FastAPI:
-    """`worker` names the process among all that use the database."""
+def create_app(
+    settings: Settings, endpoint: Endpoint, *, worker: str | None = None, servers: Sequence[Server] = ()
+) -> FastAPI:
+    """`worker` names the process among all that use the database; `servers` are the other MCP servers."""
     identity = Identity(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.parts = await _open(settings, endpoint, worker, stack)
+            app.state.parts = await _open(settings, endpoint, worker, servers, stack)
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -72,7 +76,9 @@ def create_app(settings: Settings, endpoint: Endpoint, *, worker: str | None = N
     return app
 
 
-async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stack: AsyncExitStack) -> Parts:
+async def _open(
+    settings: Settings, endpoint: Endpoint, worker: str | None, servers: Sequence[Server], stack: AsyncExitStack
+) -> Parts:
     """Everything that is closed when the stack is, the last first."""
     await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
     engine = create_engine(settings.database_url.get_secret_value())
@@ -87,7 +93,11 @@ async def _open(settings: Settings, endpoint: Endpoint, worker: str | None, stac
     store = PostgresStore(engine)
     await warm_up(endpoint, store, tools, read=reader())
     summaries = Summaries(engine, store, model, limits)
-    answers = _answers(settings, engine, store, model, summaries, tools, workspace)
+    read_only = [server.name for server in servers if server.read_only]
+    policy = Policy(settings.approvals, allowed=read_only, limits=limits_with(servers))
+    connectors = Connectors(servers, engine, may_ask=policy.may_ask)
+    stack.push_async_callback(connectors.close)
+    answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, connectors)
     inbox = Inbox(engine, turns, limits)
     pace = Pace(settings.limit_requests_per_minute)
     return Parts(
@@ -143,10 +153,11 @@ def _answers(
     summaries: Summaries,
     tools: TaskTools,
     workspace: WorkspaceTools | None,
+    policy: Policy,
+    connectors: Connectors,
 ) -> Answers:
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    policy = Policy(settings.approvals)
-    team = create_team(model, sent, workspace, tools, leading(model, workspace)) if workspace else []
+    team = create_team(model, sent, workspace, tools, leading(model, workspace, connectors)) if workspace else []
     has_agents = (lambda: workspace.may_start) if workspace else None
     return Answers(
         engine,
@@ -158,7 +169,8 @@ def _answers(
         tools,
         policy=policy,
         tool_wait_seconds=settings.tool_wait_seconds,
-        agents=Agents(engine, workspace, settings.address, settings.limit_agent_runs) if workspace else None,
+        agents=workspace
+        and Agents(engine, workspace, settings.address, settings.limit_agent_runs, works_apart=connectors.has_any),
     )
 
 

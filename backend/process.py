@@ -15,6 +15,7 @@ from backend.conversation.runs import abandoned
 from backend.conversation.runs.abandoned import Abandoned
 from backend.model.providers import Endpoint
 from backend.settings import Settings
+from backend.tools.connectors.server import Server
 from service import process, workers
 from service.telemetry import logs
 
@@ -25,11 +26,11 @@ QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "ch
 
 def main(name: str | None = None, ended: Sequence[Abandoned] = ()) -> None:
     """Serve under a name that no other service has; `ended` are turns that one of that name left when it died."""
-    settings, endpoint = check_command.run()
+    settings, endpoint, servers = check_command.run()
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     process.serve(
         settings,
-        partial(_serve, settings, endpoint),
+        partial(_serve, settings, endpoint, servers),
         app="backend.app",
         grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
         announce=partial(_announce, settings, endpoint, ended),
@@ -54,7 +55,12 @@ def _report(ended: Iterable[Abandoned]) -> None:
 
 
 def _serve(
-    settings: Settings, endpoint: Endpoint, worker: str, listener: socket.socket, on_ready: Callable[[], None]
+    settings: Settings,
+    endpoint: Endpoint,
+    servers: Sequence[Server],
+    worker: str,
+    listener: socket.socket,
+    on_ready: Callable[[], None],
 ) -> None:
     """One worker."""
     from backend.app import create_app
@@ -62,7 +68,7 @@ def _serve(
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
     set_trace_processors([])
     set_tracing_disabled(True)
-    _Server(create_app(settings, endpoint, worker=worker), settings, on_ready).run(sockets=[listener])
+    _Server(create_app(settings, endpoint, worker=worker, servers=servers), settings, on_ready).run(sockets=[listener])
 
 
 class _Server(workers.Server):

@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
@@ -46,7 +47,15 @@ class AddressSettings(BaseSettings):
         return self.backend_url or f"http://localhost:{self.backend_port}"
 
 
-class Settings(LeaseSettings, AddressSettings, ServiceSettings):
+class ServersSettings(BaseSettings):
+    """Where the other MCP servers are written down."""
+
+    model_config = CONFIG
+
+    mcp_servers_file: Path | None = None
+
+
+class Settings(LeaseSettings, AddressSettings, ServersSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"

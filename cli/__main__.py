@@ -48,6 +48,15 @@ def _run(given: argparse.Namespace, rest: list[str]) -> int:
             from cli.commands import logs
 
             return logs.run(given.data_dir.resolve(), service=given.service, follow=given.follow)
+        case "mcp":
+            from cli.commands import mcp
+
+            return mcp.run(
+                given.action,
+                server=given.server,
+                tools=given.tools,
+                directory=given.data_dir.resolve(),
+            )
         case "audit":
             from cli.commands.development import audit
 

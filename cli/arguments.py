@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from cli import data_dir, terminal
-from cli.services import given
+from service import given
 from service.commands import days
 
 USAGE_STATUS = 2
@@ -39,6 +39,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     if given.command is None:
         parser.print_help(sys.stderr)
         sys.exit(USAGE_STATUS)
+    if given.command == "mcp" and (wrong := _check_mcp(given)):
+        parser.error(wrong)
     if rest and given.command != "test":
         terminal.error(f"unrecognized arguments: {' '.join(rest)} (see ./todo {given.command} --help)")
         sys.exit(USAGE_STATUS)
@@ -50,6 +52,7 @@ def _parser() -> Parser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_running(commands)
+    _add_mcp(commands)
     _add_data_commands(commands)
     _add_development(commands)
     return parser
@@ -108,6 +111,30 @@ def _add_running(commands: "argparse._SubParsersAction[Parser]") -> None:
     token.add_argument("--days", type=days, default=1, help="how long it is valid (%(default)s)")
     token.add_argument("--mcp-port", type=_port, help="of the MCP server (MCP_PORT, else 8001)")
     _add_data_dir(token)
+
+
+def _add_mcp(commands: "argparse._SubParsersAction[Parser]") -> None:
+    mcp = commands.add_parser(
+        "mcp",
+        help="show other MCP servers, and approve their tools for the agents",
+        description="Shows the MCP servers of mcp.json and what their tools say of themselves, approves tools, or "
+        "tests whether a server answers. Agents are offered a tool that is approved until what it says changes.",
+        allow_abbrev=False,
+    )
+    mcp.add_argument("action", choices=("list", "approve", "test"))
+    mcp.add_argument("server", nargs="?", metavar="SERVER", help="which one, to approve or test")
+    mcp.add_argument(
+        "tools", nargs="*", default=[], metavar="TOOL", help="to approve; without it all that the server has"
+    )
+    _add_data_dir(mcp)
+
+
+def _check_mcp(given: argparse.Namespace) -> str | None:
+    if given.action == "list":
+        return "mcp list takes nothing more" if given.server else None
+    if given.server is None:
+        return f"mcp {given.action} needs the name of a server: ./todo mcp list shows them"
+    return "mcp test takes one server and nothing more" if given.action == "test" and given.tools else None
 
 
 def _add_development(commands: "argparse._SubParsersAction[Parser]") -> None:

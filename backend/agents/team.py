@@ -1,6 +1,6 @@
 """The agents that work for the assistant: they are its tools, and hold nothing of a person or a conversation."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from backend.agents.assistant import MAX_STEPS
 
 _TEMPERATURE = 0.2
 _FILES = frozenset({"list_files", "read_file", "search_files", "run_python"})
-_READS = _FILES | {"list_tasks"}
 _ALL = _FILES | {"write_file", "edit_file", "run_command", "commit"}
 
 Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
@@ -34,6 +33,7 @@ class Work:
 
     `carry_out` is given the call of an agent's tool and what makes it; `refusal` says why a call of an agent's is not
     made, or nothing. `offered` tells whether agents may be started now, and of a tool's name `usable` whether it works.
+    Of an agent's name `reaches_others` tells whether it may have tools of other MCP servers, which are `of_others`.
     """
 
     hooks: RunHooks[Any]
@@ -42,6 +42,8 @@ class Work:
     refusal: Callable[[ToolContext[Any]], str | None]
     offered: Callable[[], bool]
     usable: Callable[[str], bool]
+    reaches_others: Callable[[str], bool]
+    of_others: Callable[[str], Awaitable[Sequence[FunctionTool]]]
 
 
 class _Worker(Agent[Any]):
@@ -54,6 +56,8 @@ class _Worker(Agent[Any]):
         made = await super().get_mcp_tools(run_context)
         usable = {tool.name for tool in made if self.work.usable(tool.name)} & self.allowed
         given = [tool for tool in made if isinstance(tool, FunctionTool) and tool.name in usable]
+        # Nobody can be asked in the middle of an agent's work yet: what needs consent is not offered.
+        given += [tool for tool in await self.work.of_others(self.name) if not tool.needs_approval]
         for tool in given:
             _guard(tool, self.work.refusal)
         return [*given]
@@ -65,17 +69,24 @@ def create_team(
     """The assistant's tools that start an agent."""
     settings = settings.resolve(ModelSettings(temperature=_TEMPERATURE, tool_choice="auto"))
     made: list[FunctionTool] = []
-    for who, allowed, sources in ((coder, _ALL, [workspace]), (researcher, _READS, [workspace, tasks])):
+    reaches = work.reaches_others(researcher.NAME)
+    # What others write, beside an open way out, must not stand beside the list: there is one or the other.
+    read = (_FILES, [workspace]) if reaches else (_FILES | {"list_tasks"}, [workspace, tasks])
+    for who, (allowed, sources), told in (
+        (coder, (_ALL, [workspace]), (coder.DESCRIPTION, coder.INSTRUCTIONS)),
+        (researcher, read, researcher.told(reaches_others=reaches)),
+    ):
+        description, instructions = told
         agent = _Worker(
             name=who.NAME,
-            instructions=who.INSTRUCTIONS,
+            instructions=instructions,
             model=model,
             mcp_servers=list[MCPServer](sources),
             model_settings=settings,
             reset_tool_choice=False,
         )
         agent.allowed, agent.work = allowed, work
-        made.append(_as_tool(agent, who.TOOL, who.DESCRIPTION, work))
+        made.append(_as_tool(agent, who.TOOL, description, work))
     return made
 
 

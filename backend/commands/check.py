@@ -1,13 +1,18 @@
+import os
+from collections.abc import Sequence
 from functools import partial
 
 from backend.model.providers import Endpoint, resolve
 from backend.settings import Settings, read_settings
+from backend.tools.connectors import configuration
+from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import Policy
 from service.environment import or_stop
 
 
-def run() -> tuple[Settings, Endpoint]:
+def run() -> tuple[Settings, Endpoint, Sequence[Server]]:
     """What the environment asks for; where that cannot work, the process ends with a sentence, as its start would."""
     settings = or_stop(read_settings)
     or_stop(partial(Policy, settings.approvals))
-    return settings, or_stop(partial(resolve, settings))
+    servers = or_stop(partial(configuration.read, settings.mcp_servers_file, os.environ))
+    return settings, or_stop(partial(resolve, settings)), servers

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.tools.connectors.names import server_of
+
 
 @dataclass(frozen=True)
 class Words:
@@ -35,7 +37,8 @@ class Shown:
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
     task that widgets may show as it was before, and one that `deletes` takes tasks away, or may do so with the argument
-    `deletes_with`. One that starts an `agent` is asked for where APPROVALS has the word `asked_with`. An argument with
+    `deletes_with`. One that starts an `agent`, or is another MCP server's, is asked for
+    where APPROVALS has the word `asked_with`. An argument with
     a certain value may ask for something else: `instead` has the words for that.
     """
 
@@ -104,8 +107,9 @@ TOOLS: Mapping[str, Shown] = {
 }
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = Shown()
+_OF_ANOTHER_SERVER = Shown(asked_with="connectors")
 
 
 def shown(tool: str) -> Shown:
     """The row of a tool; one that is not in the table may change something, and nothing is shown of it."""
-    return TOOLS.get(tool, _UNKNOWN)
+    return TOOLS.get(tool, _UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)

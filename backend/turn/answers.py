@@ -237,7 +237,9 @@ class Answers:
         """What the person is asked, in words."""
         numbers = {number for call in waiting for number in titled(call.arguments)}
         titles = await titles_now(numbers, self._tools, user_id=turn.run.user_id) or {}
-        return [recorder.approval(call, in_words(call.name, call.arguments, titles)) for call in waiting]
+        limits = self._policy.limits
+        words = [in_words(call.name, call.arguments, titles, limits.get(call.name)) for call in waiting]
+        return [recorder.approval(call, text) for call, text in zip(waiting, words, strict=True)]
 
     async def _keep(self, turn: Turn, left: list[Item]) -> None:
         """Store what was shown of unfinished items and, after a stop, a note that tells the model of it."""

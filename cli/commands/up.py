@@ -13,9 +13,10 @@ from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.processes.keeper import Keeper
 from cli.processes.signals import Signals
-from cli.services import environment, given, running, zone
+from cli.services import environment, running, zone
 from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
+from service import given
 
 HOST = "127.0.0.1"
 WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
@@ -126,7 +127,16 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
         offline = [_service("Offline model", "offline_model", shared, offline_port, ready_path="/health")]
     return [
         # As it has that name alone, and again after each of its deaths, it ends what it left running before it waits.
-        _service("Backend", "backend", shared, port, f"--name={name}", waits_itself=True, note=f"http://{HOST}:{port}"),
+        _service(
+            "Backend",
+            "backend",
+            shared,
+            port,
+            f"--name={name}",
+            extra=environment.named_by_servers(variables),
+            waits_itself=True,
+            note=f"http://{HOST}:{port}",
+        ),
         _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
         *_workspace(shared, ports.workspace, directory),
         _service("Migrations", "migrations", shared),
@@ -159,14 +169,14 @@ def _service(
     variables: dict[str, str],
     port: int | None = None,
     *arguments: str,
+    extra: Mapping[str, str] | None = None,
     ready_path: str = "/ready",
     waits_itself: bool = False,
     note: str = "",
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
-    return Service(
-        name, command, given.to(module, variables), port, ready_path=ready_path, waits_itself=waits_itself, note=note
-    )
+    told = {**given.to(module, variables), **(extra or {})}
+    return Service(name, command, told, port, ready_path=ready_path, waits_itself=waits_itself, note=note)
 
 
 def _check_different(ports: Ports) -> None:

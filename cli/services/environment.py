@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
+from service.given import is_setting
 
 OFFLINE = "offline"
 EXAMPLE = CHECKOUT / ".env.example"
+SERVERS = CHECKOUT / "mcp.json"
 
 
 def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
@@ -22,9 +24,22 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
             values.update(dotenv_values(file))
         except (OSError, UnicodeDecodeError) as error:
             raise CliError(f"{file} cannot be read as UTF-8 text: write it again.") from error
-        for name in sorted(values.keys() - _settings()):
-            terminal.warn(f".env: {name} is no setting of this program; see .env.example.")
-    return {name: value for name, value in {**values, **os.environ}.items() if value}
+    found = {name: value for name, value in {**values, **os.environ}.items() if value}
+    if SERVERS.exists():
+        found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
+    for name in sorted(values.keys() - _settings() - named_by_servers(found).keys()):
+        terminal.warn(f".env: {name} is no setting of this program; see .env.example.")
+    return found
+
+
+def named_by_servers(environment: Mapping[str, str]) -> dict[str, str]:
+    """What other MCP servers are given of the environment: the variables that mcp.json refers to, and no setting."""
+    try:
+        text = Path(environment["MCP_SERVERS_FILE"]).read_text()
+    except (KeyError, OSError, UnicodeDecodeError):  # the backend says what is wrong with it
+        return {}
+    names = set(re.findall(r"\$\{env:(\w+)\}", text))
+    return {name: environment[name] for name in names & environment.keys() if not is_setting(name)}
 
 
 def port(environment: Mapping[str, str], name: str, default: int) -> int:

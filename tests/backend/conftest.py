@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -7,12 +7,15 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.app import create_app
 from backend.model.providers import resolve
 from backend.settings import Settings
+from backend.tools.connectors.server import Server
+from service.database import create_engine
 from tests.chatkit_client import ChatKit
-from tests.logins import as_admin
+from tests.logins import as_admin, as_owner
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.serving import serve
@@ -62,13 +65,13 @@ def backend(settings: Settings) -> Backend:
 
     @asynccontextmanager
     async def start(
-        *, history_tokens: int | None = None, titles: bool = False, **changes: Any
+        *, history_tokens: int | None = None, titles: bool = False, servers: Sequence[Server] = (), **changes: Any
     ) -> AsyncIterator[ChatKit]:
         changed = settings.model_copy(update=changes)
         endpoint = resolve(changed)
         tokens = history_tokens or endpoint.profile.history_tokens
         profile = replace(endpoint.profile, history_tokens=tokens, titles=titles)
-        app = create_app(changed, replace(endpoint, profile=profile, retry_seconds=0.01))
+        app = create_app(changed, replace(endpoint, profile=profile, retry_seconds=0.01), servers=servers)
         async with serve(app, limits=changed) as url, ChatKit(url) as client:
             client.app = app  # pyright: ignore[reportAttributeAccessIssue] - for tests that look inside
             yield client
@@ -105,3 +108,11 @@ def mcp(database_url: str, tmp_path: Path) -> Iterator[ServiceProcess]:
     yield service
     if service.process is not None and service.process.poll() is None:
         service.end()
+
+
+@pytest.fixture
+async def owner(database_url: str) -> AsyncIterator[AsyncEngine]:
+    """As the commands on all that is stored use it."""
+    engine = create_engine(as_owner(database_url))
+    yield engine
+    await engine.dispose()

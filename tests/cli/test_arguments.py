@@ -60,3 +60,19 @@ def test_the_version_is_that_of_the_project(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="0"):
         main()
     assert capsys.readouterr().out == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("mcp",), "the following arguments are required: action"),
+        (("mcp", "list", "web"), "mcp list takes nothing more"),
+        (("mcp", "approve"), "mcp approve needs the name of a server: ./todo mcp list shows them"),
+        (("mcp", "test"), "mcp test needs the name of a server: ./todo mcp list shows them"),
+        (("mcp", "test", "web", "say"), "mcp test takes one server and nothing more"),
+    ],
+)
+def test_what_is_asked_of_other_servers_is_checked(said, arguments, sentence):
+    errors, status = said(*arguments)
+    assert status == 2
+    assert errors.startswith(f"error: {sentence}")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, StrictStr, ValidationError
 
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.items import Json
+from backend.tools.connectors.names import for_people
 from backend.tools.consent.policy import arguments_of, named_in
 from backend.tools.table import shown
 from service.database.text import can_be_seen, without_unseen
@@ -37,14 +38,17 @@ class Answered(BaseModel):
     always: Literal["on"] | bool = False  # as forms send it
 
 
-def in_words(tool: str, arguments: str, titles: Mapping[int, str]) -> str:
-    """What a call would do: a line, and below it what it names and what it sets, each in a line of its own."""
+def in_words(tool: str, arguments: str, titles: Mapping[int, str], limits: str | None = None) -> str:
+    """What a call would do: a line, and below it what it names and what it sets, each in a line of its own.
+
+    The last says its `limits`, where they are others than the table's.
+    """
     given = arguments_of(arguments) or {}
     words = shown(tool).words_for(given)
     first = "task_id" if "task_id" in given else "title"
     named = named_in(given, first)
     if words is None:
-        head = f"Use the tool {tool}"
+        head = f"Use the tool {for_people(tool)}"
     else:
         template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
         head = template.format_map({"task_id": "…", "title": "…", **given, "count": len(named)})
@@ -54,8 +58,9 @@ def in_words(tool: str, arguments: str, titles: Mapping[int, str]) -> str:
         for name, value in given.items()
         if name not in (first, *_NAMING) and value is not None
     ]
-    limits = [words.limits] if words is not None and words.limits else []
-    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *values, *limits]))
+    limits = limits or (words.limits if words is not None else "")
+    last = [limits] if limits else []
+    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *values, *last]))
 
 
 def titled(arguments: str) -> list[int]:

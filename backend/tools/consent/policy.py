@@ -1,10 +1,11 @@
 """Which calls wait for their person's consent."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from backend.tools.connectors.names import server_of
 from backend.tools.table import TOOLS, shown
 from service.environment import SettingsInvalid
 
@@ -17,11 +18,17 @@ MOST_DELETED = 10  # tasks in a turn without its person being asked
 class Policy:
     """What is asked before it is done: tools by their names, and `WORDS`.
 
-    Raises `SettingsInvalid` for others, with a sentence that names the setting.
+    Tools of other MCP servers are asked for by the word `connectors`, but for those of the servers in `allowed`. Raises
+    `SettingsInvalid` for other words, with a sentence that names the setting. `limits` are told of tools on a card, in
+    place of those of the table.
     """
 
-    def __init__(self, wanted: Sequence[str]) -> None:
+    def __init__(
+        self, wanted: Sequence[str], *, allowed: Collection[str] = (), limits: Mapping[str, str] | None = None
+    ) -> None:
         self._wanted = frozenset(wanted)
+        self._allowed = frozenset(allowed)
+        self.limits = limits or {}
         known = (*WORDS, *TOOLS)
         if unknown := [word for word in wanted if word not in known]:
             raise SettingsInvalid(f"APPROVALS must be of {', '.join(known)}; {unknown[0]!r} is none of these.")
@@ -43,7 +50,8 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
-        return not self._wanted.isdisjoint((ALWAYS, tool, shown(tool).asked_with))
+        word = None if server_of(tool) in self._allowed else shown(tool).asked_with
+        return not self._wanted.isdisjoint((ALWAYS, tool, word))
 
 
 def deleted_by(tool: str, arguments: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from backend.conversation.items import Json
+from backend.tools.connectors.names import for_people
 from backend.tools.consent.policy import arguments_of
 from service.database.text import without_unseen
 
@@ -126,7 +127,7 @@ class _Values(dict[str, str]):
 
 
 def _unknown(tool: str) -> _Row:
-    name = tool.replace("{", "").replace("}", "")
+    name = for_people(tool).replace("{", "").replace("}", "")
     return _Row(f"Using {name}…", f"Used {name}", "agent")
 
 

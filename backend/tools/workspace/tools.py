@@ -120,7 +120,7 @@ def text_of(result: CallToolResult) -> str:
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    return {USER: turn.user_id, FOLDER: turn.conversation_id, KEY: turn.call_keys[call_id]}
+    return {USER: turn.user_id, FOLDER: turn.delegation.current.folder, KEY: turn.call_keys[call_id]}
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -40,7 +40,11 @@ class OutOfSteps(Exception):
 
 @dataclass(frozen=True)
 class Means:
-    """What an agent's call is recorded and shown with; `folder_url` is where its person opens files."""
+    """What an agent's call is recorded and shown with.
+
+    `folder_url` is where its person opens files. Of an agent's name `works_apart` tells whether it has a folder of its
+    own beside the conversation's.
+    """
 
     engine: AsyncEngine
     run: Run
@@ -48,6 +52,7 @@ class Means:
     tools: WorkspaceTools
     say: Callable[[Event], None]
     folder_url: str
+    works_apart: Callable[[str], bool]
 
 
 @dataclass(eq=False)
@@ -72,6 +77,12 @@ class AgentCall:
         self._made: Counter[tuple[str, str]] = Counter()
         self._numbers: dict[str, int] = {}  # of a call, where it is shown
         self._asked = 0.0
+
+    @property
+    def folder(self) -> str:
+        """Where its tools work."""
+        conversation = self.means.run.conversation_id
+        return f"{conversation}.{self.agent}" if self.means.works_apart(self.agent) else conversation
 
     async def begin(self, task: Mapping[str, Any]) -> None:
         self.means.say(Begun(self.work))

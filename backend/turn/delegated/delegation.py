@@ -59,7 +59,7 @@ class Delegation:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CALL_SECONDS):
                 while agent.is_calling and not carried.done():
-                    await self._means.tools.stop(run.conversation_id, user_id=run.user_id)
+                    await self._means.tools.stop(agent.folder, user_id=run.user_id)
                     await asyncio.wait({carried}, timeout=0.05)
         carried.cancel()
 

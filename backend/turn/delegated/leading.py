@@ -11,14 +11,15 @@ from backend.agents.team import Invoke, Work
 from backend.conversation import hidden
 from backend.conversation.model_input import fitting
 from backend.model.chat_model import ChatModel
+from backend.tools.connectors.connectors import Connectors
 from backend.tools.workspace.tools import COMMANDS, WorkspaceTools
 from backend.turn.delegated.call import AgentCall
 from backend.turn.delegated.delegation import Delegation
 from backend.turn.recorder import CallNotMade, Calls
 
 
-def leading(model: ChatModel, workspace: WorkspaceTools) -> Work:
-    """For the agents whose tools are those of the workspace."""
+def leading(model: ChatModel, workspace: WorkspaceTools, connectors: Connectors) -> Work:
+    """For the agents whose tools are those of the workspace, and of other MCP servers."""
     config = RunConfig(
         model=model,
         tracing_disabled=True,
@@ -35,6 +36,8 @@ def leading(model: ChatModel, workspace: WorkspaceTools) -> Work:
         refusal=_refusal,
         offered=lambda: workspace.may_start,
         usable=lambda tool: tool not in COMMANDS or workspace.runs_commands,
+        reaches_others=connectors.has_any,
+        of_others=connectors.tools_for,
     )
 
 

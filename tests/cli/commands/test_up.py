@@ -207,10 +207,14 @@ class TestRunning:
         logs = {path.stem for path in (shared_dir / "data/logs").iterdir()}
         assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
 
-    def test_each_part_knows_what_it_reads_and_nothing_else(self, up):
+    def test_each_part_knows_what_it_reads_and_nothing_else(self, up, tmp_path):
+        servers = tmp_path / "mcp.json"
+        servers.write_text('{"servers": {"wiki": {"url": "http://localhost/", "headers": {"K": "${env:WIKI_KEY}"}}}}')
         variables = {
             "CEREBRAS_API_KEY": "of-the-model",
             "AWS_SECRET_ACCESS_KEY": "of-nobody-here",
+            "WIKI_KEY": "of-another-mcp-server",
+            "MCP_SERVERS_FILE": str(servers),
             "LLM_PROVIDER": "offline",
             "LOG_LEVEL": "WARNING",
             "OTEL_SERVICE_NAME": "todo",

@@ -32,3 +32,20 @@ def test_the_environment_wins_over_the_file_and_what_is_empty_counts_as_none(tmp
 )
 def test_the_offline_model_runs_only_when_nobody_else_could_answer(variables, needed):
     assert environment.needs_offline_model(variables) is needed
+
+
+def test_what_mcp_json_names_is_given_to_other_servers_but_no_setting(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"web": {"args": ["${env:WEB_KEY}", "${env:DATABASE_URL}", "${env:NOT_SET}"]}}}')
+    (tmp_path / ".env").write_text("WEB_KEY=k\nWEB_KEX=k\n")
+    monkeypatch.setattr(environment, "SERVERS", file)
+    for name in ("MCP_SERVERS_FILE", "WEB_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    values = environment.load(tmp_path / ".env")
+    assert values["MCP_SERVERS_FILE"] == str(file), "beside .env it needs no setting"
+    told = capsys.readouterr()
+    assert "WEB_KEX is no setting" in told.out + told.err
+    assert "WEB_KEY" not in told.out + told.err
+    values["DATABASE_URL"] = "postgresql://secret@host/name"
+    assert environment.named_by_servers(values) == {"WEB_KEY": "k"}
+    assert environment.named_by_servers({"MCP_SERVERS_FILE": "/no/such"}) == {}

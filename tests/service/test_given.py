@@ -1,9 +1,9 @@
 import pytest
 
 from backend.settings import Settings as BackendSettings
-from cli.services import given
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
+from service import given
 from service.workers import ClientLimits
 from tests.settings import example, variables
 from workspace.settings import Settings as WorkspaceSettings

@@ -1,4 +1,7 @@
-"""What `./todo up` gives its parts of the environment: each what it reads, and nothing else of the person's."""
+"""What `./todo up` gives its parts of the environment: each what it reads, and nothing else of the person's.
+
+Standard library only: `./todo` answers before packages.
+"""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +18,7 @@ _SERVICE = (
 _READ = {
     "backend": rf"{_SERVICE}|BACKEND_\w+|MCP_(INTERNAL_URL|RESEND_SECONDS)|AUTH_AUDIENCE|CHATKIT_\w+"
     r"|LLM_\w+|CEREBRAS_API_KEY|OPENAI_\w+|ANTHROPIC_API_KEY|OFFLINE_URL"
-    r"|APPROVALS|HISTORY_TOKENS|AGENTS|WORKSPACE_(URL|TOKEN_SECRET)|LIMIT_(AGENT_RUNS|FILE_BYTES)"
+    r"|APPROVALS|HISTORY_TOKENS|AGENTS|MCP_SERVERS_FILE|WORKSPACE_(URL|TOKEN_SECRET)|LIMIT_(AGENT_RUNS|FILE_BYTES)"
     r"|LIMIT_(TURNS_PER_MINUTE|TURNS_PER_DAY|TURN_SECONDS|RUNNING_TURNS|CONVERSATIONS|REQUESTS_PER_MINUTE|MESSAGE_CHARS"
     r"|CALENDAR_READS_PER_MINUTE)"
     r"|(HEARTBEAT|LEASE|TOOL_WAIT|SLOW_NOTICE)_SECONDS",
@@ -26,9 +29,15 @@ _READ = {
     "offline_model": rf"{_PROCESS}|{_LIMITS}|OFFLINE_(HOST|PORT|TOKEN_DELAY|SCRIPTED)",
 }
 PARTS = (*_READ,)
+_PLAIN = re.compile(_PROCESS, re.IGNORECASE)  # of every program's
 _PATTERNS = {part: re.compile(names, re.IGNORECASE) for part, names in _READ.items()}
 
 
 def to(part: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of the environment that a part reads, whether by itself or by what it is made of."""
     return {name: value for name, value in environment.items() if _PATTERNS[part].fullmatch(name)}
+
+
+def is_setting(name: str) -> bool:
+    """Whether it is one of a part's own variables, secrets among them."""
+    return not _PLAIN.fullmatch(name) and any(pattern.fullmatch(name) for pattern in _PATTERNS.values())

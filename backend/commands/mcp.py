@@ -1,0 +1,154 @@
+"""`python -m backend mcp`: the other MCP servers, what their tools say of themselves, and which are approved."""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from mcp.shared.exceptions import MCPError
+from mcp.types import Tool
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.settings import ServersSettings
+from backend.tools.connectors import approved, configuration, names, offered
+from backend.tools.connectors.approved import Approved
+from backend.tools.connectors.link import Link, Unanswered, Unreachable
+from backend.tools.connectors.said import redacted
+from backend.tools.connectors.server import Server
+from service import data_commands
+from service.environment import SettingsInvalid, read
+
+_NONE = "There are no other MCP servers: write them into mcp.json, as docs/agents.md says, or set MCP_SERVERS_FILE."
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a server said, or why it said nothing."""
+
+    server: Server
+    tools: Sequence[Tool] = field(default_factory=list[Tool])
+    problem: str | None = None
+
+
+def run(arguments: Sequence[str]) -> None:
+    given = _parser().parse_args(arguments)
+    logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
+    try:
+        servers = configuration.read(read(ServersSettings).mcp_servers_file, os.environ)
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+    if not servers:
+        sys.exit(_NONE)
+    if given.action == "list":
+        data_commands.run(partial(_list, servers=servers))
+        return
+    server = next((one for one in servers if one.name == given.server), None)
+    if server is None:
+        sys.exit(f"There is no server {given.server!r}: there are {', '.join(one.name for one in servers)}.")
+    if given.action == "approve":
+        data_commands.run(partial(_approve, server=server, wanted=given.tools))
+    else:
+        logging.basicConfig(format="%(message)s", stream=sys.stderr)
+        logging.getLogger("backend.tools.connectors.said").setLevel(logging.INFO)
+        asyncio.run(_test(server))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="mcp", description="Other MCP servers, whose tools agents may use.")
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("list")
+    approve = actions.add_parser("approve")
+    approve.add_argument("server")
+    approve.add_argument("tools", nargs="*")
+    actions.add_parser("test").add_argument("server")
+    return parser
+
+
+async def _list(engine: AsyncEngine, *, servers: Sequence[Server]) -> None:
+    known = await approved.read(engine, as_login=True)
+    for found in await asyncio.gather(*map(_found, servers)):
+        _write(_about(found, known))
+
+
+async def _approve(engine: AsyncEngine, *, server: Server, wanted: Sequence[str]) -> None:
+    found = await _found(server)
+    if found.problem:
+        sys.exit(f"mcp.{server.name} {found.problem}. Nothing was approved.")
+    there = {tool.name: tool for tool in found.tools if server.allows(tool.name)}
+    if missing := [name for name in wanted if name not in there]:
+        sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
+    chosen = {name: tool for name, tool in there.items() if not wanted or name in wanted}
+    hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
+    await approved.write(engine, server.name, hashes, all_of_it=not wanted)
+    known = {(server.name, name): found for name, found in hashes.items()}
+    _write(_about(_Found(server, [*chosen.values()]), known))
+
+
+async def _test(server: Server) -> None:
+    found = await _found(server)
+    if found.problem:
+        sys.exit(f"mcp.{server.name} {found.problem}.")
+    _write([f"mcp.{server.name} answers: {len(found.tools)} tool{'s' if len(found.tools) != 1 else ''}."])
+    _write(f"  {_seen(_shown(server, tool))}" for tool in found.tools)
+
+
+async def _found(server: Server) -> _Found:
+    if server.disabled:
+        return _Found(server, problem="is disabled")
+    link = Link(server)
+    with redacted([server]):
+        try:
+            return _Found(server, await link.tools())
+        except (Unreachable, Unanswered) as error:
+            return _Found(server, problem=str(error))
+        except MCPError:
+            return _Found(server, problem="refuses to list its tools")
+        finally:
+            await link.close()
+
+
+def _about(found: _Found, known: Approved) -> Iterator[str]:
+    server = found.server
+    agents = f"for {' and '.join(sorted(server.agents))}" if server.agents else "for no agent: name some in its agents"
+    calls = "its calls are made unasked (readOnly)" if server.read_only else "each call is asked for (APPROVALS)"
+    yield f"mcp.{server.name}: {server.shown}, {agents}; {calls}"
+    if found.problem:
+        yield f"  It {found.problem}."
+    for tool in found.tools:
+        yield f"  {_seen(_shown(server, tool))}: {_state(server, tool, known)}"
+        yield from (
+            f"    {_seen(line)}" for line in server.redacted(tool.description or "(no description)").split("\n")
+        )
+        yield f"    {server.redacted(json.dumps(tool.input_schema))}"
+
+
+def _state(server: Server, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
+    before = known.get((server.name, tool.name))
+    if not server.allows(tool.name):
+        return "not among the tools that mcp.json allows"
+    if offered.is_too_large(tool):
+        return f"not offered, its schema is larger than {offered.LONGEST_SCHEMA:,} bytes"
+    if before is None:
+        return "not approved"
+    return "approved" if before == offered.fingerprint(tool) else "changed since it was approved"
+
+
+def _shown(server: Server, tool: Tool) -> str:
+    """As people and the log know it, and as the server does, where that differs."""
+    shown = names.for_people(names.for_model(server.name, tool.name))
+    return shown if shown == f"mcp.{server.name}.{tool.name}" else f"{shown} ({tool.name})"
+
+
+def _seen(text: str) -> str:
+    """What a terminal would hide, or obey, is spelled out."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _write(lines: Sequence[str] | Iterator[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")

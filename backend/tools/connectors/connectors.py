@@ -1,0 +1,180 @@
+"""The tools of other MCP servers for the agents that may have them; the assistant, who changes tasks, gets none."""
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from agents import FunctionTool
+from agents.tool_context import ToolContext
+from mcp.shared.exceptions import MCPError
+from mcp.types import Tool
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.tools.connectors import approved, names, offered
+from backend.tools.connectors.approved import Approved
+from backend.tools.connectors.configuration import usable
+from backend.tools.connectors.link import IDLE_SECONDS, Link, Unanswered, Unreachable
+from backend.tools.connectors.said import redacted
+from backend.tools.connectors.server import Server
+from backend.tools.consent.policy import arguments_of
+from backend.tools.table import TOOLS
+from service.telemetry import logs, traces
+
+logger = logging.getLogger(__name__)
+
+_FRESH_SECONDS = 60  # a list of tools is asked for again after that
+_AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
+_UNREADABLE = "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
+_UNKNOWN = " Whether the call was carried out is not known: check before repeating it."
+_GONE = "The call was not made: {} {}. Do what you can without it, and say so."
+_HIDDEN = "The call was not made: what {} says of itself has changed, and its operator has not approved that yet."
+
+
+@dataclass
+class _Listed:
+    """What a server said the last time it was asked."""
+
+    link: Link
+    tools: Sequence[Tool] = ()
+    until: float = 0.0
+
+
+class Connectors:
+    """`may_ask` tells of a tool's name, as models call it, whether its calls wait for their person's consent."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        engine: AsyncEngine,
+        *,
+        may_ask: Callable[[str], bool],
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._servers = usable(servers)
+        self._engine = engine
+        self._may_ask = may_ask
+        self._listed = {one.name: _Listed(Link(one, idle_seconds=idle_seconds)) for one in self._servers}
+        self._said = set[tuple[str, str, bytes]]()
+        self._stack = ExitStack()
+        self._stack.enter_context(redacted(self._servers))
+        for server in self._servers:
+            if server.command is not None and server.directory is None and shutil.which(server.command) is None:
+                logger.warning("mcp.%s cannot be used: %s is not there", server.name, server.shown)
+
+    def has_any(self, agent: str) -> bool:
+        """Whether an agent of this name may have tools of other servers."""
+        return any(agent in server.agents for server in self._servers)
+
+    async def tools_for(self, agent: str) -> list[FunctionTool]:
+        """The approved tools of its servers that can be reached, as the SDK takes them."""
+        servers = [server for server in self._servers if agent in server.agents]
+        if not servers:
+            return []
+        found = await asyncio.gather(*map(self._tools, servers))
+        known = await approved.read(self._engine)
+        return [
+            self._tool(server, tool)
+            for server, tools in zip(servers, found, strict=True)
+            for tool in tools
+            if self._is_offered(server, tool, known)
+        ]
+
+    async def close(self) -> None:
+        await asyncio.gather(*(listed.link.close() for listed in self._listed.values()))
+        self._stack.close()
+
+    async def _tools(self, server: Server) -> Sequence[Tool]:
+        """Those of a server, or none where it cannot be used."""
+        listed = self._listed[server.name]
+        if time.monotonic() < listed.until:
+            return listed.tools
+        try:
+            listed.tools = await listed.link.tools()
+            seconds = _FRESH_SECONDS
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other servers' tools work
+            logger.warning("mcp.%s is left out: %s", server.name, _reason(error))
+            listed.tools, seconds = (), _AGAIN_SECONDS
+        listed.until = time.monotonic() + seconds
+        return listed.tools
+
+    def _is_offered(self, server: Server, tool: Tool, known: Approved) -> bool:
+        if not server.allows(tool.name):
+            return False
+        found = offered.fingerprint(tool)
+        if known.get((server.name, tool.name)) == found:
+            return not offered.is_too_large(tool)
+        if (server.name, tool.name, found) not in self._said:
+            self._said.add((server.name, tool.name, found))
+            state = "has changed" if (server.name, tool.name) in known else "is new"
+            shown = names.for_people(names.for_model(server.name, tool.name))
+            logger.warning("%s %s: it is not offered until ./todo mcp approve %s", shown, state, server.name)
+        return False
+
+    def _tool(self, server: Server, tool: Tool) -> FunctionTool:
+        name = names.for_model(server.name, tool.name)
+        shown = names.for_people(name)
+        return FunctionTool(
+            name=name,
+            description=offered.description(server, tool, shown),
+            params_json_schema=offered.schema(tool),
+            on_invoke_tool=partial(self._invoke, server, tool, shown),
+            strict_json_schema=False,
+            needs_approval=self._may_ask(name),
+        )
+
+    async def _invoke(self, server: Server, tool: Tool, shown: str, context: ToolContext[Any], arguments: str) -> str:
+        """What the model reads of a call: a sentence, whatever happens."""
+        given = arguments_of(arguments)
+        if given is None:
+            return _UNREADABLE
+        began = time.monotonic()
+        with traces.span(f"tools/call {shown}", {"gen_ai.tool.name": shown}, kind="CLIENT"):
+            outcome, answer = await self._answer(server, tool, shown, given)
+        seconds = round(time.monotonic() - began, 3)
+        logger.info("called", extra=logs.fields(tool=shown, outcome=outcome, seconds=seconds))
+        return answer
+
+    async def _answer(self, server: Server, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
+        link = self._listed[server.name].link
+        if not server.read_only and (refusal := await self._refusal(server, tool, shown)) is not None:
+            return "not made", refusal
+        try:
+            result = await link.call(tool.name, given, again=server.read_only)
+        except Unreachable as error:
+            return "unreachable", _GONE.format(f"mcp.{server.name}", error)
+        except Unanswered as error:
+            return "unanswered", f"{shown} {error}.{'' if server.read_only else _UNKNOWN}"
+        except MCPError as error:
+            return "refused", offered.told(server, error.error.message, shown)
+        except Exception as error:  # noqa: BLE001 - a result that cannot be read, for one; its text may be anything
+            logger.warning("%s failed: %s", shown, type(error).__name__)
+            return "failed", f"{shown} gave no answer that can be read.{'' if server.read_only else _UNKNOWN}"
+        return "failed" if result.is_error else "done", offered.text(server, result, shown)
+
+    async def _refusal(self, server: Server, tool: Tool, shown: str) -> str | None:
+        """Why a call that may change something is not sent: the server is looked at once more, as it is now."""
+        try:
+            tools = await self._listed[server.name].link.tools()
+        except (Unreachable, Unanswered, MCPError) as error:
+            return _GONE.format(f"mcp.{server.name}", _reason(error))
+        found = {offered.fingerprint(one) for one in tools}
+        return None if offered.fingerprint(tool) in found else _HIDDEN.format(shown)
+
+
+def _reason(error: Exception) -> str:
+    """Without a text of the server's."""
+    return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"
+
+
+def limits_with(servers: Sequence[Server]) -> dict[str, str]:
+    """What a card says of the tools by which agents start that may use these servers."""
+    there = usable(servers)
+    found = {tool: [one.name for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
+    reached = {tool: " and ".join(f"mcp.{name}" for name in names) for tool, names in found.items() if names}
+    return {tool: f"It may use {named}, and run programs in a folder of its own." for tool, named in reached.items()}

@@ -1,0 +1,28 @@
+"""What a tool of another MCP server is called: `mcp_web__fetch` by models, `mcp.web.fetch` to people and in the log."""
+
+import hashlib
+import re
+
+_NAMED = re.compile(r"mcp_([a-z0-9-]{1,20})__(.+)")
+_LONGEST = 64  # characters of a function's name, as model providers have it
+
+
+def for_model(server: str, tool: str) -> str:
+    """Two tools have two names, also where one cannot be written as it is."""
+    name = f"mcp_{server}__{tool}"
+    if len(name) <= _LONGEST and re.fullmatch(r"[A-Za-z0-9_-]+", tool):
+        return name
+    written = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    return f"{written[: _LONGEST - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"
+
+
+def for_people(name: str) -> str:
+    """Any other tool is called as it is."""
+    found = _NAMED.fullmatch(name)
+    return f"mcp.{found[1]}.{found[2]}" if found else name
+
+
+def server_of(name: str) -> str | None:
+    """The MCP server of a tool as models call it; None for ours."""
+    found = _NAMED.fullmatch(name)
+    return found[1] if found else None

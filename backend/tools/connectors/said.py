@@ -1,0 +1,52 @@
+"""What servers say beside their answers: it goes to the log, without secrets, and nowhere else."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from backend.tools.connectors.server import Server
+
+logger = logging.getLogger(__name__)
+
+_READ, _LONGEST = 65_536, 2_000  # characters of a line: a longer one is read in pieces, and its beginning is kept
+# What the SDK logs of answers that it cannot read may hold all of them, and of addresses all of these.
+_OF_SDK = ("client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
+
+
+@contextmanager
+def redacted(servers: Sequence[Server]) -> Iterator[None]:
+    """Meanwhile the SDK's lines hold no error's text, and no value of a variable."""
+
+    def redact(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        for server in servers:
+            text = server.redacted(text)
+        record.msg, record.args, record.exc_info = text, (), None
+        return True
+
+    for name in _OF_SDK:
+        logging.getLogger(name).addFilter(redact)
+    try:
+        yield
+    finally:
+        for name in _OF_SDK:
+            logging.getLogger(name).removeFilter(redact)
+
+
+@contextmanager
+def logged(server: Server) -> Iterator[TextIO]:
+    """What a program of this server is given as its standard error; a thread reads it until its last writer ends."""
+    reading, writing = os.pipe()
+    threading.Thread(target=_read, args=(server, reading), daemon=True).start()
+    with open(writing, "w") as errors:
+        yield errors
+
+
+def _read(server: Server, reading: int) -> None:
+    with open(reading, errors="replace") as lines:
+        while line := lines.readline(_READ):
+            if said := server.redacted(line).rstrip():
+                logger.info("mcp.%s says: %s", server.name, said[:_LONGEST])

@@ -1,0 +1,56 @@
+"""An MCP server of the operator's, as `mcp.json` describes it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from httpx2 import URL
+
+AgentName = Literal["researcher"]
+"""The agents that may have tools of other servers.
+
+The assistant, who changes tasks, never has. Nor has the coder, as long as an agent that has some works in a folder of
+its own, where nobody would find what it writes.
+"""
+
+_SHORTEST = 6  # characters of a secret: a shorter value would be found in any text
+
+
+@dataclass(frozen=True)
+class Server:
+    """Either a program with a `command`, or an address, `url`.
+
+    `tools` are those that are allowed, None for all. `read_only` is the operator's word, never the server's. `resolved`
+    are the values that took the place of references, with what stands for them in the file.
+    """
+
+    name: str
+    command: str | None
+    url: str | None
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    directory: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    tools: frozenset[str] | None = None
+    read_only: bool = False
+    agents: frozenset[AgentName] = frozenset()
+    timeout: float = 30
+    disabled: bool = False
+    resolved: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def shown(self) -> str:
+        """What it is, without anything that may be secret."""
+        if self.command is not None:
+            return f"the program {self.redacted(self.command)}"
+        return f"the server at {self.redacted(URL(self.url or '').host)}"
+
+    def allows(self, tool: str) -> bool:
+        return self.tools is None or tool in self.tools
+
+    def redacted(self, text: str) -> str:
+        """The text without the values that references stand for."""
+        for value, reference in sorted(self.resolved.items(), key=lambda pair: -len(pair[0])):
+            if len(value) >= _SHORTEST:
+                text = text.replace(value, reference)
+        return text
