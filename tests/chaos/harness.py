@@ -114,8 +114,8 @@ async def run(
         async with serve_model(at_work and at_work.script) as model:
             given = {"workspace": at_work.workspace, "asked_first": at_work.asked_first} if at_work else {}
             system = System(place, model.url, workers, name=name, **given)
-            counted = at_work.counted if at_work else lambda: model.requests
-            killing = Kills(system, kills, random.Random(f"{seed} kills"), counted, told)
+            counted = at_work.script if at_work else model
+            killing = Kills(system, kills, random.Random(f"{seed} kills"), lambda: counted.requests, told)
             try:
                 return await Harness(system, model, killing, str(seed), at_work).run()
             except* Exception as failed:

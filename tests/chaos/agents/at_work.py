@@ -26,10 +26,6 @@ class AgentsAtWork:
         self.workspace, self._folders = prepared(directory)
         self.figures = ""
 
-    def counted(self) -> int:
-        """What is between two kills: of an agent's work less is, as they are to come in the middle of it."""
-        return 3 * self.script.requests
-
     async def problems(self, system: System, chat: ChatKit, record: Record) -> list[str]:
         """Once nothing is killed any more, and no answer goes on."""
         began = time.monotonic()
