@@ -45,8 +45,8 @@ def _texts(tree: Node) -> Iterator[str]:
 def _unseen(parent: Node) -> bool:
     callee = parent.get("callee", {})
     called = (callee.get("property") or callee).get("name")
-    is_class = parent["type"] == "Property" and parent["key"].get("name") == "className"
-    return parent["type"] in UNSEEN or called in UNSEEN_CALLS or is_class
+    is_name = parent["type"] == "Property" and parent["key"].get("name") in ("className", "type")
+    return parent["type"] in UNSEEN or called in UNSEEN_CALLS or is_name
 
 
 @pytest.fixture(scope="module")
