@@ -90,6 +90,10 @@ class FolderFull(Refusal):
     kind = "limit"
 
 
+class NestedTooDeep(Refusal):
+    """A path may go through {most} directories, and this one goes through more: put the file higher up."""
+
+
 class TooDeep(Refusal):
     """The folder has directories nested deeper than {most}: remove them with a command first."""
 

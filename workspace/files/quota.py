@@ -7,7 +7,7 @@ from pathlib import Path
 from workspace.files import walking
 from workspace.refusals import FolderFull, TooDeep
 
-_DEEPEST = 64  # directories; each is a descriptor while it is counted
+DEEPEST = 64  # directories; each is a descriptor while it is counted
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class _Count:
         self._check()
 
     def add(self, descriptor: int, *, depth: int) -> None:
-        if depth > _DEEPEST:
-            raise TooDeep(most=_DEEPEST)
+        if depth > DEEPEST:
+            raise TooDeep(most=DEEPEST)
         with os.scandir(descriptor) as found:
             for entry in found:
                 try:

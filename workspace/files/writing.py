@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 
 from workspace.files import diffs, opening, text
 from workspace.files.folder import Answer, Folder
-from workspace.refusals import Binary, ContentTooLarge, NoFile, NotThere
+from workspace.files.quota import DEEPEST
+from workspace.refusals import Binary, ContentTooLarge, NestedTooDeep, NoFile, NotThere
 
 MOST_BYTES = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -59,6 +60,8 @@ def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
     *above, name = opening.names(path) or ("",)
     if not name:
         raise NoFile(path=path or ".", kind="a directory")
+    if len(above) >= DEEPEST:  # and the folder itself is one
+        raise NestedTooDeep(most=DEEPEST - 1)
     folder.quota.check(folder.path, more_bytes=os.fstat(descriptor).st_size, more_files=1)
     with opening.directory(folder.descriptor, above, create=True) as at:
         mode = _mode(at, name, path)

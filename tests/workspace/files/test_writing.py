@@ -144,3 +144,10 @@ def test_nothing_is_written_into_a_full_folder(store: Store) -> None:
         with pytest.raises(Refusal, match=r"^The folder would have more than 5 files, which is the most"):
             writing.write(folder, "f", "x")
         assert sorted(os.listdir(folder.path)) == ["a", "b", "c", "d", "e"]
+
+
+def test_no_path_makes_a_folder_too_deep_to_be_counted(folder: Folder) -> None:
+    with pytest.raises(Refusal, match=r"^A path may go through 63 directories, and this one goes through more"):
+        writing.write(folder, "d/" * 64 + "a", "x")
+    writing.write(folder, "d/" * 63 + "a", "x")
+    writing.write(folder, "b", "there is still room")
