@@ -218,6 +218,7 @@ class AgentCall:
         return "\n".join(lines) or "- nothing"
 
     def _show(self, number: int, step: Json) -> None:
+        step = _clean(step)
         self.work.steps[number : number + 1] = [step]
         self.means.say(WorkedOn(self.work.id, number, step))
 

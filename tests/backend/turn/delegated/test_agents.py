@@ -12,6 +12,14 @@ from tests.scripted_model import ScriptedModel
 from tests.workspace_service import served_workspace
 
 
+async def test_what_no_database_can_hold_ends_no_turn(chat: ChatKit, model: ScriptedModel) -> None:
+    strange = calls(call("write_file", path="a\0b", content="x"), call("nothing\0\x1b", x="\0"))
+    await model.script(calls(coder("do\0 it")), strange, {"text": "Done\0."}, {"text": "It is done."})
+    answer = await chat.say("do it")
+    assert (answer.error, answer.text) == (None, "It is done.")
+    assert "\0" not in str(work(answer))
+
+
 async def test_the_coder_works_in_steps_that_are_shown_and_kept(
     chat: ChatKit, model: ScriptedModel, rows: Rows, files: Files
 ) -> None:
