@@ -100,18 +100,19 @@ async def _open(
     answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, connectors)
     inbox = Inbox(engine, turns, limits)
     pace = Pace(settings.limit_requests_per_minute)
+    files = FolderFiles(workspace) if workspace else None
     return Parts(
         engine,
         model,
         tools,
         turns,
         inbox,
-        _chatkit(settings, store, turns, answers, tools, inbox, clock, pace),
+        _chatkit(settings, store, turns, answers, tools, inbox, files, clock, pace),
         RunsDoor(engine, turns, answers, inbox, summaries, Stored(engine, model), settings.limit_message_chars),
         summaries,
         _calendars(settings, engine, tools),
         TasksDoor(engine, tools),
-        FilesDoor(engine, FolderFiles(workspace) if workspace else None, limits, clock),
+        FilesDoor(engine, files, limits, clock),
         pace,
         polls=Pace(settings.limit_requests_per_minute),
     )
@@ -181,6 +182,7 @@ def _chatkit(
     answers: Answers,
     tools: TaskTools,
     inbox: Inbox,
+    files: FolderFiles | None,
     clock: Clock,
     pace: Pace,
 ) -> ChatKitDoor:
@@ -190,6 +192,7 @@ def _chatkit(
         answers,
         tools,
         inbox,
+        files,
         message_chars=settings.limit_message_chars,
         clock=clock,
         time_zone=settings.time_zone,

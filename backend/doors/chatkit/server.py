@@ -22,6 +22,7 @@ from backend.tools.consent import card
 from backend.tools.opened import titles_now, with_tasks_now
 from backend.tools.task import Changed, Task
 from backend.tools.task_tools import CallRefused, TaskTools
+from backend.tools.workspace.files import FolderFiles
 from backend.turn import versions
 from backend.turn.answers import Answers
 from backend.turn.inbox import Inbox
@@ -45,6 +46,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         answers: Answers,
         tools: TaskTools,
         inbox: Inbox,
+        files: FolderFiles | None = None,
         *,
         message_chars: int,
         clock: Clock = real,
@@ -58,6 +60,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         self._answers = answers
         self._tools = tools
         self._inbox = inbox
+        self._files = files
         self._message_chars = message_chars
 
     async def check(self, request: ck.ChatKitReq, context: Acting) -> None:
@@ -131,6 +134,10 @@ class TodoChatServer(ChatKitServer[Acting]):
         match request:
             case ck.ThreadsDeleteReq(params=params):
                 await self._turns.stop_conversation(params.thread_id, user_id=context.user_id)
+                deleted = await self._process_non_streaming(request, context)
+                if self._files is not None:
+                    await self._files.remove(params.thread_id, user_id=context.user_id)
+                return deleted
             case ck.ThreadsGetByIdReq(params=params):
                 thread, page, inbox = await self.store.open_thread(params.thread_id, DEFAULT_PAGE_SIZE, context)
                 shown = thread.model_dump(exclude={"metadata"})

@@ -1,16 +1,20 @@
 """The folders' files for their person, as the workspace's own door has them."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
+from mcp.shared.exceptions import MCPError
 
-from backend.conversation.errors import BackendError
+from backend.conversation.errors import BackendError, LimitReached
 from backend.tools.task_tools import KEY, USER, calling_for
 from backend.tools.workspace.tools import FOLDER, WorkspaceTools, WorkspaceUnavailable, text_of
 from service.database import new_id
+
+_AT_ONCE = 8  # files and lists of one person on their way; a browser has six
 
 
 class NoFile(BackendError):
@@ -34,6 +38,7 @@ class FolderFiles:
 
     def __init__(self, tools: WorkspaceTools) -> None:
         self._tools = tools
+        self._under_way = Counter[str]()  # by person
 
     def agents(self) -> dict[str, object]:
         """Whether they may be started now, and what their commands are confined by."""
@@ -62,29 +67,49 @@ class FolderFiles:
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
         """Keep a version of the folder; what is said of it. Raises `NotCommitted`."""
         meta = {USER: user_id, FOLDER: folder, KEY: new_id("key")}
-        result = await self._tools.call_tool("commit", {"message": message}, meta)
+        try:
+            result = await self._tools.call_tool("commit", {"message": message}, meta)
+        except MCPError as error:  # somebody else's answer, or that nobody knows our tokens
+            raise WorkspaceUnavailable from error
         self._tools.details(meta[KEY])
         if result.is_error:
             raise NotCommitted(text_of(result))
         return text_of(result)
 
+    async def remove(self, folder: str, *, user_id: str) -> None:
+        await self._tools.remove(folder, user_id=user_id)
+
+    @contextmanager
+    def _counted(self, user_id: str) -> Iterator[None]:
+        """Raises `LimitReached` for a person of whose files many are under way: each may take as long as it likes."""
+        if self._under_way[user_id] >= _AT_ONCE:
+            raise LimitReached(f"{_AT_ONCE} of your files are on their way already: go on when they are through.")
+        self._under_way[user_id] += 1
+        try:
+            yield
+        finally:
+            self._under_way[user_id] -= 1
+            if not self._under_way[user_id]:
+                del self._under_way[user_id]
+
     @asynccontextmanager
     async def _sent(self, method: str, path: str, user_id: str, **more: Any) -> AsyncIterator[httpx2.Response]:
-        with calling_for(user_id):
-            request = self._tools.http.build_request(method, path, **more)
+        with self._counted(user_id):
+            with calling_for(user_id):
+                request = self._tools.http.build_request(method, path, **more)
+                try:
+                    response = await self._tools.http.send(request, stream=True)
+                except httpx2.TransportError as error:
+                    raise WorkspaceUnavailable from error
             try:
-                response = await self._tools.http.send(request, stream=True)
+                if not response.is_success:
+                    await response.aread()
+                    raise _refusal(response)
+                yield response
             except httpx2.TransportError as error:
                 raise WorkspaceUnavailable from error
-        try:
-            if not response.is_success:
-                await response.aread()
-                raise _refusal(response)
-            yield response
-        except httpx2.TransportError as error:
-            raise WorkspaceUnavailable from error
-        finally:
-            await response.aclose()
+            finally:
+                await response.aclose()
 
 
 def _place(folder: str, path: str) -> str:
@@ -99,7 +124,7 @@ def _refusal(response: httpx2.Response) -> BackendError:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):
         return WorkspaceUnavailable()
-    if response.status_code >= 500 or not isinstance(sentence, str):
+    if response.status_code == 401 or response.status_code >= 500 or not isinstance(sentence, str):
         return WorkspaceUnavailable()
     if response.status_code == 413:
         return FileTooLarge(sentence)

@@ -22,7 +22,9 @@ COMMANDS = frozenset({"search_files", "run_command", "run_python", "commit"})
 _CONFINED = ("bubblewrap", "landlock", "sandbox-exec")
 _ANSWER_SECONDS = 630  # a command may run for 600
 _LOOK_SECONDS = 1.5
+_REMOVE_SECONDS = httpx2.Timeout(10, connect=_LOOK_SECONDS)
 _AGAIN_SECONDS = (2, 30)  # between two looks: until the service is there, and then
+_MISSES = 2  # in a row, after which it is taken to be gone: one alone may be a moment of much work
 
 Mode = Literal["auto", "on", "off"]
 
@@ -35,7 +37,7 @@ class WorkspaceTools(Connection):
     """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
 
     `offered` tells whether agents may be started now, and `runs_commands` whether there is a confinement for theirs:
-    what the service said when it was last asked.
+    what the service said when it was last asked, and nothing works once it does not answer any more.
     """
 
     unavailable = WorkspaceUnavailable
@@ -53,10 +55,13 @@ class WorkspaceTools(Connection):
         self._mode = mode
         self._details: dict[str, Json] = {}
         self.confinement: str | None = None
+        self._is_there = False
+        self._missed = 0  # looks in a row that nobody answered
         self.http = httpx2.AsyncClient(
             base_url=url.rstrip("/").removesuffix("/mcp"),
             auth=token,
-            limits=httpx2.Limits(max_connections=50, keepalive_expiry=30),
+            # As many as there are: of one person's files only a few are under way, and a Stop must not wait for any.
+            limits=httpx2.Limits(max_connections=None, keepalive_expiry=30),
             timeout=httpx2.Timeout(60, connect=2),
             trust_env=False,
             verify=tls_context(),
@@ -76,7 +81,7 @@ class WorkspaceTools(Connection):
     @property
     def may_start(self) -> bool:
         """Whether agents are offered."""
-        return self._mode == "on" or self.runs_commands
+        return self._is_there and (self._mode == "on" or self.runs_commands)
 
     async def look(self) -> bool:
         """Ask the service what it confines commands with; returns whether it answers."""
@@ -85,13 +90,17 @@ class WorkspaceTools(Connection):
             found = response.raise_for_status().json()
         except (httpx2.HTTPError, ValueError) as error:
             logger.info("the workspace does not answer: %s", type(error).__name__)
+            self._missed += 1
+            if self._missed >= _MISSES:
+                self._is_there, self.confinement = False, None
             return False
         self.confinement = found.get("confinement") if isinstance(found, dict) else None
+        self._is_there, self._missed = True, 0
         return True
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(_AGAIN_SECONDS[self.confinement is not None])
+            await asyncio.sleep(_AGAIN_SECONDS[self.confinement is not None and not self._missed])
             await self.look()
 
     async def call_tool(
@@ -111,6 +120,14 @@ class WorkspaceTools(Connection):
         """End what runs in the folder: its call answers with the output so far."""
         with calling_for(user_id), suppress(httpx2.HTTPError):
             await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
+
+    async def remove(self, folder: str, *, user_id: str) -> None:
+        """Delete a folder; where nobody answers it stays until it is unused for long."""
+        with calling_for(user_id):
+            try:
+                (await self.http.delete(f"files/{folder}", timeout=_REMOVE_SECONDS)).raise_for_status()
+            except httpx2.HTTPError as error:
+                logger.warning("the folder of a deleted conversation may be left: %s", type(error).__name__)
 
 
 def text_of(result: CallToolResult) -> str:

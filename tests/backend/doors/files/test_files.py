@@ -1,6 +1,10 @@
 """A conversation's files, in a real workspace: put in, listed, opened, and never another person's."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pydantic import SecretStr
@@ -9,17 +13,20 @@ from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
+from tests.tokens import OTHER_SECRET
+from tests.waiting import until
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served_workspace() as (service, _):
-        yield f"{service.url}/mcp"
+def workspace() -> Iterator[tuple[str, Path]]:
+    with served_workspace() as (service, directory):
+        yield f"{service.url}/mcp", directory
 
 
 @pytest.fixture
-async def chat(backend: Backend, url: str) -> AsyncIterator[ChatKit]:
+async def chat(backend: Backend, workspace: tuple[str, Path]) -> AsyncIterator[ChatKit]:
+    url, _ = workspace
     secret = SecretStr(WORKSPACE_TOKEN_SECRET)
     async with backend(workspace_url=url, workspace_token_secret=secret, approvals=("bulk",)) as client:
         yield client
@@ -81,6 +88,86 @@ async def test_what_is_refused_says_why(chat: ChatKit, model: ScriptedModel) -> 
     assert (await chat.http.get("/chats/thr_0/files/notes.txt")).status_code == 404
     large = await chat.http.put(f"{base}/a.bin", content=b"x" * 10_000_001)
     assert large.status_code == 413
+
+
+async def begun(stack: AsyncExitStack, chat: ChatKit, request: str) -> None:
+    """A request whose client neither sends more nor reads, until the stack is left."""
+    address = urlsplit(str(chat.http.base_url))
+    _, writer = await asyncio.open_connection(address.hostname, address.port)
+    stack.callback(lambda: writer.transport.abort())  # the writer itself is kept: it closes with its last reference
+    writer.write(f"{request}\r\n\r\n".replace(" HTTP", f" HTTP/1.1\r\nHost: {address.netloc}").encode())
+
+
+async def test_files_that_never_end_cost_their_person_alone(
+    chat: ChatKit, model: ScriptedModel, workspace: tuple[str, Path]
+) -> None:
+    await model.script({"text": "Hello."})
+    base = f"/chats/{(await chat.say('hello')).thread_id}/files"
+    large = b"x" * 9_000_000
+    await chat.http.put(f"{base}/large", content=large)
+    coming = workspace[1] / ".incoming"
+    async with AsyncExitStack() as stack:
+        for number in range(8):
+            await begun(stack, chat, f"PUT {base}/{number} HTTP\r\nContent-Length: 9000000\r\n\r\nbegun")
+        await until(lambda: len([*coming.iterdir()]) == 8)
+        refused = await chat.http.get(base)
+        assert (refused.status_code, refused.json()) == (
+            429,
+            {"error": "8 of your files are on their way already: go on when they are through."},
+        )
+    await until(lambda: not [*coming.iterdir()])
+    for _ in range(4):
+        async with AsyncExitStack() as stack:
+            for _ in range(8):
+                await begun(stack, chat, f"GET {base}/large HTTP")
+    async with asyncio.timeout(20):
+        while (listed := await chat.http.get(base)).status_code == 429:
+            await asyncio.sleep(0.01)
+    assert [one["path"] for one in listed.json()["files"]] == ["large"]
+    assert (await chat.http.get(f"{base}/large")).content == large
+
+
+async def test_a_conversation_takes_its_files_with_it(
+    chat: ChatKit, model: ScriptedModel, workspace: tuple[str, Path]
+) -> None:
+    await model.script({"text": "Hello."})
+    thread = (await chat.say("hello")).thread_id
+    await chat.http.put(f"/chats/{thread}/files/a.txt", content=b"secret")
+    assert [*workspace[1].rglob(thread)]
+    assert (await chat.post("threads.delete", thread_id=thread)).status_code == 200
+    assert not [*workspace[1].rglob(thread)], "its answers neither"
+    assert not [*(workspace[1] / ".removed").iterdir()]
+
+
+async def test_a_workspace_that_is_gone_is_said_so(backend: Backend, model: ScriptedModel) -> None:
+    """And one that has other secrets: what it says of them is nothing for a person."""
+    with served_workspace(WORKSPACE_TOKEN_SECRET=OTHER_SECRET) as (service, _):
+        given = {
+            "workspace_url": f"{service.url}/mcp",
+            "workspace_token_secret": SecretStr(WORKSPACE_TOKEN_SECRET),
+            "agents": "on",
+            "mcp_resend_seconds": 0.1,
+        }
+        async with backend(**given) as chat:
+            await model.script({"text": "Hello."}, {"text": "Hello."})
+            thread = (await chat.say("hello")).thread_id
+            for is_gone in (False, True):
+                if is_gone:
+                    service.end()
+                    for _ in range(2):
+                        await chat.app.state.parts.files._files._tools.look()  # pyright: ignore[reportAttributeAccessIssue]
+                answers = [
+                    await chat.http.get(f"/chats/{thread}/files"),
+                    await chat.http.put(f"/chats/{thread}/files/a", content=b"x"),
+                    await chat.http.post(f"/chats/{thread}/commit", json={"message": "m"}),
+                ]
+                assert [answer.status_code for answer in answers] == [503] * 3
+                assert all(answer.json()["error"].startswith("The agents' workspace") for answer in answers)
+            await chat.say("hello", thread)
+            asked = [request["body"]["tools"] for request in await model.finished_requests()]
+            offered = [[tool["function"]["name"] for tool in tools if "do_with" in str(tool)] for tools in asked]
+            assert offered == [["do_with_coder", "do_with_researcher"], []], "who is not there does nothing"
+            assert (await chat.post("threads.delete", thread_id=thread)).status_code == 200
 
 
 async def test_steps_are_told_to_their_person_page_by_page(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
