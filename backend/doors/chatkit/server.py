@@ -136,7 +136,8 @@ class TodoChatServer(ChatKitServer[Acting]):
                 await self._turns.stop_conversation(params.thread_id, user_id=context.user_id)
                 deleted = await self._process_non_streaming(request, context)
                 if self._files is not None:
-                    await self._files.remove(params.thread_id, user_id=context.user_id)
+                    for folder in (params.thread_id, f"{params.thread_id}.researcher"):
+                        await self._files.remove(folder, user_id=context.user_id)
                 return deleted
             case ck.ThreadsGetByIdReq(params=params):
                 thread, page, inbox = await self.store.open_thread(params.thread_id, DEFAULT_PAGE_SIZE, context)

@@ -133,9 +133,15 @@ async def test_a_conversation_takes_its_files_with_it(
     await model.script({"text": "Hello."})
     thread = (await chat.say("hello")).thread_id
     await chat.http.put(f"/chats/{thread}/files/a.txt", content=b"secret")
-    assert [*workspace[1].rglob(thread)]
+    files = chat.app.state.parts.files._files  # pyright: ignore[reportAttributeAccessIssue]
+
+    async def content() -> AsyncIterator[bytes]:
+        yield b"x"
+
+    await files.put(f"{thread}.researcher", "b.txt", content(), {}, user_id="local")
+    assert len([*workspace[1].glob(f"*/{thread}*")]) == 2
     assert (await chat.post("threads.delete", thread_id=thread)).status_code == 200
-    assert not [*workspace[1].rglob(thread)], "its answers neither"
+    assert not [*workspace[1].rglob(f"{thread}*")], "its answers neither"
     assert not [*(workspace[1] / ".removed").iterdir()]
 
 
