@@ -118,7 +118,7 @@ class Works:
         elif output.startswith((done(token), *_ENDED)):
             if end is None or end["output"] != output:
                 yield f"told was {output!r} and it ended as {end}"
-        elif output == NOT_MADE or output.startswith("The person "):
+        elif output.startswith(("This call was not made", "The person ")):
             if work is not None:
                 yield f"told was {output!r}, and it began"
         else:
