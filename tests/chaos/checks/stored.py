@@ -8,6 +8,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from backend.conversation.model_input.history import NOT_MADE, UNKNOWN_OUTCOME
+from backend.turn.waiting.decisions import INSTEAD
 from tests.chaos.agents.script import CODER
 from tests.chaos.record import Record, Wish
 from tests.chatkit_client import text_of
@@ -60,8 +61,12 @@ class Stored:
         yield from (f"{text!r} was sent with a key, and is there twice" for text in record.sent_once if said[text] > 1)
 
     def _inputs(self, record: Record) -> Iterator[str]:
-        """Each is read once, or dropped where that is told, or unsent with a run that could not read it."""
+        """Each is read once, or dropped where that is told, or unsent with a run that could not read it.
+
+        One that waited, and was ended by a message in its place, could not either.
+        """
         rows, read = {row["id"]: row for row in self.inputs}, Counter(row["id"] for row in self.messages)
+        instead = {row["run_id"] for row in self.approvals if row["reason"] == INSTEAD}
         for id, text in record.inputs.items():
             if id not in rows:
                 yield f"input {id} was acknowledged as {text!r} and is not there"
@@ -74,7 +79,7 @@ class Stored:
             if row["dropped_at"] is not None and run["outcome"] != "cancelled" and not self._overtaken(row):
                 yield f"input {id} is dropped, of a run that is {run['status']}, {run['outcome']}"
             is_left = row["taken_at"] is None and row["dropped_at"] is None
-            if is_left and run["status"] == "ended" and run["outcome"] not in _UNREAD_OF:
+            if is_left and run["status"] == "ended" and run["outcome"] not in _UNREAD_OF and run["id"] not in instead:
                 yield f"input {id} is left of a run that has ended as {run['outcome']}"
 
     def _overtaken(self, dropped: Row) -> bool:
