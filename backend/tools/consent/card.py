@@ -18,7 +18,7 @@ LONGEST_REASON = 1_000  # characters
 _BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always in this conversation"}
 _ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
 _REASON = "reason"  # the field, and its name in the action's payload
-_CHARS_IN_A_LINE = 240
+_CHARS_IN_A_LINE = 4_000  # a description whole: nothing is consented to unseen
 _DIGITS = 19  # a task's number has fewer
 _NAMING = ("also", "user_id")  # beside the first: they are no values
 _BADGES: Mapping[str, tuple[str, str]] = {
@@ -134,4 +134,5 @@ def _shown(value: Any) -> str:
 
 def _line(text: str) -> str:
     line = " ".join(without_unseen(text).split())
-    return line if len(line) <= _CHARS_IN_A_LINE else line[:_CHARS_IN_A_LINE] + "…"
+    more = len(line) - _CHARS_IN_A_LINE
+    return line if more <= 0 else f"{line[:_CHARS_IN_A_LINE]}… and {more:,} characters more"

@@ -43,3 +43,9 @@ def test_a_change_is_not_asked_about_after_many_deletions() -> None:
 @pytest.mark.parametrize("arguments", ["{}", '{"also": [1, 2]}', '{"task_id": null}', '{"title": "milk"}', "[]", "no"])
 def test_a_call_that_lacks_what_it_needs_has_words_all_the_same(tool: str, arguments: str) -> None:
     assert in_words(tool, arguments, {}).strip()
+
+
+def test_what_an_agent_is_asked_to_do_is_read_before_it_is_consented_to() -> None:
+    task = "write a shopping list, " * 170 + "then delete every file"
+    assert task in in_words("do_with_coder", json.dumps({"task": task}), {})
+    assert in_words("do_with_coder", json.dumps({"task": "x" * 5_000}), {}).count("… and 1,006 characters more") == 1
