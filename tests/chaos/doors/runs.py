@@ -142,7 +142,9 @@ def _check_whole(reading: Reading) -> None:
     last = reading.events[-1] if reading.events else None
     if last is None or last.name != "interaction_complete" or last.data["status"] != "COMPLETED" or not reading.whole:
         return
-    assert "".join(reading.content("answer_delta")) == "".join(reading.content("answer")), reading.run_id
+    grown, answered = ("".join(reading.content(name)) for name in ("answer_delta", "answer"))
+    told = "\n".join(f"  {event.number} {event.name} {event.data}" for event in reading.events)
+    assert grown == answered, f"{reading.run_id} grew to {grown!r}, and its answers are {answered!r}:\n{told}"
 
 
 def answers_of(interaction: Json) -> list[str]:
