@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Float, bindparam, case, cast, delete, extract, func, literal, or_, select, text
+from sqlalchemy import Float, bindparam, case, cast, delete, extract, func, literal, literal_column, or_, select, text
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlmodel.ext.asyncio.session import AsyncSession
 
 from backend.conversation.models import Message, RunEvent
@@ -75,6 +76,18 @@ _TOLD = Statement(
         *_OF_RUN, EVENTS.c.payload["event"].as_string().in_([literal("Started"), literal("Done")])
     )
 )
+_ITEM, _PART = EVENTS.c.payload["item_id"].as_string(), EVENTS.c.payload["part"].as_integer()
+_GROWN = Statement(
+    select(
+        _ITEM.label("item"),
+        _PART.label("part"),
+        func.string_agg(
+            EVENTS.c.payload["text"].as_string(), aggregate_order_by(literal_column("''"), EVENTS.c.seq)
+        ).label("text"),
+    )
+    .where(*_OF_RUN, EVENTS.c.payload["event"].as_string() == literal("Grown"))
+    .group_by(literal_column("1"), literal_column("2"))
+)
 _STORED = Statement(
     select(*(_MESSAGES.c[name] for name in StoredItem._fields))
     .where(
@@ -90,8 +103,8 @@ _STORED = Statement(
 class State(NamedTuple):
     """Where a run is: `last` is the number of its newest event, 0 where there is none.
 
-    `long_over` tells that its process publishes nothing more of it: it ended so long ago, or that was gone when it was
-    ended. For so many seconds as are in `lease_left`, one that runs is taken to have a process.
+    `long_over` tells that another process publishes nothing more of it: it ended so long ago, or that was gone when it
+    was ended. For so many seconds as are in `lease_left`, one that runs is taken to have a process.
     """
 
     conversation_id: str | None
@@ -120,6 +133,11 @@ async def send_newest(pipeline: Pipeline, run_id: str, *, user_id: str) -> Resul
 async def send_told(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
     """Ask for the ids of the items that the log has told as they stay."""
     return await pipeline.send(_TOLD, run=run_id, owner=user_id)
+
+
+async def send_grown(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
+    """Ask for the `text` that the log has told of each `part` of each `item`, as it grew."""
+    return await pipeline.send(_GROWN, run=run_id, owner=user_id)
 
 
 async def append(pipeline: Pipeline, run_id: str, payloads: Sequence[str], *, user_id: str) -> Result:

@@ -41,12 +41,16 @@ class Numbered(NamedTuple):
 
 @dataclass(eq=False)
 class Followed:
-    """A turn whose log is published, with what was not when the turn began."""
+    """A turn whose log is published, with what was not when the turn began.
+
+    `ended` is when its log did, and `skipped` since when its row is passed over by a database that is there.
+    """
 
     run: Run
     log: Log
     outcome: Callable[[], Outcome | None]
     ended: float | None = None
+    skipped: float | None = None
     events: list[Event] = field(default_factory=list[Event])
     payloads: list[str] = field(default_factory=list[str])
     written: int = 0
@@ -131,6 +135,11 @@ class Publisher:
         found = followed.events[start : followed.written]
         return [Numbered(number, event) for number, event in enumerate(found, after + 1)]
 
+    def has_end(self, run_id: str) -> bool:
+        """Whether a turn of this process has ended whose last events are not written yet."""
+        followed = self._last.get(run_id)
+        return followed is not None and followed.log.closed
+
     async def run(self) -> None:
         """Go on until cancelled, whatever becomes of the database."""
         try:
@@ -182,8 +191,8 @@ class Publisher:
             logger.exception("what followed turns say is not written yet")
         await self._disconnect()
         for followed in self._followed.values():
-            followed.written = 0
-        self._drop(self._give_up_seconds)
+            followed.written, followed.skipped = 0, None
+        self._drop(lambda followed: followed.ended, self._give_up_seconds)
         return False
 
     async def _flush(self) -> None:
@@ -195,16 +204,19 @@ class Publisher:
         self._flushed = _now()
         for followed, length in behind.items():
             if followed.run.id in there:
-                followed.written = length
+                followed.written, followed.skipped = length, None
+            elif followed.ended is not None:
+                followed.skipped = followed.skipped or _now()
         self._published(there)
-        self._drop(_LOCKED)
+        self._drop(lambda followed: followed.skipped, _LOCKED)
         if any(followed.run.id not in there for followed in behind):
             self._news.set()  # for the rest
 
-    def _drop(self, seconds: float) -> None:
-        """Those of which all is written, and those that ended so long ago and could not be."""
+    def _drop(self, since: Callable[[Followed], float | None], seconds: float) -> None:
+        """Those of which all is written, and those that could not be for so long."""
         for followed in list(self._followed.values()):
-            if followed.complete or (followed.ended is not None and _now() - followed.ended > seconds):
+            began = since(followed)
+            if followed.complete or (began is not None and _now() - began > seconds):
                 self._forget(followed)
 
     def _forget(self, followed: Followed) -> None:

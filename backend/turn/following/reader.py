@@ -100,13 +100,13 @@ class Following:
         with place, self._listening(run_id) as news:
             here = self.publisher.published_after(run_id, user_id, after) is not None
             state = None if here else await self._ask(run_id, user_id)
-            is_reset = state is not None and after > state.last
-            if is_reset:
-                yield Numbered(0, Reset())
-                after = 0
+            lost, is_reset = state is not None and after > state.last, False
             last: Event | None = None
             since = _now()
             while True:
+                if lost:
+                    yield Numbered(0, Reset())
+                    after, lost, is_reset = 0, False, True
                 news.clear()
                 state, found = await self._look(run_id, user_id, after)
                 for numbered in found:
@@ -117,8 +117,9 @@ class Following:
                 if len(found) == _MOST:
                     continue
                 if state is not None and not found:
-                    if state.long_over:
-                        rest = await self._rest(run_id, user_id, after, state, is_reset=is_reset)
+                    if state.long_over and not (state.conversation_id and self.publisher.has_end(run_id)):
+                        lost = after > state.last and not is_reset  # by a crash of the database
+                        rest = None if lost else await self._rest(run_id, user_id, after, state, is_reset=is_reset)
                         if rest is None:
                             continue
                         for numbered in rest:
@@ -200,6 +201,7 @@ class Following:
             await statements.lock(pipeline, run_id, **where)
             newest = await statements.send_newest(pipeline, run_id, **where)
             telling = await statements.send_told(pipeline, run_id, **where)
+            growing = await statements.send_grown(pipeline, run_id, **where)
             conversation = state.conversation_id or ""
             storing = await statements.send_stored(pipeline, run_id, conversation_id=conversation, **where)
             row = await newest.fetchone()
@@ -209,7 +211,9 @@ class Following:
                     return None
                 if row["event"] == Ended.__name__:
                     return []
-                rest = [*stored.events_of(items, state.outcome, {one["id"] for one in await telling.fetchall()})]
+                told = {one["id"] for one in await telling.fetchall()}
+                grown = {(one["item"], one["part"]): one["text"] for one in await growing.fetchall()}
+                rest = [*stored.events_of(items, state.outcome, told, grown)]
                 payloads = [to_payload(event) for event in rest]
                 appended = await statements.append(pipeline, run_id, payloads, **where)
                 if await appended.fetchone() is not None:

@@ -1,15 +1,16 @@
 """What is stored of a run, as a log tells it: for who comes when the log itself is not held any more."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from backend.conversation import rows
-from backend.conversation.items import Ending, Hidden, Json, Summarised
+from backend.conversation.items import Ending, Hidden, Item, Json, Message, Summarised, Thought
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.turn.lifecycle import endings
-from backend.turn.log import Answered, Asked, Called, Compacted, Decided, Done, Event, Failed, Notice, end_with
+from backend.turn.log import Answered, Asked, Called, Compacted, Decided, Done, Event, Failed, Grown, Notice, end_with
 from backend.turn.waiting.decisions import NEVER_MADE
 
 
@@ -17,11 +18,14 @@ def events_of(
     stored: Iterable[StoredItem],
     outcome: Outcome | None,
     told: Collection[str] | None = None,
+    grown: Mapping[tuple[str, int], str] = MappingProxyType({}),
     *,
     asked: Iterable[Approval] = (),
     news: Summarised | None = None,
 ) -> Iterator[Event]:
     """Each item as it stays, and each call, or with `told` only the items without these ids; and how the run ended.
+
+    Of what an item's parts had `grown` to, the rest is told before it: who joins what grows has the whole item.
 
     `asked` is what the run asked its person for, and `news` the summary that it was the first to read. One that has not
     ended has no outcome.
@@ -39,7 +43,10 @@ def events_of(
                 failure = Failed(ending.sentence, allow_retry=ending.next == "ask again")
             case None | Summarised():  # made after the run's end: the next one tells of it
                 pass
-            case item if told is None or item.id not in told:
+            case item if told is None:
+                yield Done(item)
+            case item if item.id not in told:
+                yield from _rest_of(item, grown)
                 yield Done(item)
     yield from steps.rest()
     if outcome is not None:
@@ -93,6 +100,14 @@ class _Steps:
 
     def _begun(self, call: Json) -> Iterator[Event]:
         yield Called(call["call_id"], call["name"], call["arguments"])
+
+
+def _rest_of(item: Item, grown: Mapping[tuple[str, int], str]) -> Iterator[Grown]:
+    texts = item.parts if isinstance(item, Message) else [item.text] if isinstance(item, Thought) else []
+    for part, text in enumerate(texts):
+        before = grown.get((item.id, part), "")
+        if text != before and text.startswith(before):
+            yield Grown(item.id, part, text.removeprefix(before))
 
 
 def _text(output: Any) -> str:

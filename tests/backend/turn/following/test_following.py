@@ -1,6 +1,7 @@
 """A run followed from this process and from another, from the beginning and from the middle."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from backend.conversation.errors import LimitReached, NotFound
 from backend.conversation.items import Message, Said
 from backend.conversation.runs.events import EVENTS_CHANNEL
-from backend.turn.log import Done, Ended, Failed, Grown, Reset, Started
+from backend.turn.following.publisher import Followed, Numbered
+from backend.turn.log import Done, Ended, Failed, Grown, Reset, Started, StepDone
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW, read_text
 from tests.backend.turn.following.readers import following, read, text_of
@@ -173,6 +175,31 @@ async def test_an_owner_that_is_gone_is_told_of(backend: Backend, model: Scripte
     assert TEXT.startswith(text_of(told))
 
 
+async def test_who_has_read_more_than_a_crash_has_left_begins_anew(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script({**SLOW, "token_delay": 0.5})
+    async with backend() as one, backend() as other:
+        run = await started(one)
+        told: list[Numbered] = []
+
+        async def reading() -> None:
+            async for numbered in following(other).events(run, "local"):
+                told.extend([numbered] if numbered else [])
+
+        reader = asyncio.create_task(reading())
+        await until(lambda: told and told[-1].seq > 5)
+        turns = one.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
+        for task in (turns._keeper, turns._publishing):
+            task.cancel()
+        rows("DELETE FROM run_events WHERE seq > 2")
+        await asyncio.wait_for(reader, 5)
+        again = told.index(Numbered(0, Reset())) + 1
+        assert again > 5
+        assert told[again:] == await read(following(other), run)
+        assert told[-1].event == Ended("interrupted")
+
+
 async def test_a_deleted_conversation_leaves_no_event(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script(SLOW)
     async with backend() as chat:
@@ -197,6 +224,56 @@ async def test_a_database_that_comes_back_has_all_of_it(backend: Backend, model:
         told = await reading
         assert text_of(told) == TEXT
         following(chat).publisher._last.clear()
+        assert await read(following(chat), run) == told
+
+
+async def test_an_end_that_could_not_be_published_at_once_is_told_whole(
+    backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database went away between an answer's end and its last words, for longer than these are waited for."""
+    await model.script(SLOW)
+    async with backend(**PATIENT) as chat:
+        reader, is_away, failed = following(chat), False, 0
+        write, reader._grace_seconds, reader._look_seconds = reader.publisher._write, 0, 0.05
+
+        async def unless_away(behind: Sequence[Followed]) -> set[str]:
+            nonlocal failed
+            if is_away:
+                failed += 1
+                raise OSError
+            return await write(behind)
+
+        monkeypatch.setattr(reader.publisher, "_write", unless_away)
+        run = await started(chat)
+        reading = asyncio.create_task(read(reader, run))
+        await until(lambda: rows("SELECT 1 FROM run_events WHERE seq > 5"))
+        is_away = True
+        await until(lambda: rows("SELECT 1 FROM runs WHERE status = 'ended'"))
+        ended = failed
+        await until(lambda: failed > ended + 3)
+        is_away = False
+        told = await reading
+        await until(lambda: not reader.publisher._followed)
+        assert await read(reader, run) == told
+        assert await read(reader, run, told[-1].seq) == []
+    assert text_of(told) == TEXT
+    assert [type(event) for _, event in told].count(StepDone) == 1
+
+
+async def test_what_grew_unpublished_in_a_process_that_died_is_told_with_its_end(
+    backend: Backend, model: ScriptedModel, rows: Rows
+) -> None:
+    await model.script(SLOW)
+    async with backend(**PATIENT) as chat:
+        run = await started(chat)
+        whole = await read(following(chat), run)
+        [cut] = [number for number, event in whole if isinstance(event, Grown)][3:4]
+        rows("DELETE FROM run_events WHERE seq > %s", cut)
+        rows("UPDATE runs SET ended_at = now() - interval '1 hour'")
+        told = await read(following(chat), run)
+        assert told[:cut] == whole[:cut]
+        assert text_of(told) == TEXT
+        assert [type(event) for _, event in told[cut:]] == [Grown, Done, Ended]
         assert await read(following(chat), run) == told
 
 

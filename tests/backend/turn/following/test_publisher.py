@@ -148,3 +148,37 @@ async def test_a_run_whose_row_is_being_changed_keeps_no_other_back(database_url
         assert rows("SELECT 1 FROM run_events WHERE run_id = 'run_1'") == []
         rows("COMMIT")
         await until(lambda: rows("SELECT 1 FROM run_events WHERE run_id = 'run_1'"))
+
+
+async def test_a_run_is_given_up_for_what_holds_its_row_and_not_for_how_long_the_database_was_away(
+    database_url: str, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the database is back, its end is written down and published at once: one of them finds the row locked."""
+    begun(rows)
+    async with publishing(database_url) as publisher:
+        is_away, skipped = True, 0
+
+        async def unless_away(behind: Sequence[Followed]) -> set[str]:
+            nonlocal skipped
+            if is_away:
+                raise OSError
+            there = await write(behind)
+            skipped += not there
+            return there
+
+        write = publisher._write
+        monkeypatch.setattr(publisher, "_write", unless_away)
+        log = Log()
+        publisher.follow(RUN, log, lambda: "completed")
+        log.append(Grown("msg_1", 0, "one"))
+        log.close()
+        await until(lambda: [one for one in publisher._followed.values() if one.ended is not None])
+        [followed] = publisher._followed.values()
+        assert followed.ended is not None
+        followed.ended -= 10  # seconds
+        rows("BEGIN")
+        rows("UPDATE runs SET status = 'ended', outcome = 'completed', ended_at = now()")
+        is_away = False
+        await until(lambda: skipped)
+        rows("COMMIT")
+        await until(lambda: rows(NEWEST) == [{"event": "Ended", "seq": 2}])
