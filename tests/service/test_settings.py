@@ -27,6 +27,7 @@ PER_PERSON: dict[type[ServiceSettings], dict[str, int]] = {
         "limit_conversations": 5_000,
         "limit_requests_per_minute": 600,
         "limit_calendar_reads_per_minute": 10,
+        "limit_agent_runs": 50,
     },
 }
 

@@ -148,7 +148,7 @@ export class Conversation {
   /** Before anything is said: for what is put in. @param {string} title */
   async begin(title) {
     if (this.id !== null) return;
-    this.#begun ??= this.#api.json("/chats", { title }).then((thread) => this.id ?? this.#describe(thread));
+    this.#begun ??= this.#api.json("/conversations", { title }).then((thread) => this.id ?? this.#describe(thread));
     await this.#begun.finally(() => (this.#begun = null));
   }
 

@@ -28,7 +28,7 @@ class Beginning(BaseModel):
 def files(identity: Identity) -> APIRouter:
     router = APIRouter()
 
-    @router.post("/chats")
+    @router.post("/conversations")
     async def begin(request: Request) -> Response:
         acting = await asked_by(request, identity)
         asked = await read(request, Beginning)

@@ -59,7 +59,7 @@ async def test_a_task_that_is_elsewhere_is_shown_when_asked_for(open_list: OpenL
     await listed.adding(page).press("Enter")
     await listed.notice(page).get_by_role("button", name="Show").click()
     await expect(listed.title_of(page, "dentist")).to_be_focused()
-    await expect(page.get_by_role("button", name="All", exact=True)).to_have_attribute("aria-current", "page")
+    await expect(page.get_by_role("button", name="Upcoming", exact=True)).to_have_attribute("aria-current", "page")
 
 
 async def test_what_was_added_is_taken_back(open_list: OpenList, stored: Stored) -> None:

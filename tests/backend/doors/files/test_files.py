@@ -70,13 +70,13 @@ async def test_files_are_put_in_listed_and_opened(chat: ChatKit, model: Scripted
 
 
 async def test_a_conversation_may_begin_with_a_file(chat: ChatKit, model: ScriptedModel) -> None:
-    begun = await chat.http.post("/chats", json={"title": "notes.txt"})
+    begun = await chat.http.post("/conversations", json={"title": "notes.txt"})
     thread = begun.json()["id"]
     assert (begun.status_code, begun.json()["title"]) == (201, "notes.txt")
     assert (await chat.http.put(f"/chats/{thread}/files/notes.txt", content=b"one")).status_code == 201
     await model.script({"text": "Seen."})
     assert (await chat.say("what is in notes.txt?", thread)).text == "Seen."
-    assert (await chat.http.post("/chats", json={"title": ""})).status_code == 400
+    assert (await chat.http.post("/conversations", json={"title": ""})).status_code == 400
 
 
 async def test_what_is_refused_says_why(chat: ChatKit, model: ScriptedModel) -> None:
