@@ -123,6 +123,7 @@ async def test_a_card_opens_its_task_wherever_it_is(
     await expect(listed.title_of(page, "water the plants")).to_be_focused()
     assert re.fullmatch(r"/\d+", next(one for one in asked if not one.startswith("/changes")))
     assert not [one for one in asked if "cursor=" in one], "no page after page"
+    await expect(listed.region(page).locator("[data-shown]")).to_have_count(0)  # its row is no longer pointed out
     assert await violations(page) == []
     for change, view in ((stored.change(112, status="completed"), "Done"), (stored.delete(112), "Deleted")):
         await change
