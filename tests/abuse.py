@@ -42,7 +42,7 @@ def body_of(path: bytes, value: bytes) -> bytes:
         value = b'{"x": %b}' % value
     elif path == b"/chatkit":
         call = (
-            b'{"type": "threads.create", "params": {"input": {"content": [{"type": "input_tag", "id": "1", "text": "t",'
+            b'{"type": "threads.create", "params": {"input": {"content": [{"type": "input_tag", "id": "i", "text": "t",'
             b'"data": {"x": %b}}], "attachments": [], "inference_options": {}}}}'
         )
     else:
