@@ -33,15 +33,10 @@ class Bubblewrap:
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
         places.check(folder)
-        calls, writer = os.pipe()
-        try:
-            os.write(writer, self.calls)  # far less than a pipe holds
-            os.close(writer)
+        with call_filter.piped(self.calls) as calls:
             arguments = [*_arguments(folder), "--seccomp", str(calls), "--", *argv]
             told = environment(HOME, TMPDIR="/tmp")  # noqa: S108
             yield Launch([self.program, *arguments], told, descriptors=(calls,), ends_all=True)
-        finally:
-            os.close(calls)
 
 
 def bubblewrap() -> Bubblewrap | str:

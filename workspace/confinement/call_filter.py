@@ -4,9 +4,11 @@ It names what is refused; everything else is allowed. Refused calls fail with EP
 """
 
 import errno
+import os
 import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from workspace.confinement import system_calls as calls
 
@@ -61,6 +63,18 @@ def without_namespaces(abi: int) -> bytes | None:
             more += _on(numbers, processor, [(_RETURN, 0, 0, _EPERM)])
     # Each end of a pair for datagrams can send to any socket.
     return _assembled(sockets=(), pairs=(_STREAM, _PACKETS), more=more)
+
+
+@contextmanager
+def piped(program: bytes) -> Iterator[int]:
+    """A descriptor to read it from, for a process that is started within the block."""
+    reader, writer = os.pipe()
+    try:
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(program)  # far less than a pipe holds
+        yield reader
+    finally:
+        os.close(reader)
 
 
 def _assembled(*, sockets: tuple[int, ...], pairs: tuple[int, ...], more: Iterable[Instruction] = ()) -> bytes | None:

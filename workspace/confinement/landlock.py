@@ -42,10 +42,7 @@ class Landlock:
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
         places.check(folder)
-        calls, writer = os.pipe()
-        try:
-            os.write(writer, self.calls)  # far less than a pipe holds
-            os.close(writer)
+        with call_filter.piped(self.calls) as calls:
             python = places.own_python()
             readable = [*places.PROGRAMS, *_SETTINGS, *([str(python)] if python else [])]
             real = os.path.realpath(folder)
@@ -54,8 +51,6 @@ class Landlock:
             told = environment(real, TMPDIR=temporary, GIT_CEILING_DIRECTORIES=above)
             whole = [self.python, "-I", "-S", "-c", _LAUNCH, *rules, *argv]
             yield Launch(whole, told, real, descriptors=(calls,), ends_all=True)
-        finally:
-            os.close(calls)
 
 
 def landlock(abi: int | None = None) -> Landlock | str:
