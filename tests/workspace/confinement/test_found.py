@@ -1,6 +1,9 @@
 """What commands are confined by is what works, and not what is there."""
 
+import ctypes
 import logging
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,22 @@ from workspace.confinement.bubblewrap import bubblewrap
 from workspace.confinement.found import KINDS, NotUsable, find, why_not
 from workspace.confinement.unconfined import Unconfined
 
+LANDLOCK_CREATE_RULESET, VERSION = 444, 1  # landlock_create_ruleset(2)
+
 
 async def test_the_first_that_works_is_found() -> None:
     assert usable(), "install bubblewrap, or use Linux 5.13 or newer"
     found = await find()
     assert found
     assert found.name == made(usable()[0]).name
+
+
+def test_whatever_the_machine_can_do_is_tried_for_ways_out() -> None:
+    """Else one of ours that no longer works would only be left out."""
+    plain = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "true"]
+    namespaces = shutil.which("bwrap") and subprocess.run(plain, check=False).returncode == 0
+    landlock = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, VERSION) > 0
+    assert usable() == ["bubblewrap"] * bool(namespaces) + ["landlock"] * landlock
 
 
 async def test_where_nothing_works_nothing_is_found() -> None:
