@@ -35,6 +35,7 @@ FIRST_TIME = (
     "I do not know when you did it last, so it is due today for the first time; then it counts from when it is done."
 )
 TIME_IS_TEXT = "I did not understand the time: it stands in the words of the task."
+OTHER_CLOCK = "I know the time of one place only, which is yours: say it by your own clock. I have done nothing."
 NOTHING_RINGS = "Nothing rings at that time: it stands in the list as the date of the task."
 CALENDAR_RINGS = (
     "Nothing here rings, but a calendar program that reads your calendar does, for what has a clock time; a phone "

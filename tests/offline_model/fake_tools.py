@@ -13,6 +13,7 @@ from offline_model import rules
 from offline_model.protocol import Message
 from offline_model.rules.intents import ToolCall
 from offline_model.rules.reading import TABLE, Table
+from service.tool_server.refusals import Refusal
 
 TOOLS = frozenset({"add_task", "list_tasks", "complete_task", "update_task", "delete_task"})
 NOW = datetime(2026, 11, 23, 10, 0)  # a Monday
@@ -51,7 +52,7 @@ class TaskList:
     def call(self, name: str, arguments: Json) -> str:
         try:
             return json.dumps(getattr(self, name)(**arguments))
-        except ToolError as error:
+        except (ToolError, Refusal) as error:
             return str(error)
 
     def add_task(self, title: str, also: Sequence[str] = (), **details: Any) -> Json:

@@ -86,6 +86,44 @@ def test_words_that_are_no_date_stay_in_the_title(sentence: str, title: str):
     assert conversation.calls == [("add_task", {"title": title})]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "due"),
+    [
+        ("add party on Friday, November 27", "Fri 2026-11-27"),
+        ("add party on Fri 27 November at 8pm", "Fri 2026-11-27 20:00"),
+        ("add party on Monday the 30th of November", "Mon 2026-11-30"),
+    ],
+)
+def test_a_weekday_beside_its_date(sentence: str, due: str):
+    conversation = Conversation(TaskList())
+    conversation.say(sentence)
+    assert conversation.calls == [("add_task", {"title": "party", "due": due})]
+
+
+def test_a_weekday_that_is_not_that_of_the_date_is_refused():
+    """With the tool's own words, as it is told both."""
+    conversation = Conversation(TaskList())
+    answer = conversation.say("add party on Friday, November 28")
+    assert conversation.calls == [("add_task", {"title": "party", "due": "Fri 2026-11-28"})]
+    assert answer.startswith('I could not add "party": ')
+    assert "Sat 2026-11-28 or Fri 2026-11-27" in answer
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "add call Jane tomorrow at 3pm London time",
+        "remind me to call Jane at 15:00 New York time",
+        "add call Jane at 3 pm UTC",
+        "move gym to 7pm Pacific Time",
+    ],
+)
+def test_a_time_by_another_clock_is_not_taken_for_one_by_the_own(sentence: str):
+    conversation = Conversation(TaskList.of("gym"))
+    assert conversation.say(sentence) == sentences.OTHER_CLOCK
+    assert conversation.calls == []
+
+
 def test_each_title_has_its_own_date_or_that_of_the_line():
     conversation = Conversation(TaskList())
     assert conversation.say("add call mum today and pay rent on Friday") == (

@@ -15,6 +15,10 @@ CLOCK = (
     rf"|{_AT}?(?:half past|quarter past|quarter to) {_HOUR}|{_AT}?{_HOUR}(?= in the)){_IN_THE}?"
 )
 """Of a regular expression, without groups."""
+OTHER_CLOCK = re.compile(
+    r"\d ?(?:[ap]\.?m\.?)? (?:(?:[A-Z][a-z]+ ){1,2}[Tt]ime|UTC|GMT|[CEMP][DS]T|CES?T|BST|IST|JST)\b"
+)
+"""A time with the name of another place or zone."""
 _TIME = re.compile(rf"(half past |quarter past |quarter to )?\b({_HOUR})(?:[:.](\d\d))? ?([ap]\b|am|pm)?")
 _MINUTES = {"half past ": 30, "quarter past ": 15, "quarter to ": -15}
 

@@ -101,6 +101,11 @@ def next_weekday(today: date, word: str) -> date:
     return today + timedelta(days=(weekday_of(word) - today.weekday() - 1) % 7 + 1)
 
 
+def _checked(word: str, day: date | None) -> str | None:
+    """The day with the weekday that was said beside it, for the tools to compare."""
+    return f"{_full(word)[:3].title()} {day}" if day else None
+
+
 def _shift(count: str, unit: str) -> str | None:
     number = count_of(count)
     if unit == "year":
@@ -135,6 +140,14 @@ _CALENDAR = _rows(
     (
         rf"{_ON}({MONTH})\.? (?:the )?(\d\d?){_TH}?{_YEAR}",
         lambda today, of, day, year: day_of_year(today, day, of, year),
+    ),
+    (
+        rf"{_ON}({WEEKDAY}|{_SHORT_WEEKDAY}),? (?:the )?(\d\d?){_TH}?(?: of)? ({MONTH})\.?{_YEAR}",
+        lambda today, word, day, of, year: _checked(word, day_of_year(today, day, of, year)),
+    ),
+    (
+        rf"{_ON}({WEEKDAY}|{_SHORT_WEEKDAY}),? ({MONTH})\.? (?:the )?(\d\d?){_TH}?{_YEAR}",
+        lambda today, word, of, day, year: _checked(word, day_of_year(today, day, of, year)),
     ),
     (rf"{_SURELY_ON}(\d\d?){_TH}(?: of (?:this|the) month)?", day_of_month),
     (rf"{_ON}(\d\d?){_TH} of next month", lambda today, day: day_of_month(month(today, 1), day)),
@@ -192,6 +205,6 @@ def as_date(day: Day, today: date) -> date | None:
     if day in ("today", "tomorrow"):
         return plus(today, int(day == "tomorrow"), "day")
     try:
-        return date.fromisoformat(day)
+        return date.fromisoformat(day.split(" ")[-1])
     except ValueError:
         return None

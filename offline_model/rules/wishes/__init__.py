@@ -12,6 +12,7 @@ WISHES = (
     *adding.BULLETS,
     *talk.SMALL_TALK,
     *talk.REPLIES,
+    *adding.OTHER_CLOCK,
     *adding.REMINDERS,
     *finishing.UNDO,
     *showing.DUE,

@@ -6,6 +6,8 @@ from offline_model.rules.plans.talking import say
 from offline_model.rules.sentences import ADDED, CANNOT, LABELLED, NOTED, REMINDED
 from offline_model.rules.wishes.wish import Wish
 
+OTHER_CLOCK = (Wish("<at other clock>", say, sentences.OTHER_CLOCK),)
+
 BULLETS = (Wish("<bullets>", add, ADDED),)
 
 REMINDERS = (

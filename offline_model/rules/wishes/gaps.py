@@ -4,6 +4,7 @@ from collections.abc import Callable
 from string import punctuation
 
 from offline_model.rules.language import dates, vocabulary, words
+from offline_model.rules.language.clock import OTHER_CLOCK
 from offline_model.rules.language.pattern import Phrases
 from offline_model.rules.language.text import Text
 from offline_model.rules.plans import groups, new_tasks
@@ -88,6 +89,7 @@ GAPS: dict[str, Callable[[Text], object]] = {
     "dated errand": _is_dated_errand,
     "thing at time": _is_thing_at_time,
     "new repeating": _is_repeating,
+    "at other clock": lambda text: OTHER_CLOCK.search(text.raw),
     "days": dates.range_of,
     "list of today": lambda text: dates.asked_for(text) == "today" and "due" not in text.keys,
     "list on days": dates.asked_for,

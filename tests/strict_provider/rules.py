@@ -1,14 +1,11 @@
-"""A chat-completions endpoint that refuses what a provider refuses, in that provider's words; the rest is scripted.
+"""What each provider refuses, as its documentation and public reports of refused requests have it.
 
-The rules are those collected from the providers' documentation and from public reports of refused requests.
+docs/providers.md names the pages.
 """
 
-import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
-
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Body = dict[str, Any]
 Rule = Callable[[Body], str | None]
@@ -48,6 +45,10 @@ def messages_have_only(*keys: str) -> Rule:
     return rule
 
 
+def no_names(body: Body) -> str | None:
+    return next(("messages[].name is not supported" for message in body["messages"] if "name" in message), None)
+
+
 def content_is_text(body: Body) -> str | None:
     odd = (message for message in body["messages"] if not isinstance(message.get("content"), str | None))
     return next(("content must be a string" for _ in odd), None)
@@ -55,6 +56,23 @@ def content_is_text(body: Body) -> str | None:
 
 def temperature_up_to(most: float) -> Rule:
     return lambda body: f"temperature is at most {most}" if body.get("temperature", 0) > most else None
+
+
+def no_temperature_for(models: str) -> Rule:
+    """Models that think choose it by themselves; an effort of none says that they do not."""
+    return lambda body: (
+        "temperature is deprecated for this model"
+        if "temperature" in body and re.match(models, body["model"]) and body.get("reasoning_effort") != "none"
+        else None
+    )
+
+
+def no_tools_while_reasoning(models: str) -> Rule:
+    return lambda body: (
+        "function tools are not supported: set reasoning_effort to 'none'"
+        if body.get("tools") and re.match(models, body["model"]) and body.get("reasoning_effort") != "none"
+        else None
+    )
 
 
 def effort_is(*efforts: str) -> Rule:
@@ -86,61 +104,45 @@ RULES: dict[str, tuple[Rule, ...]] = {
         ids_are_paired,
     ),
     "openai": (
-        only("max_completion_tokens", "store", "metadata"),
+        only("max_completion_tokens", "store", "metadata", "reasoning_effort"),
         messages_have_only(),
         temperature_up_to(2),
+        no_temperature_for(r"o\d|gpt-[5-9]"),
+        no_tools_while_reasoning(r"gpt-5\.6|gpt-6"),
         ids_are_paired,
     ),
-    "ollama": (only("max_tokens"), content_is_text, messages_have_only(), ids_are_paired),
+    "ollama": (
+        only("max_tokens", "reasoning_effort"),
+        content_is_text,
+        messages_have_only("reasoning"),
+        effort_is("low", "medium", "high", "max", "none"),
+        ids_are_paired,
+    ),
     "anthropic": (
         only("max_tokens", "max_completion_tokens"),
         messages_have_only(),
         temperature_up_to(1),
+        no_temperature_for(r"claude-\w+-(4-[7-9]|[5-9])"),
+        ids_are_paired,
+    ),
+    "groq": (
+        only("max_completion_tokens", "reasoning_effort"),
+        messages_have_only(),
+        no_names,
+        temperature_up_to(2),
+        effort_is("low", "medium", "high"),
+        ids_are_paired,
+    ),
+    "openrouter": (
+        only("max_tokens", "reasoning_effort", "reasoning"),
+        messages_have_only("reasoning", "reasoning_details"),
+        temperature_up_to(2),
+        effort_is("low", "medium", "high", "xhigh", "max", "minimal", "none"),
         ids_are_paired,
     ),
     "custom": (only("max_tokens"), no_strict, content_is_text, messages_have_only(), ids_are_paired),
 }
-FLAT = {"cerebras"}
 
 
 def refusals(provider: str, body: Body) -> Iterator[str]:
     return (reason for rule in RULES[provider] if (reason := rule(body)))
-
-
-class StrictProvider:
-    """Wraps the scripted model; `refused` is what it refused, in order."""
-
-    def __init__(self, app: ASGIApp, provider: str) -> None:
-        self._app = app
-        self._provider = provider
-        self.refused: list[str] = []
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].endswith("/chat/completions"):
-            await self._app(scope, receive, send)
-            return
-        body = b""
-        while (message := await receive())["type"] == "http.request":
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                break
-        reason = next(refusals(self._provider, json.loads(body)), None)
-        if reason is not None:
-            self.refused.append(reason)
-            await self._refuse(reason)(scope, receive, send)
-            return
-        pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def replay() -> Message:
-            return pending.pop() if pending else await receive()
-
-        await self._app(scope, replay, send)
-
-    def _refuse(self, reason: str) -> JSONResponse:
-        error = {
-            "message": reason,
-            "type": "invalid_request_error",
-            "param": "validation_error",
-            "code": "wrong_api_format",
-        }
-        return JSONResponse(error if self._provider in FLAT else {"error": error}, status_code=400)

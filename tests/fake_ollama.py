@@ -1,0 +1,80 @@
+"""Ollama's own API as far as a model is looked for there, on a real socket; and what else may listen at its address."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Model = dict[str, Any]
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def model(name: str, *capabilities: str, size: int = 1_000, **more: Any) -> Model:
+    """As /api/tags lists it; without capabilities as older versions do, which say them in /api/show only."""
+    listed = {"name": name, "model": name, "size": size, "modified_at": "2026-11-01T10:00:00Z", **more}
+    return {**listed, "capabilities": [*capabilities]} if capabilities else listed
+
+
+@contextmanager
+def listening(*models: Model, shown: dict[str, Model] | None = None, instead: Answer | None = None) -> Iterator[str]:
+    """The address, as OLLAMA_HOST has it. `instead` answers every request."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            (instead or Handler.answer)(self)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def answer(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
+            if self.path == "/api/tags":
+                send(self, {"models": models})
+            elif self.path == "/v1/models":
+                send(self, {"object": "list", "data": [{"id": one["name"], "object": "model"} for one in models]})
+            elif self.path == "/api/show" and shown and asked["model"] in shown:
+                send(self, shown[asked["model"]])
+            else:
+                self.send_error(404)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def send(handler: BaseHTTPRequestHandler, body: Any, status: int = 200, **headers: str) -> None:
+    text = body if isinstance(body, bytes) else json.dumps(body).encode()
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(text)
+
+
+def endlessly(piece: bytes, pause: float) -> Answer:
+    """An answer that goes on until nobody reads it any more."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(piece)
+                time.sleep(pause)
+        except OSError:
+            handler.close_connection = True
+
+    return answer
