@@ -1,10 +1,12 @@
 """What `python -m SERVICE` and `./todo` share of commands. Standard library only: `./todo` answers before packages."""
 
 import argparse
+import gc
 import importlib
 import pkgutil
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import NoReturn
 
 NOTHING = 3
@@ -24,14 +26,24 @@ def main(service: str, arguments: Sequence[str], *, room: str = "commands") -> N
     names = [*modules]
     match arguments:
         case []:
-            importlib.import_module(f"{service}.process").main()
+            _imported(f"{service}.process").main()
         case ["check"]:
-            importlib.import_module(f"{service}.{room}.check").run()
+            _imported(f"{service}.{room}.check").run()
         case [name, *rest] if name in names and name != "check":
-            importlib.import_module(f"{service}.{room}.{modules[name]}").run(rest)
+            _imported(f"{service}.{room}.{modules[name]}").run(rest)
         case [unknown, *_]:
             known = f"{', '.join(names[:-1])} or {names[-1]}"
             sys.exit(f"{unknown} is no command of {service}: give {known}, or nothing to serve.")
+
+
+def _imported(name: str) -> ModuleType:
+    """A module, without looking for garbage meanwhile: imports make next to none, and it took a fifth of their time."""
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def person(arguments: Sequence[str], *, name: str, description: str) -> str:

@@ -47,7 +47,7 @@ def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
 
 
 async def _problem_or(work: Callable[[AsyncEngine], Awaitable[None]], database_url: str) -> str | None:
-    engine = create_engine(database_url)
+    engine = create_engine(database_url, prepared=False)  # nothing is asked so often
     try:
         problem = await schema.problem_for_owner(engine)
         if problem is None:

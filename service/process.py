@@ -68,7 +68,7 @@ def run(
             work,
             listener,
             count=count,
-            grace_seconds=grace_seconds,
+            grace_seconds=grace_seconds + settings.drain_seconds,
             on_ready=partial(announce, workers.address(listener)),
             name=name,
             after_death=after_death,

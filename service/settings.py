@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from ipaddress import ip_address
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError
 from pydantic_core import PydanticCustomError
@@ -13,6 +13,9 @@ from service.environment import CONFIG, CommaSeparated, SettingsInvalid, read
 from service.telemetry import logs
 from service.tokens import ISSUER, Keys, KeySet, SharedSecret, is_weak
 from service.workers import THIS_MACHINE, ClientLimits, Proxies
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 _Read = TypeVar("_Read", bound="ProcessSettings")
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and other than {ISSUER}."
@@ -80,6 +83,7 @@ class ProcessSettings(ClientLimits):
     allowed_hosts: CommaSeparated = ()
     allowed_origins: CommaSeparated = ()
     trusted_proxies: Proxies = THIS_MACHINE
+    drain_seconds: float = Field(default=0.0, ge=0, le=3600)
     auth_mode: Literal["none", "jwt"] = "none"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: logs.Format = "auto"
@@ -98,11 +102,20 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
     """What the services that stand on the database are told alike."""
 
     database_url: DatabaseUrl
+    listen_database_url: DatabaseUrl | None = None
+    database_prepared: Literal["on", "off"] = "on"
     auth_none_beyond_loopback: bool = False
     auth_jwt_secret: Secret | None = None
     auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
     auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
     auth_issuer: str | None = None
+
+    def create_engine(self, **pool: int) -> "AsyncEngine":
+        from service.database import create_engine
+
+        listen_url = self.listen_database_url.get_secret_value() if self.listen_database_url else None
+        prepared = self.database_prepared == "on"
+        return create_engine(self.database_url.get_secret_value(), listen_url=listen_url, prepared=prepared, **pool)
 
     def provider_keys(self) -> Keys | None:
         """What the identity provider's tokens are checked with, if there is one."""

@@ -1,7 +1,7 @@
 """The floor both services stand on: engine, transactions, ids and time. No tables."""
 
 from service.database.clock import to_utc, utc_now
-from service.database.engine import can_read, create_engine
+from service.database.engine import can_read, connect, create_engine
 from service.database.ids import new_id
 from service.database.listening import listen
 from service.database.pipeline import Pipeline, Statement, pipelined
@@ -11,6 +11,7 @@ __all__ = [
     "Pipeline",
     "Statement",
     "can_read",
+    "connect",
     "create_engine",
     "listen",
     "login_transaction",

@@ -4,8 +4,9 @@ To PostgreSQL all that is sent before a Sync is one transaction, without BEGIN a
 two more statements; the pipeline sends the Sync at its end.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import psycopg
@@ -13,9 +14,10 @@ from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql import psycopg as dialect
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from service.database.engine import as_sqlalchemy, transaction_span
+from service.database.engine import all_lent, as_sqlalchemy, transaction_span
 from service.telemetry import traces
 
 Result = psycopg.AsyncCursor[dict[str, Any]]
@@ -58,12 +60,13 @@ class Pipeline:
 
 
 @asynccontextmanager
-async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline]:
+async def pipelined(engine: AsyncEngine, user_id: str, *, within: float | None = None) -> AsyncIterator[Pipeline]:
     """One transaction as `transaction` opens it, for statements that do not wait for each other.
 
-    Results are read after the block, when the transaction is committed. Raises SQLAlchemy's errors, as `transaction`.
+    Results are read after the block, when the transaction is committed. Raises SQLAlchemy's errors, as `transaction`:
+    its `TimeoutError`, with nothing sent, where all connections are lent for longer than `within` seconds.
     """
-    async with transaction_span(), engine.connect() as connection:
+    async with transaction_span(), _connected(engine, within) as connection:
         driver: psycopg.AsyncConnection[Any] = (await connection.get_raw_connection()).driver_connection  # pyright: ignore[reportAssignmentType]
         try:
             async with driver.pipeline():
@@ -85,6 +88,17 @@ async def pipelined(engine: AsyncEngine, user_id: str) -> AsyncIterator[Pipeline
             # Who was cancelled while its end was awaited leaves a pipeline open, which nobody else could use.
             if not driver.closed and driver.pgconn.pipeline_status != PipelineStatus.OFF:
                 await connection.invalidate()
+
+
+@asynccontextmanager
+async def _connected(engine: AsyncEngine, within: float | None) -> AsyncIterator[AsyncConnection]:
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(within if all_lent(engine) else None):  # a new one may take its time
+                connection = await stack.enter_async_context(engine.connect())
+        except TimeoutError as error:
+            raise PoolTimeout("no connection was free in time") from error
+        yield connection
 
 
 async def _hold_back(driver: psycopg.AsyncConnection[Any]) -> None:

@@ -18,6 +18,7 @@ from service.workers.watch import Watch
 _LINGER_SECONDS = 2.0  # a client that is still sending reads the refusal before the connection ends
 
 _DROP_AGAIN_SECONDS = 0.1  # between two looks at what it sends
+_RETRY_SECONDS = 5
 _SMALL = 4_096  # bytes of a request: what people and programs send most
 
 
@@ -293,5 +294,7 @@ class Connection(HttpToolsProtocol):
             (b"x-content-type-options", b"nosniff"),
             (b"connection", b"close"),
         ]
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            headers.append((b"retry-after", str(_RETRY_SECONDS).encode()))
         lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode(), *(b": ".join(header) for header in headers)]
         return b"\r\n".join([*lines, b"", body])

@@ -1,14 +1,17 @@
 import asyncio
 import gc
 import math
+import signal
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, Literal
 
 import uvicorn
 
 from service.workers.connection import Connection
+from service.workers.leaving import Leaving
 from service.workers.limits import ClientLimits
 from service.workers.proxies import THIS_MACHINE
 from service.workers.watch import Watch
@@ -25,16 +28,18 @@ class Server(uvicorn.Server):
         limits: ClientLimits,
         *,
         grace_seconds: int,
+        drain_seconds: float = 0,
         trusted_proxies: Sequence[str] = THIS_MACHINE,
         on_ready: Callable[[], None] = lambda: None,
         lifespan: Literal["on", "off"] = "on",
     ) -> None:
         self._on_ready = on_ready
         self._watch = Watch(limits)
+        self._leaving = Leaving(app, drain_seconds)
         protocol: Any = partial(Connection, self._watch)
         super().__init__(
             uvicorn.Config(
-                app,
+                self._leaving,
                 http=protocol,
                 ws="none",  # nothing here speaks it, and it would take the connection out of our hands
                 log_config=None,
@@ -46,6 +51,25 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=grace_seconds,
             )
         )
+
+    def is_busy(self) -> bool:
+        """Whether it has begun something that it should finish before it ends."""
+        return False
+
+    def end(self) -> None:
+        """Called when it ends: what still goes on is to end, too. May be called from a signal handler."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig == signal.SIGTERM and self.started and self._leaving.begin():
+            return
+        self.end()
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        if not self.should_exit and self._leaving.is_over(busy=self.is_busy()):
+            self.end()
+            super().handle_exit(signal.SIGTERM, None)
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -208,7 +208,7 @@ def test_one_service_builds_the_image_of_all_but_the_workspace() -> None:
 def test_the_image_holds_the_rooms_it_runs() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     rooms = {path.relative_to(ROOT).parts[0] for path in docker_file.context()}
-    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "client"}
+    assert rooms == {*wheel["packages"], "requirements-runtime.lock"} - {"bench", "cli", "client", "evals"}
 
 
 def test_nothing_private_is_in_the_image_wherever_it_lies(tmp_path: Path) -> None:

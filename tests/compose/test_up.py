@@ -25,7 +25,7 @@ from tests.soon import is_soon
 from tests.tokens import IDP_SECRET
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.long(seconds=8),
     pytest.mark.skipif(not namespaces.possible(), reason="needs root, who may make namespaces"),
 ]
 
@@ -325,7 +325,7 @@ def test_the_death_of_a_container_is_survived(stack: Stack, name: str) -> None:
 def test_each_death_of_the_backend_frees_the_conversations_it_answered_in(stack: Stack) -> None:
     backend = stack.containers["backend"]
     with psycopg.connect(stack.database.url, autocommit=True) as database:
-        for _ in range(3):
+        for _ in range(2):
             answer = begin(stack, "POST", "http://localhost:8000/chatkit", say("what can you do?"))
             assert answer.stdout
             assert any("text_delta" in line for line in answer.stdout), "no answer began"

@@ -359,7 +359,9 @@ async def test_a_connection_too_many_is_told_so(connect: Connect, service: Servi
         await wire.send(b"GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n")
     await asyncio.sleep(0.1)
     refused = await connect()
-    assert "6 connections" in refusal(await refused.rest(within=1), 503)
+    answer = await refused.rest(within=1)
+    assert "6 connections" in refusal(answer, 503)
+    assert b"\r\nretry-after: 5\r\n" in answer
     service.go_on.set()
     assert [(await wire.reader.readline())[:12] for wire in busy] == [b"HTTP/1.1 200"] * 6
     assert len(service.seen) == 6
