@@ -34,6 +34,7 @@ def _serve(settings: Settings, _: str, listener: socket.socket, on_ready: Callab
         create_app(settings),
         settings,
         grace_seconds=_GRACE_SECONDS,
+        drain_seconds=settings.drain_seconds,
         trusted_proxies=settings.trusted_proxies,
         on_ready=on_ready,
     )

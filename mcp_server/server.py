@@ -23,7 +23,7 @@ from mcp_server.settings import Settings
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
 from service.clock import Clock
-from service.database import create_engine, listen, schema, system_transaction
+from service.database import listen, schema, system_transaction
 from service.telemetry import metrics, traces
 from service.tool_server import reports
 from service.tool_server.app import http_app
@@ -59,7 +59,7 @@ INSTRUCTIONS = (
 
 def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
     """The server is ready after `warm_up_seconds` at the latest, whatever holds up its first calls."""
-    engine = create_engine(settings.database_url.get_secret_value())
+    engine = settings.create_engine()
     calls = RunningCalls()
     clock = settings.clock()
     per_minute = settings.limit_tool_calls_per_minute
@@ -109,7 +109,7 @@ def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls, clock: 
             beside = [
                 asyncio.create_task(work)
                 for work in (
-                    listen(engine.url, {CANCELLED_CHANNEL: calls.cancel}, again_seconds=_LISTEN_AGAIN_SECONDS),
+                    listen(engine, {CANCELLED_CHANNEL: calls.cancel}, again_seconds=_LISTEN_AGAIN_SECONDS),
                     keep_sweeping(engine, settings.keep_changes_days, clock),
                 )
             ]

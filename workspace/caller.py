@@ -18,7 +18,7 @@ from service.tool_server.running_calls import person_of_request
 from workspace.commands import tools as running
 from workspace.commands.errors import CommandError
 from workspace.commands.running import Stopped
-from workspace.files import answers
+from workspace.files import answers, listing
 from workspace.files.folder import Answer, Folder, Store
 from workspace.refusals import NoFolder, Refused
 
@@ -59,7 +59,7 @@ class Caller:
             self._keep(folder.answers, asked, answer)
             return answer
 
-        async with one_at_a_time(self.person, self.folder):
+        async with one_at_a_time(self.person):
             running_calls.committing()  # a thread is not stopped half way
             return _told(await asyncio.to_thread(self._in_folder, once))
 
@@ -74,9 +74,16 @@ class Caller:
         async with one_at_a_time(self.person, self.folder, self.key or object()):
             if before := await asyncio.to_thread(self._before, kept, asked):
                 return _told(before)
+            before = await asyncio.to_thread(self._state)
             answer = await self._run(path, tool, arguments)
+            wrote = listing.changed(before, await asyncio.to_thread(self._state))
+            answer = Answer(answer.text, {**answer.details, "files": wrote})
             await asyncio.to_thread(self._keep, kept, asked, answer)
             return _told(answer)
+
+    def _state(self) -> dict[str, listing.Entry] | None:
+        with self.room.store.folder(self.person, self.folder) as folder:
+            return listing.state(folder)
 
     async def _run(self, path: Path, tool: str, arguments: dict[str, Any]) -> Answer:
         try:

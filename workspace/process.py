@@ -40,6 +40,7 @@ def _serve(
         create_app(settings, account=account),
         settings,
         grace_seconds=_GRACE_SECONDS,
+        drain_seconds=settings.drain_seconds,
         trusted_proxies=settings.trusted_proxies,
         on_ready=on_ready,
     )

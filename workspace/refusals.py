@@ -90,6 +90,13 @@ class FolderFull(Refusal):
     kind = "limit"
 
 
+class PersonFull(Refusal):
+    """The files of all conversations would have more than {most:,} {what}, which is the most: remove some, or delete a
+    conversation."""
+
+    kind = "limit"
+
+
 class NestedTooDeep(Refusal):
     """A path may go through {most} directories, and this one goes through more: put the file higher up."""
 

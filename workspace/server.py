@@ -30,7 +30,7 @@ from workspace.confinement import found as confinement
 from workspace.doors.files import Files
 from workspace.doors.identity import needs_token, own_token, verifier
 from workspace.files.folder import Store, StoreUnusable
-from workspace.files.quota import Quota
+from workspace.files.quota import Amount, Quota, held
 from workspace.refusals import explained
 from workspace.settings import Settings
 from workspace.tools import TOOLS
@@ -47,7 +47,7 @@ _DAY = 86_400  # seconds
 
 def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     """Started by root, it is `account` before it serves."""
-    quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files)
+    quota = Quota(settings.limit_folder_bytes, settings.limit_folder_files, of_person=_of_person(settings))
     room = Room(Store(settings.workspace_dir, quota), Commands(None))
     calls = RunningCalls()
     schemas = {tool.name: tool.parameters for tool in TOOLS}
@@ -81,7 +81,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
             found = await confinement.find(settings.workspace_confinement)
         except (StoreUnusable, confinement.NotUsable) as unusable:
             _end(str(unusable))
-        room.commands = Commands(found, at_once=settings.limit_commands, check=partial(_too_much, quota))
+        room.commands = Commands(found, at_once=settings.limit_commands, check=partial(_too_much, quota), held=held)
         room.confinement = found.name if found else None
         room.sweeping = asyncio.create_task(_keep_sweeping(room.store, settings.keep_folders_days))
 
@@ -100,6 +100,12 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
         ready=ready,
         warm_up=prepare,
     )
+
+
+def _of_person(settings: Settings) -> Amount | None:
+    if settings.limit_person_bytes is None and settings.limit_person_files is None:
+        return None
+    return Amount(settings.limit_person_bytes or sys.maxsize, settings.limit_person_files or sys.maxsize)
 
 
 def _state(settings: Settings, room: Room) -> Lifespan:
@@ -135,7 +141,11 @@ def _too_much(quota: Quota, folder: Path) -> str | None:
 
 async def _keep_sweeping(store: Store, days: int | None) -> None:
     while days is not None:
-        removed = await asyncio.to_thread(store.remove_unused, time.time() - days * _DAY)
-        if removed:
-            log.info("removed %d folders that were not used for %d days", removed, days)
+        try:
+            removed = await asyncio.to_thread(store.remove_unused, time.time() - days * _DAY)
+        except OSError as error:
+            log.warning("folders that were not used for %d days are not removed now: %s", days, error.strerror)
+        else:
+            if removed:
+                log.info("removed %d folders that were not used for %d days", removed, days)
         await asyncio.sleep(_SWEEP_EVERY)

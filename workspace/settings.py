@@ -47,6 +47,8 @@ class Settings(StoreSettings, ProcessSettings):
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
     limit_folder_bytes: int = Field(default=200_000_000, ge=1)
     limit_folder_files: int = Field(default=20_000, ge=1)
+    limit_person_bytes: int | None = per_person(1_000_000_000)
+    limit_person_files: int | None = per_person(100_000)
     limit_commands: int = Field(default=4, ge=1)
     keep_folders_days: int | None = per_person(30)
 

@@ -9,7 +9,7 @@ from mcp_types import ToolAnnotations
 from workspace import arguments as given
 from workspace.caller import CALLER, Caller
 from workspace.commands.tools import DEFAULT_S
-from workspace.files import editing, listing, reading, writing
+from workspace.files import listing, reading, writing
 
 
 async def list_files(path: given.Path = ".", depth: given.Depth = 1, caller: Caller = CALLER) -> ToolResult:
@@ -42,7 +42,7 @@ async def edit_file(
 ) -> ToolResult:
     """Replace the one place of a file that has old_text."""
     wanted = {"path": path, "old_text": old_text, "new_text": new_text}
-    return await caller.change("edit_file", wanted, partial(editing.edit, **wanted))
+    return await caller.change("edit_file", wanted, partial(writing.edit, **wanted))
 
 
 async def run_command(

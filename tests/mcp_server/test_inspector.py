@@ -14,7 +14,7 @@ from tests.mcp_server.guarded import ARGUMENTS, theirs
 from tests.node_packages import MCP_CLIENTS, installed
 from tests.processes import ServiceProcess
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=8)
 
 TOOL_FAILED, UNAUTHORIZED = 5, 3  # Inspector's exit codes
 

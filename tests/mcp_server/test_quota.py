@@ -11,6 +11,7 @@ from mcp_server.server import CANCELLED_CHANNEL, create_app
 from mcp_server.settings import Settings
 from mcp_server.tasks import quota
 from service.database import create_engine
+from tests.logins import as_admin
 from tests.mcp_server.conftest import Limited, Rows
 from tests.mcp_server.guarded import AUDIENCE, own
 from tests.mcp_server.wire import LEGACY, MODERN, cancelled, request, send
@@ -38,7 +39,7 @@ async def test_cancellations_that_come_too_fast_are_told_to_no_other_process(dat
     async with (
         serve(app) as base,
         httpx2.AsyncClient(base_url=base, trust_env=False) as http,
-        await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other,
+        await psycopg.AsyncConnection.connect(as_admin(database_url), autocommit=True) as other,
     ):
         await other.execute(f"LISTEN {CANCELLED_CHANNEL}".encode())
         for number in range(6):

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,7 @@ def root() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def workspace(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     limits = {"LIMIT_FOLDER_BYTES": "400000000", "LIMIT_FILE_BYTES": "150000000", "LIMIT_FOLDER_FILES": "100"}
+    limits["LIMIT_PERSON_FILES"] = "120"
     process = service(root, tmp_path_factory.mktemp("workspace") / "log", **limits)
     process.start()
     process.wait_until_ready()
@@ -135,6 +137,26 @@ async def test_two_people_have_nothing_of_each_other(alice: Person, workspace: S
     assert (await alice.http.get("/files/cnv_1")).json() == {"files": [], "more": False}
 
 
+async def test_what_a_command_wrote_is_told(alice: Person) -> None:
+    for name in ("same", "edited", "touched", "gone"):
+        await alice.call("write_file", path=name, content="x")
+    writing = (
+        "mkdir -p a/b; echo one >a/b/new; printf y >edited; touch -d 2001-01-01 touched; rm gone; cat same; "
+        "ln -s same link; mkfifo pipe; git init -q .; chmod 0 a/b; exit 3"
+    )
+    _, ran = await alice.call("run_command", command=writing)
+    assert ran["files"] == [
+        {"path": "a/b/new", "bytes": 4},
+        {"path": "edited", "bytes": 1},
+        {"path": "touched", "bytes": 1},
+    ]
+    _, ran = await alice.call("run_python", code="for n in range(150): open(f'n{n:03}', 'w').close()")
+    assert [one["path"] for one in ran["files"]][:2] == ["n000", "n001"]
+    assert len(ran["files"]) == 100
+    _, ran = await alice.call("run_command", command="cat same")
+    assert ran["files"] == []
+
+
 async def test_a_call_that_is_sent_again_is_made_once(alice: Person) -> None:
     for _ in range(2):
         _, ran = await alice.call("run_command", key="k1", command="date >> times; wc -l < times")
@@ -235,9 +257,46 @@ class TestFiles:
         await alice.call("run_command", command="rm -f [0-9]*")
         assert (await alice.http.put("/files/cnv_1/more", content=b"x")).status_code == 201
 
+    async def test_all_folders_of_a_person_take_so_much_together_whoever_writes_at_once(
+        self, alice: Person, workspace: ServiceProcess
+    ) -> None:
+        full = "The files of all conversations would have more than 120 files, which is the most: remove some, or "
+        put = [alice.http.put(f"/files/cnv_{number % 7}/{number}", content=b"x") for number in range(140)]
+        answers = await asyncio.gather(*put)
+        assert Counter(answer.status_code for answer in answers) == {201: 120, 413: 20}
+        assert {answer.json()["error"].startswith(full) for answer in answers if answer.status_code == 413} == {True}
+        assert (await alice.refusal("write_file", folder="cnv_8", path="more", content="x")).startswith(full)
+        _, ran = await alice.call("run_command", folder="cnv_8", command="touch a b c")
+        assert full in ran["stderr"]
+        async with acting(workspace.url, "bob") as bob:
+            assert (await bob.http.put("/files/cnv_1/his", content=b"x")).status_code == 201
+            await bob.http.delete("/files")
+        await alice.http.delete("/files/cnv_8")
+        await alice.call("run_command", folder="cnv_1", command="rm *")
+        assert (await alice.http.put("/files/cnv_2/more", content=b"x")).status_code == 201
+
+    async def test_what_its_person_put_in_is_given_to_another_folder(
+        self, alice: Person, workspace: ServiceProcess, root: Path
+    ) -> None:
+        for name in ("mine.txt", "changed.txt"):
+            await alice.http.put(f"/files/cnv_1/{name}", content=b"mine")
+        look = f"ls -A {root} {root}/.uploads; echo of an agent | tee changed.txt mine.log"
+        _, ran = await alice.call("run_command", command=look)
+        assert ran["stdout"] == "of an agent\n", "no command sees what is known of them"
+        given = await alice.http.post("/uploads/cnv_1/cnv_1.researcher")
+        assert (given.status_code, given.json()) == (200, {"files": ["mine.txt"]})
+        _, ran = await alice.call(
+            "run_command", folder="cnv_1.researcher", command="cat uploads/*; echo x >uploads/mine.txt"
+        )
+        assert ran["stdout"] == "mine"
+        assert (await alice.http.get("/files/cnv_1/mine.txt")).text == "mine"
+        async with acting(workspace.url, "bob") as bob:
+            assert (await bob.http.post("/uploads/cnv_1/cnv_1.researcher")).json() == {"files": []}
+        assert (await alice.http.post("/uploads/cnv_1/..%2fx")).status_code in (400, 404)
+
     @pytest.mark.parametrize("path", ["%2e%2e/x", "..%2fx", "a/%00", "", "x" * 300])
     async def test_a_path_that_cannot_be_used(self, alice: Person, path: str) -> None:
-        for method in ("PUT", "GET"):
+        for method in ("PUT", "GET", "DELETE"):
             answer = await alice.http.request(method, f"/files/cnv_1/{path}", content=b"x" if method == "PUT" else None)
             assert answer.status_code in (400, 404)
             assert answer.json().keys() == {"error"}
@@ -272,6 +331,7 @@ async def test_nothing_is_served_without_a_token_that_holds(workspace: ServicePr
                 ("DELETE", "/files"),
                 ("GET", "/files/cnv_1"),
                 ("POST", "/stop/cnv_1"),
+                ("POST", "/uploads/cnv_1/cnv_2"),
             ),
             *(("PUT", "/files/cnv_1/a"), ("GET", "/files/cnv_1/a"), ("GET", "/nothing")),
         ):

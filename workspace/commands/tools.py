@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +20,9 @@ SHORTEST_S, DEFAULT_S, LONGEST_S = 1, 120, 600
 MOST_HITS, LONGEST_LINE = 200, 400
 _ARGUMENT_BYTES = 100_000  # a little less than the kernel takes
 _OWN_SECONDS = 30  # of a search or a commit
+_MORE_BYTES, _MORE_FILES = 8 * 1024**2, 100  # in a folder that holds too much: who deletes may write a little
+Held = Callable[[Path], tuple[int, int] | None]
+"""The bytes and files that are in a folder; None where they cannot be counted."""
 _HIT = re.compile(r"^(?:\./)?(.+?):([0-9]+):(.*)$")
 # One command runs at a time in a folder: a lock, or a repository without a HEAD, was left by a git that was killed.
 _COMMIT = (
@@ -44,10 +47,14 @@ class Commands:
     gets `Stopped`, with its output so far.
     """
 
-    def __init__(self, confinement: Confinement | None, *, at_once: int = 4, check: Check | None = None) -> None:
+    def __init__(
+        self, confinement: Confinement | None, *, at_once: int = 4, check: Check | None = None, held: Held | None = None
+    ) -> None:
+        """`check` says why a folder holds too much; `held`, what it holds."""
         self._confinement = confinement
         self._places = Places(at_once)
         self._check = check
+        self._held = held
         self._stops: dict[Path, asyncio.Event] = {}
 
     async def run_command(self, person: str, folder: Path, command: str, timeout_s: int = DEFAULT_S) -> Answer:
@@ -113,7 +120,7 @@ class Commands:
         async with self._places.taken(person, folder):
             os.chmod(folder, 0o700)  # a command may have closed it, and no later one could open it
             too_much = await self._too_much(folder)
-            limits = ONLY_LESS if too_much else LIMITS
+            limits, check = (ONLY_LESS, await self._no_more(folder, too_much)) if too_much else (LIMITS, self._check)
             stop = self._stops[folder] = asyncio.Event()
             try:
                 ran = await run(
@@ -122,7 +129,7 @@ class Commands:
                     stdin=stdin,
                     limits=limits,
                     stop=stop,
-                    check=None if too_much else self._check,
+                    check=check,
                 )
             except OSError as error:
                 raise errors.NotStarted(reason=error.strerror) from error
@@ -130,6 +137,19 @@ class Commands:
                 del self._stops[folder]  # one at a time
             too_much = await self._too_much(folder)
         return ran.with_note(too_much) if too_much and too_much not in ran.stderr else ran
+
+    async def _no_more(self, folder: Path, too_much: str) -> Check | None:
+        """Where there is too much already, a command may delete, and ends when it goes on all the same."""
+        if (count := self._held) is None:
+            return None
+        before = await asyncio.to_thread(count, folder)
+
+        def check(folder: Path) -> str | None:
+            now = count(folder)
+            more = before and now and (now[0] - before[0] > _MORE_BYTES or now[1] - before[1] > _MORE_FILES)
+            return too_much if more or now is None else None
+
+        return check
 
     async def _too_much(self, folder: Path) -> str | None:
         return await asyncio.to_thread(self._check, folder) if self._check else None

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from workspace.confinement.confinement import Launch, Name, environment
 
+_NO_HOME = "/nonexistent"
+
 
 @dataclass(frozen=True)
 class Unconfined:
@@ -16,5 +18,6 @@ class Unconfined:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
-        told = environment(str(folder), GIT_CEILING_DIRECTORIES=str(folder.parent))
+        # Not the folder: a login shell, Python and git run what they find at home, and nobody was asked about that.
+        told = environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
         yield Launch(argv, told, str(folder))

@@ -1,6 +1,7 @@
 """A person's files over HTTP, for the backend: put in, listed, read and deleted; and a command that is to end."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from service.tool_server.refusals import Kind, Refusal
 from service.tool_server.running_calls import person_of_request
 from workspace.caller import Room, one_at_a_time
-from workspace.files import listing, opening, writing
+from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
 from workspace.refusals import FileTooLarge, NotThere, explained
 
@@ -35,6 +36,8 @@ class Files:
             ("/files/{folder}", "GET", self._list),
             ("/files/{folder}/{path:path}", "GET", self._get),
             ("/files/{folder}/{path:path}", "PUT", self._put),
+            ("/files/{folder}/{path:path}", "DELETE", self._delete_file),
+            ("/uploads/{folder}/{other}", "POST", self._give),
             ("/stop/{folder}", "POST", self._stop),
         ):
             server.custom_route(path, methods=[method])(_with_sentences(handler))
@@ -71,13 +74,15 @@ class Files:
             size = int(request.headers.get("content-length", 0))  # the server beneath has checked that it is a number
             await asyncio.to_thread(self._check, folder, path, size)
             incoming, descriptor = kept.enter_context(writing.incoming(folder))
-            size = 0
+            size, digest = 0, hashlib.sha256()
             async for piece in request.stream():
                 if (size := size + len(piece)) > self._largest:
                     raise FileTooLarge(most=self._largest)
+                digest.update(piece)
                 await asyncio.to_thread(_write, descriptor, piece)
-            async with one_at_a_time(person, name):
+            async with one_at_a_time(person):
                 created = await asyncio.to_thread(writing.put, folder, path, incoming, descriptor)
+                await asyncio.to_thread(uploads.keep, folder, path, digest)
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 
     def _check(self, folder: Folder, path: str, size: int) -> None:
@@ -91,6 +96,30 @@ class Files:
         name = request.path_params.get("folder")
         found = await asyncio.to_thread(self._store.remove, _person(), name)
         return JSONResponse({"deleted": found})
+
+    async def _delete_file(self, request: Request) -> Response:
+        path, person, name = request.path_params["path"], _person(), _folder(request)
+
+        def deleted() -> None:
+            with self._store.existing(person, name) as folder:
+                if folder is None:
+                    raise NotThere(path=path)
+                writing.delete(folder, path)
+
+        async with one_at_a_time(person):
+            await asyncio.to_thread(deleted)
+        return JSONResponse({"deleted": True})
+
+    async def _give(self, request: Request) -> Response:
+        """Copy what its person put into a folder into another one."""
+        person, name, other = _person(), _folder(request), request.path_params["other"]
+
+        def given() -> list[str]:
+            with self._store.existing(person, name) as folder, self._store.folder(person, other) as to:
+                return uploads.give(folder, to) if folder else []
+
+        async with one_at_a_time(person):
+            return JSONResponse({"files": await asyncio.to_thread(given)})
 
     async def _stop(self, request: Request) -> Response:
         """End the command that runs in the folder; who waits for it is answered with how far it came."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workspace.files import removal, walking
+from workspace.files import walking
 from workspace.files.quota import Quota
 from workspace.refusals import FolderInvalid
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PERSON = re.compile(r"[0-9a-f]{32}")
 _ONLY_OURS = 0o700
 # Beside the folders, where no command sees them: names that no person's hash can have.
-_ANSWERS, _INCOMING, _REMOVED = ".answers", ".incoming", ".removed"
+_ANSWERS, _INCOMING, _REMOVED, _UPLOADS = ".answers", ".incoming", ".removed", ".uploads"
 
 
 class Answer(NamedTuple):
@@ -40,6 +40,8 @@ class Folder:
     incoming: int
     """Where a file is written before it gets its name, on the same file system."""
     answers: Path
+    uploads: Path
+    """What is known of the files that its person put in; there is no such directory before the first."""
     quota: Quota
 
 
@@ -71,7 +73,7 @@ class Store:
                 f"WORKSPACE_DIR {self.root} must be a directory that the workspace's account owns and that nobody else "
                 f"may enter: chown {os.geteuid()} and chmod 700."
             )
-        for name in (_ANSWERS, _INCOMING, _REMOVED):
+        for name in (_ANSWERS, _INCOMING, _REMOVED, _UPLOADS):
             (self.root / name).mkdir(mode=_ONLY_OURS, exist_ok=True)
         for half_written in (self.root / _INCOMING).iterdir():
             half_written.unlink()
@@ -92,8 +94,9 @@ class Store:
     def folder(self, person: str, name: str) -> Iterator[Folder]:
         """The same, opened."""
         path, answers = self.paths(person, name)
+        uploads = self.root / _UPLOADS / path.parent.name / name
         with walking.opened(path) as descriptor, walking.opened(self.root / _INCOMING) as incoming:
-            yield Folder(path, descriptor, incoming, answers, self.quota)
+            yield Folder(path, descriptor, incoming, answers, uploads, self.quota)
 
     @contextmanager
     def existing(self, person: str, name: str) -> Iterator[Folder | None]:
@@ -120,14 +123,16 @@ class Store:
         """Remove the folders that were used before that time last (Unix time), and tell how many."""
         removed = 0
         for answers in (self.root / _ANSWERS).glob("*/*"):
-            if answers.stat().st_mtime < before:
-                removed += self._remove(answers.parent.name, answers.name)
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if answers.stat().st_mtime < before:
+                    removed += self._remove(answers.parent.name, answers.name)
         return removed
 
     def _remove(self, owner: str, name: str) -> bool:
         found = False
         (self.root / _REMOVED).mkdir(mode=_ONLY_OURS, exist_ok=True)
-        for place in (self.root / owner / name, self.root / _ANSWERS / owner / name):
+        for above in (self.root, self.root / _ANSWERS, self.root / _UPLOADS):
+            place = above / owner / name
             with suppress(FileNotFoundError):
                 place.chmod(_ONLY_OURS)  # or it could not be moved
                 place.rename(self.root / _REMOVED / secrets.token_hex(16))  # at once gone for everybody
@@ -139,7 +144,7 @@ class Store:
         with walking.opened(self.root / _REMOVED) as at:
             for name in os.listdir(at):
                 with suppress(FileNotFoundError):  # another thread is at it
-                    removal.remove(at, name)
+                    walking.remove(at, name)
 
 
 def _check(name: str) -> None:

@@ -12,6 +12,8 @@ from workspace.files.folder import Answer, Folder
 
 MOST_NAMES = 500
 _MOST_FILES = 1_000  # of the list for a person
+_MOST_COMPARED = 20_000
+_MOST_CHANGED = 100
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 _NOT_ENTERED = ".git"  # what git keeps there nobody wrote
 
@@ -46,6 +48,21 @@ def files(folder: Folder) -> dict[str, Any]:
     return {"files": [_told(entry) for entry in first[:_MOST_FILES]], "more": len(first) > _MOST_FILES}
 
 
+def state(folder: Folder) -> dict[str, Entry] | None:
+    """The regular files as they are, to be compared; None where there are too many."""
+    found = (entry for entry in _below(folder.descriptor, "", depth=64) if entry.kind == "file")
+    first = list(_first(_MOST_COMPARED + 1, found))
+    return {entry.path: entry for entry in first} if len(first) <= _MOST_COMPARED else None
+
+
+def changed(before: dict[str, Entry] | None, now: dict[str, Entry] | None) -> list[dict[str, Any]]:
+    """The first files that are new or differ, by what the system tells of them."""
+    if before is None or now is None:
+        return []
+    found = [entry for path, entry in now.items() if before.get(path) != entry][:_MOST_CHANGED]
+    return [{"path": _readable(entry.path), "bytes": entry.size} for entry in found]
+
+
 def _below(at: int, path: str, depth: int) -> Iterator[Entry]:
     for found in walking.entries(at):
         try:
@@ -66,6 +83,9 @@ def _first(most: int, entries: Iterator[Entry]) -> Iterator[Entry]:
 
 
 def _told(entry: Entry) -> dict[str, Any]:
-    # Whatever bytes a name has, JSON has none for what is no text.
-    path = os.fsencode(entry.path).decode(errors="replace")
-    return {"path": path, "kind": entry.kind, "size": entry.size, "modified": entry.modified}
+    return {"path": _readable(entry.path), "kind": entry.kind, "size": entry.size, "modified": entry.modified}
+
+
+def _readable(path: str) -> str:
+    """Whatever bytes a name has, JSON has none for what is no text."""
+    return os.fsencode(path).decode(errors="replace")

@@ -2,15 +2,16 @@
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from workspace.files.opening import DIRECTORY, FILE
 
 _ALL = 0o700
-READING, CHANGING = 0o500, _ALL
+_READING = 0o500
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def entered(at: int, name: str, *, needed: int = READING) -> Iterator[int]:
+def entered(at: int, name: str, *, needed: int = _READING) -> Iterator[int]:
     """A directory's descriptor, though its mode keeps its owner from what is needed: that is mended."""
     descriptor = _opened(at, name, DIRECTORY)
     try:
@@ -79,3 +80,28 @@ def entries(descriptor: int) -> list[os.DirEntry[str]]:
 
 def is_directory(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
+
+
+def remove(at: int, name: str) -> None:
+    """Remove a directory with all that is in it, however deep that is and whatever modes it has.
+
+    What is nested is moved up first, so that depth costs neither memory nor descriptors.
+    """
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        with entered(at, current, needed=_ALL) as descriptor, os.scandir(descriptor) as found:
+            for entry in found:
+                if is_directory(entry):
+                    waiting.append(_moved_up(descriptor, entry.name, at))
+                else:
+                    os.unlink(entry.name, dir_fd=descriptor)
+        with suppress(FileNotFoundError):
+            os.rmdir(current, dir_fd=at)
+
+
+def _moved_up(descriptor: int, name: str, at: int) -> str:
+    fresh = secrets.token_hex(16)
+    give_rights(descriptor, name)  # moving a directory needs the right to write in it
+    os.rename(name, fresh, src_dir_fd=descriptor, dst_dir_fd=at)
+    return fresh

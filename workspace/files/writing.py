@@ -1,4 +1,4 @@
-"""Writing a file: whole or not at all."""
+"""Writing a file, or changing the one place in it that has a text: whole or not at all."""
 
 import os
 import secrets
@@ -9,7 +9,16 @@ from contextlib import contextmanager, suppress
 from workspace.files import diffs, opening, text
 from workspace.files.folder import Answer, Folder
 from workspace.files.quota import DEEPEST
-from workspace.refusals import Binary, ContentTooLarge, NestedTooDeep, NoFile, NotThere
+from workspace.refusals import (
+    Binary,
+    ContentTooLarge,
+    NestedTooDeep,
+    NoFile,
+    NothingToEdit,
+    NotThere,
+    OldTextNotFound,
+    OldTextNotUnique,
+)
 
 MOST_BYTES = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,6 +32,25 @@ def write(folder: Folder, path: str, content: str) -> Answer:
     done = "Created" if created else "Replaced"
     details = {"path": path, "created": created, "bytes": len(data), "diff": diffs.between(before, content, path)}
     return Answer(f"{done} {path}: {len(data):,} bytes.", details)
+
+
+def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Answer:
+    """Replace the one place in a file that has a text."""
+    if not old_text or old_text == new_text:
+        raise NothingToEdit
+    before = text_of(folder, path)
+    if "\r\n" in before and "\r\n" not in old_text:  # lines are shown without their ends
+        old_text, new_text = (text.replace("\n", "\r\n") for text in (old_text, new_text))
+    times = _times(before, old_text)
+    if times == 0:
+        raise OldTextNotFound(path=path)
+    if times > 1:
+        raise OldTextNotUnique(path=path, times=times)
+    after = before.replace(old_text, new_text)
+    data = checked(after, path)
+    put_bytes(folder, path, data)
+    details = {"path": path, "bytes": len(data), "diff": diffs.between(before, after, path)}
+    return Answer(f"Edited {path}: {len(data):,} bytes now.", details)
 
 
 def checked(content: str, what: str) -> bytes:
@@ -75,6 +103,17 @@ def put(folder: Folder, path: str, incoming: str, descriptor: int) -> bool:
     return mode is None
 
 
+def delete(folder: Folder, path: str) -> None:
+    """A file that could be opened; whatever takes its name meanwhile is in the folder, too."""
+    with opening.file(folder.descriptor, path):
+        *above, name = opening.names(path)
+    with opening.directory(folder.descriptor, above) as at:
+        try:
+            os.unlink(name, dir_fd=at)
+        except OSError as error:
+            raise opening.refusal(error, at, name, path) from None
+
+
 def _mode(at: int, name: str, path: str) -> int | None:
     """Of the file that is there; None where there is none. What is no file is not replaced."""
     try:
@@ -116,3 +155,11 @@ def text_of(folder: Folder, path: str) -> str:
     if not text.is_text(data):
         raise Binary(path=path, size=len(data), type=text.type_of(path))
     return data.decode()
+
+
+def _times(text: str, part: str) -> int:
+    """In how many places a text has a part; they may overlap."""
+    times, at = 0, text.find(part)
+    while at != -1:
+        times, at = times + 1, text.find(part, at + 1)
+    return times

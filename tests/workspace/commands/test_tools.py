@@ -12,7 +12,9 @@ from tests.waiting import until
 from tests.workspace.accounts import accounts, done_as
 from tests.workspace.kinds import made, usable
 from workspace.commands import errors
+from workspace.commands.running import TOO_MUCH
 from workspace.commands.tools import Commands
+from workspace.files import quota
 
 PERSON = "a person"
 
@@ -40,6 +42,22 @@ async def test_a_command_is_a_line_of_the_shell(commands: Commands, tmp_path: Pa
     assert answer.text.endswith(" s.\nstdout:\na  b\nstderr:\nno")
     assert answer.details["exit_code"] == 1
     assert (answer.details["stdout"], answer.details["stderr"]) == ("a  b\n", "no\n")
+
+
+async def test_unconfined_it_runs_nothing_that_an_agent_has_laid_ready_at_home(tmp_path: Path) -> None:
+    commands = Commands(made("none"))
+    for name in (".profile", ".bash_profile", ".bashrc"):
+        (tmp_path / name).write_text("touch planted\n")
+    where = "import site; print(site.getusersitepackages().partition('/.local/')[2])"
+    site = (await commands.run_python(PERSON, tmp_path, where)).details["stdout"].strip()
+    customised = tmp_path / ".local" / site / "usercustomize.py"
+    customised.parent.mkdir(parents=True)
+    customised.write_text("open('planted', 'w')\n")
+    (tmp_path / ".gitconfig").write_text("[core]\nfsmonitor = touch planted; false\n")
+    await commands.run_command(PERSON, tmp_path, "python3 -c 1")
+    await commands.run_python(PERSON, tmp_path, "1")
+    assert (await commands.commit(PERSON, tmp_path, "all of it")).text.startswith("Committed as ")
+    assert not (tmp_path / "planted").exists()
 
 
 def test_a_folder_that_a_command_has_closed_is_open_for_the_next_one() -> None:
@@ -167,6 +185,16 @@ async def test_in_a_folder_that_holds_too_much_one_can_delete_but_not_go_on(tmp_
     assert more.details["stderr"].endswith("[too much]")
     less = await commands.run_command(PERSON, tmp_path, "rm more much")
     assert (less.details["exit_code"], less.details["stderr"]) == (0, "")
+
+
+async def test_in_a_folder_that_holds_too_much_nobody_goes_on_in_many_files(tmp_path: Path) -> None:
+    commands = Commands(made(usable()[0]), check=lambda _: "too much", held=quota.held)
+    script = "for i in $(seq 2000); do head -c 100000 /dev/zero > f$i; sleep .02; done"
+    more = await commands.run_command(PERSON, tmp_path, script)
+    assert more.details["exit_code"] == TOO_MUCH
+    assert 0 < len(os.listdir(tmp_path)) < 1_500
+    less = await commands.run_command(PERSON, tmp_path, "rm f*; sleep 2.5")
+    assert less.details["exit_code"] == 0
 
 
 @pytest.mark.long

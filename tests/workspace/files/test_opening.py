@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from service.tool_server.refusals import Refusal
-from workspace.files import editing, listing, opening, reading, writing
+from workspace.files import listing, opening, reading, writing
 from workspace.files.folder import Folder
 
 RULE = (
@@ -44,7 +44,7 @@ def test_other_spellings_of_a_path(path: str, names: tuple[str, ...]) -> None:
 USES: dict[str, Callable[[Folder, str], object]] = {
     "read": reading.read,
     "write": lambda folder, path: writing.write(folder, path, "mine\n"),
-    "edit": lambda folder, path: editing.edit(folder, path, "secret", "secret!"),
+    "edit": lambda folder, path: writing.edit(folder, path, "secret", "secret!"),
 }
 use = pytest.mark.parametrize("use", USES.values(), ids=USES)
 

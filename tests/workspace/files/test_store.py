@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from service.tool_server.refusals import Refusal
-from workspace.files import answers, listing, reading, writing
+from workspace.files import answers, listing, quota, reading, writing
 from workspace.files.folder import Answer, Folder, Store, StoreUnusable
-from workspace.files.quota import Quota
+from workspace.files.quota import Amount, Quota
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "../bob", "a\0", "a b", "ä", "x" * 101, ".\n"])
@@ -96,6 +96,42 @@ def test_what_a_mode_hides_is_counted(store: Store) -> None:
         hidden.chmod(0)
         with pytest.raises(Refusal, match="100,000 bytes"):
             quota.check(folder.path)
+
+
+def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
+    small = Store(store.root, Quota(bytes=100_000, files=10, of_person=Amount(bytes=150_000, files=15)))
+    with small.folder("alice", "one") as one, small.folder("alice", "two") as two, small.folder("bob", "one") as bobs:
+        writing.put_bytes(one, "a", b"x" * 90_000)
+        writing.put_bytes(two, "a", b"x" * 50_000)
+        with pytest.raises(Refusal, match=r"^The files of all conversations would have more than 150,000 b"):
+            writing.put_bytes(two, "b", b"x" * 20_000)
+        writing.put_bytes(bobs, "a", b"x" * 90_000)
+        writing.put_bytes(one, "a", b"x" * 5_000)  # where the older one was counted, too
+        writing.put_bytes(two, "b", b"x" * 20_000)
+        (one.path / "hidden").mkdir(mode=0)
+        for number in range(8):
+            (one.path / f"n{number}").touch()
+        small.quota.check(one.path)  # as after each command
+        with pytest.raises(Refusal, match=r"more than 15 files, which is"):
+            for number in range(8):
+                writing.put_bytes(two, f"n{number}", b"")
+        assert len(list(two.path.iterdir())) == 5
+        small.quota.check(two.path)
+        with pytest.raises(Refusal, match=r"more than 15 files, which is"):
+            small.quota.check(two.path, more_files=1)
+        store.remove("alice", "one")
+        writing.put_bytes(two, "more", b"")
+
+
+def test_a_folder_that_is_too_deep_counts_as_a_full_one(store: Store) -> None:
+    small = Store(store.root, Quota(bytes=100_000, files=100, of_person=Amount(bytes=150_000, files=1_000)))
+    with small.folder("alice", "one") as one, small.folder("alice", "two") as two:
+        deep(one, 70)
+        writing.put_bytes(two, "a", b"x" * 40_000)
+        with pytest.raises(Refusal, match="150,000 bytes"):
+            writing.put_bytes(two, "b", b"x" * 20_000)
+        assert quota.held(one.path) is None
+        assert quota.held(two.path) is not None
 
 
 def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:

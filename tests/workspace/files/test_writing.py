@@ -1,11 +1,12 @@
 import os
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
 from service.tool_server.refusals import Refusal
-from workspace.files import editing, reading, writing
+from workspace.files import reading, writing
 from workspace.files.folder import Folder, Store
 from workspace.files.quota import Quota
 
@@ -73,7 +74,7 @@ def test_a_diff_has_at_most_20_kb(folder: Folder, lines: int) -> None:
 def test_a_small_change_in_a_large_file_is_a_small_diff(folder: Folder) -> None:
     lines = [f"line {number}\n" for number in range(1, 50_001)]
     (folder.path / "a.md").write_text("".join(lines))
-    answer = editing.edit(folder, "a.md", "line 40000\n", "another\nand one more\n")
+    answer = writing.edit(folder, "a.md", "line 40000\n", "another\nand one more\n")
     assert answer.details["diff"].splitlines() == [
         *("--- a.md", "+++ a.md", "@@ -39997,7 +39997,8 @@"),
         *(" line 39997", " line 39998", " line 39999", "-line 40000", "+another", "+and one more"),
@@ -87,7 +88,7 @@ class TestEdits:
         (folder.path / "plan.md").write_text("milk\nbread\nmilk and honey\n")
 
     def test_the_one_place_is_replaced(self, folder: Folder) -> None:
-        answer = editing.edit(folder, "plan.md", "bread", "rye bread\nbutter")
+        answer = writing.edit(folder, "plan.md", "bread", "rye bread\nbutter")
         assert answer.text == "Edited plan.md: 37 bytes now."
         assert (folder.path / "plan.md").read_text() == "milk\nrye bread\nbutter\nmilk and honey\n"
         assert answer.details["diff"].splitlines()[2:] == [
@@ -106,39 +107,40 @@ class TestEdits:
     )
     def test_every_other_one_is_a_sentence(self, folder: Folder, old: str, sentence: str) -> None:
         with pytest.raises(Refusal) as refused:
-            editing.edit(folder, "plan.md", old, "new")
+            writing.edit(folder, "plan.md", old, "new")
         assert str(refused.value).startswith(sentence)
         assert (folder.path / "plan.md").read_text() == "milk\nbread\nmilk and honey\n"
 
     def test_places_that_overlap_are_two(self, folder: Folder) -> None:
         (folder.path / "plan.md").write_text("aaa")
         with pytest.raises(Refusal, match="found 2 times"):
-            editing.edit(folder, "plan.md", "aa", "b")
+            writing.edit(folder, "plan.md", "aa", "b")
 
     def test_lines_that_end_as_windows_has_them_stay_so(self, folder: Folder) -> None:
         (folder.path / "plan.md").write_bytes(b"one\r\ntwo\r\nthree\r\n")
         assert "2: two\r" in reading.read(folder, "plan.md").text
-        editing.edit(folder, "plan.md", "one\ntwo", "1\n2")
+        writing.edit(folder, "plan.md", "one\ntwo", "1\n2")
         assert (folder.path / "plan.md").read_bytes() == b"1\r\n2\r\nthree\r\n"
 
     def test_what_is_too_large_or_no_text_is_not_edited(self, folder: Folder) -> None:
         (folder.path / "large").write_text("x" * 1_000_001)
         (folder.path / "odd.bin").write_bytes(b"\0x")
         with pytest.raises(Refusal, match=r"^large has 1,000,001 bytes and may have 1,000,000: change it with a com"):
-            editing.edit(folder, "large", "y", "z")
+            writing.edit(folder, "large", "y", "z")
         with pytest.raises(Refusal, match=r"^odd.bin is not text: 2 bytes, application/octet-stream.$"):
-            editing.edit(folder, "odd.bin", "x", "z")
+            writing.edit(folder, "odd.bin", "x", "z")
 
 
 def test_nothing_is_written_into_a_full_folder(store: Store) -> None:
     small = Store(store.root, Quota(bytes=10_000, files=5))
     with small.folder("alice", "full") as folder:
         writing.write(folder, "a", "x" * 5_000)
-        with pytest.raises(Refusal) as refused:
-            writing.write(folder, "b", "x" * 5_001)
-        assert str(refused.value) == (
-            "The folder would have more than 10,000 bytes, which is the most: remove some files first."
-        )
+        for size in (5_001, 10_001):
+            with pytest.raises(Refusal) as refused:
+                writing.write(folder, "b", "x" * size)
+            assert str(refused.value) == (
+                "The folder would have more than 10,000 bytes, which is the most: remove some files first."
+            )
         for name in ("b", "c", "d", "e"):
             writing.write(folder, name, "x")
         with pytest.raises(Refusal, match=r"^The folder would have more than 5 files, which is the most"):
@@ -151,3 +153,31 @@ def test_no_path_makes_a_folder_too_deep_to_be_counted(folder: Folder) -> None:
         writing.write(folder, "d/" * 64 + "a", "x")
     writing.write(folder, "d/" * 63 + "a", "x")
     writing.write(folder, "b", "there is still room")
+
+
+def test_only_a_file_is_deleted_and_nothing_behind_a_link(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept")
+    writing.write(folder, "sub/a.txt", "x")
+    (folder.path / "link").symlink_to(tmp_path / "kept")
+    (folder.path / "outside").symlink_to(tmp_path)
+    os.mkfifo(folder.path / "fifo")
+    for path, sentence in (
+        *(
+            ("link", "symbolic link"),
+            ("outside/kept", "symbolic link"),
+            ("fifo", "is a FIFO"),
+            ("sub", "is a directory"),
+        ),
+        *(
+            ("none", "There is no none"),
+            ("", "is a directory"),
+            ("../x", "cannot be used"),
+            ("sub/a.txt/b", "no directory"),
+        ),
+    ):
+        with pytest.raises(Refusal, match=sentence):
+            writing.delete(folder, path)
+    assert sorted(os.listdir(folder.path)) == ["fifo", "link", "outside", "sub"]
+    writing.delete(folder, "sub/a.txt")
+    assert os.listdir(folder.path / "sub") == []
+    assert (tmp_path / "kept").read_text() == "kept"
