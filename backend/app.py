@@ -14,22 +14,27 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.doors import page, refusals, routes
 from backend.doors.calendar import routes as calendar
 from backend.doors.calendar.door import CalendarDoor
+from backend.doors.chat.door import ChatDoor
+from backend.doors.chat.routes import chat
+from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.server import TodoChatServer
 from backend.doors.chatkit.stream import ChatKitDoor, reader
 from backend.doors.edge import Edge
 from backend.doors.files.door import FilesDoor
 from backend.doors.files.routes import files
 from backend.doors.identity import Identity
+from backend.doors.memory import remembered
 from backend.doors.parts import Parts
 from backend.doors.runs.door import RunsDoor
 from backend.doors.runs.routes import runs
 from backend.doors.runs.stored import Stored
+from backend.doors.starting import Starting
 from backend.doors.tasks.door import TasksDoor
 from backend.doors.tasks.routes import tasks
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.settings import Settings
-from backend.tools.connectors.connectors import Connectors, limits_with
+from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
 from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import Policy
 from backend.tools.task_tools import CallerToken, TaskTools
@@ -42,10 +47,10 @@ from backend.turn.answers import Answers
 from backend.turn.delegated.agents import Agents
 from backend.turn.delegated.leading import leading
 from backend.turn.inbox import Inbox
+from backend.turn.lifecycle.room import Room
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
 from service.clock import Clock
-from service.database import create_engine
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
 from service.workers import Pace
@@ -65,14 +70,16 @@ def create_app(
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     refusals.add_to(app)
-    for door in (routes.chatkit(identity), runs(identity), routes.session(identity), routes.operation()):
+    whole = chat(identity)
+    for door in (routes.chatkit(identity), runs(identity, whole), whole, routes.session(identity), routes.operation()):
         app.include_router(door)
     app.include_router(files(identity))
+    app.include_router(remembered(identity))
     for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading(), tasks(identity)):
         app.include_router(door)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
-    app.add_middleware(Watched, traced=("/chatkit", "/chats"))
+    app.add_middleware(Watched, traced=("/chatkit", "/chats", "/chat"))
     return app
 
 
@@ -81,7 +88,7 @@ async def _open(
 ) -> Parts:
     """Everything that is closed when the stack is, the last first."""
     await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
-    engine = create_engine(settings.database_url.get_secret_value())
+    engine = settings.create_engine()
     stack.push_async_callback(engine.dispose)
     traces.watch_statements(engine)
     metrics.watch_pool(engine, reports.CONNECTIONS)
@@ -94,13 +101,21 @@ async def _open(
     await warm_up(endpoint, store, tools, read=reader())
     summaries = Summaries(engine, store, model, limits)
     read_only = [server.name for server in servers if server.read_only]
-    policy = Policy(settings.approvals, allowed=read_only, limits=limits_with(servers))
-    connectors = Connectors(servers, engine, may_ask=policy.may_ask)
+    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
+    policy = Policy(
+        settings.approvals,
+        allowed=read_only,
+        limits=limits_with(servers),
+        servers=reach_with(servers),
+        is_unconfined=is_unconfined,
+    )
+    connectors = Connectors(servers, engine)
     stack.push_async_callback(connectors.close)
     answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, connectors)
     inbox = Inbox(engine, turns, limits)
     pace = Pace(settings.limit_requests_per_minute)
     files = FolderFiles(workspace) if workspace else None
+    starting = Starting(engine, turns, answers, settings.limit_message_chars)
     return Parts(
         engine,
         model,
@@ -108,11 +123,14 @@ async def _open(
         turns,
         inbox,
         _chatkit(settings, store, turns, answers, tools, inbox, files, clock, pace),
-        RunsDoor(engine, turns, answers, inbox, summaries, Stored(engine, model), settings.limit_message_chars),
+        PlainDoor(starting, pace),
+        RunsDoor(engine, turns, answers, inbox, summaries, Stored(engine, model), starting),
+        ChatDoor(starting),
         summaries,
         _calendars(settings, engine, tools),
         TasksDoor(engine, tools),
         FilesDoor(engine, files, limits, clock),
+        connectors,
         pace,
         polls=Pace(settings.limit_requests_per_minute),
     )
@@ -130,7 +148,7 @@ async def _turns(
     settings: Settings, engine: AsyncEngine, clock: Clock, limits: Limits, worker: str | None, stack: AsyncExitStack
 ) -> Turns:
     # Of its own: turns that use up the pool must not cost others their leases.
-    beats = create_engine(settings.database_url.get_secret_value(), pool_size=1, max_overflow=0)
+    beats = settings.create_engine(pool_size=1)
     stack.push_async_callback(beats.dispose)
     turns = Turns(
         engine,
@@ -140,6 +158,7 @@ async def _turns(
         lease_seconds=settings.lease_seconds,
         longest_seconds=settings.limit_turn_seconds,
         worker=worker,
+        room=Room(settings.limit_turns_at_once, settings.limit_lag_seconds),
         clock=clock,
         time_zone=settings.time_zone,
     )
@@ -211,7 +230,13 @@ async def _workspace(settings: Settings, stack: AsyncExitStack) -> WorkspaceTool
     if settings.agents == "off" or secret is None or url is None:
         return None
     token = CallerToken(secret.get_secret_value(), url)
-    workspace = WorkspaceTools(url, token, mode=settings.agents, resend_seconds=settings.mcp_resend_seconds)
+    workspace = WorkspaceTools(
+        url,
+        token,
+        mode=settings.agents,
+        unconfined=settings.auth_mode == "none",
+        resend_seconds=settings.mcp_resend_seconds,
+    )
     stack.push_async_callback(workspace.cleanup)
     await workspace.connect()
     return workspace

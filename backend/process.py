@@ -3,7 +3,7 @@ import secrets
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import FrameType
+from typing import TYPE_CHECKING
 
 import psycopg
 from agents import set_tracing_disabled
@@ -18,6 +18,9 @@ from backend.settings import Settings
 from backend.tools.connectors.server import Server
 from service import process, workers
 from service.telemetry import logs
+
+if TYPE_CHECKING:
+    from backend.doors.parts import Parts
 
 logger = logging.getLogger("backend")
 
@@ -79,15 +82,22 @@ class _Server(workers.Server):
             app,
             settings,
             grace_seconds=_grace_seconds(settings),
+            drain_seconds=settings.drain_seconds,
             trusted_proxies=settings.trusted_proxies,
             on_ready=on_ready,
         )
         self._app = app
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if (parts := getattr(self._app.state, "parts", None)) is not None:
+    def is_busy(self) -> bool:
+        return (parts := self._parts) is not None and parts.turns.count > 0
+
+    def end(self) -> None:
+        if (parts := self._parts) is not None:
             parts.turns.shut_down()
-        super().handle_exit(sig, frame)
+
+    @property
+    def _parts(self) -> "Parts | None":
+        return getattr(self._app.state, "parts", None)
 
 
 def _announce(settings: Settings, endpoint: Endpoint, ended: Iterable[Abandoned], address: str) -> None:

@@ -10,11 +10,12 @@ from service.environment import CONFIG, CommaSeparated
 from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
-ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "offline", "custom"]
+ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "groq", "openrouter", "offline", "custom"]
 ToolCalls = Literal["streamed", "whole", "text"]
 
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
+_CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said so far comes with each message
 
 
 class LeaseSettings(BaseSettings):
@@ -55,18 +56,16 @@ class ServersSettings(BaseSettings):
     mcp_servers_file: Path | None = None
 
 
-class Settings(LeaseSettings, AddressSettings, ServersSettings, ServiceSettings):
-    """The backend's configuration; every field is an environment variable of the same name."""
+class ModelSettings(BaseSettings):
+    """Which model answers, and what it is sent."""
 
-    prefix: ClassVar[str] = "BACKEND"
-
-    backend_workers: int = Field(default=1, ge=1, le=64)
-    mcp_internal_url: str | None = None
+    model_config = CONFIG
 
     llm_provider: ProviderName | None = None
     llm_base_url: str | None = None
     llm_api_key: SecretStr | None = None
     llm_model: str | None = None
+    llm_models: CommaSeparated = ()
     llm_temperature: float = Field(default=0.7, ge=0, le=2)
     llm_max_tokens: int = Field(default=1000, ge=1)
     llm_tool_calls: ToolCalls = "streamed"
@@ -74,17 +73,35 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ServiceSettings)
     cerebras_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
+    groq_api_key: SecretStr | None = None
+    openrouter_api_key: SecretStr | None = None
+    offline_url: str = "http://127.0.0.1:8002/v1"
+
+
+def _four_fifths(connections: int) -> int:
+    """A turn's reader holds one; the rest is for all else that is asked meanwhile."""
+    return max(1, connections * 4 // 5)
+
+
+class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
+    """The backend's configuration; every field is an environment variable of the same name."""
+
+    prefix: ClassVar[str] = "BACKEND"
+
+    backend_workers: int = Field(default=1, ge=1, le=64)
+    mcp_internal_url: str | None = None
+
     agents: Literal["auto", "on", "off"] = "auto"
     workspace_url: str | None = None
     workspace_token_secret: Secret | None = None
     limit_agent_runs: int | None = per_person(50)
 
-    offline_url: str = "http://127.0.0.1:8002/v1"
-
     auth_audience: str | None = None
 
     limit_turns_per_minute: int | None = per_person(60)
     limit_running_turns: int | None = per_person(4)
+    limit_turns_at_once: int = Field(default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1)
+    limit_lag_seconds: float = Field(default=0.03, gt=0)
     limit_turn_seconds: float = Field(default=600, gt=0)
     limit_turns_per_day: int | None = per_person(1_000)
     limit_conversations: int | None = per_person(5_000)
@@ -103,8 +120,9 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ServiceSettings)
     slow_notice_seconds: float = Field(default=4.0, gt=0)
 
     def largest_body(self, method: str, path: str) -> int:
-        is_file = method == "PUT" and _FILE.match(path) is not None
-        return self.limit_file_bytes if is_file else super().largest_body(method, path)
+        if method == "PUT" and _FILE.match(path):
+            return self.limit_file_bytes
+        return super().largest_body(method, path) * (_CONVERSATION if path in _CHATS else 1)
 
     def problem(self) -> str | None:
         if self.heartbeat_seconds * 3 > self.lease_seconds:

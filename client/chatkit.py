@@ -7,11 +7,11 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import httpx2
 
-from client.connection import ConnectionLost, Refused, connected, open_http, sentence
+from client.connection import Client, ConnectionLost, Refused, connected, sentence
 from client.sse import Frames
 
 __all__ = ["ChatKit", "ConnectionLost", "Page", "Refused", "request", "user_input"]
@@ -44,15 +44,10 @@ def request(kind: str, /, metadata: Json | None = None, **params: Any) -> Json:
     return {"type": kind, "params": params, **({"metadata": metadata} if metadata else {})}
 
 
-DETACHED: Json = {"metadata": {"detached": True}}
-"""Beside what a request asks for: its answer goes on when nobody reads it."""
-
-
-class ChatKit:
+class ChatKit(Client):
     """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
 
-    `timeout` is in seconds, of each silence. Answers of a `detached` one go on when nobody reads them. `http` is there
-    for what is not ChatKit's, as `/ready`.
+    Answers of a `detached` one go on when nobody reads them.
     """
 
     def __init__(
@@ -63,16 +58,10 @@ class ChatKit:
         headers: Mapping[str, str] | None = None,
         timeout: float = 120,
         detached: bool = False,
+        over: Client | None = None,
     ) -> None:
-        self.base_url = base_url
-        self._beside = DETACHED if detached else {}
-        self.http = open_http(base_url, token=token, headers=headers, timeout=timeout)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.http.aclose()
+        super().__init__(base_url, token=token, headers=headers, timeout=timeout, over=over)
+        self._detached = detached
 
     def create_thread(self, text: str) -> Events:
         return self.open("threads.create", input=user_input(text))
@@ -121,15 +110,20 @@ class ChatKit:
                 return json.loads(await response.aread())
 
     @asynccontextmanager
-    async def open(self, kind: str, /, **params: Any) -> AsyncIterator[AsyncIterator[Json]]:
+    async def open(
+        self, kind: str, /, metadata: Json | None = None, **params: Any
+    ) -> AsyncIterator[AsyncIterator[Json]]:
         """The events of an operation that streams."""
-        async with self._answer(kind, params, "text/event-stream") as response:
+        async with self._answer(kind, params, "text/event-stream", metadata) as response:
             yield _events(response)
 
     @asynccontextmanager
-    async def _answer(self, kind: str, params: Json, media_type: str) -> AsyncIterator[httpx2.Response]:
+    async def _answer(
+        self, kind: str, params: Json, media_type: str, metadata: Json | None = None
+    ) -> AsyncIterator[httpx2.Response]:
         """The response when it has begun, if it is what was asked for."""
-        asked = self.http.build_request("POST", "/chatkit", json=request(kind, **params) | self._beside)
+        beside = {**(metadata or {}), **({"detached": True} if self._detached else {})}
+        asked = self.http.build_request("POST", "/chatkit", json=request(kind, beside, **params))
         with connected():
             response = await self.http.send(asked, stream=True)
         try:

@@ -3,11 +3,11 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import httpx2
 
-from client.connection import ConnectionLost, Refused, connected, open_http, sentence
+from client.connection import Client, ConnectionLost, Refused, connected, sentence
 from client.sse import NamedFrames
 
 Json = dict[str, Any]
@@ -25,36 +25,30 @@ Events = AbstractAsyncContextManager[AsyncIterator[Event]]
 """The events of an interaction as they come; leaving the block stops the reading, and nothing else."""
 
 
-class Runs:
+class Runs(Client):
     """One person's connection to one backend; every operation raises `Refused` or `ConnectionLost`.
 
-    `timeout` is in seconds, of each silence. A `key` lets a request be sent again without being done twice.
+    A `key` lets a request be sent again without being done twice. `more` goes beside a message: `model`, `metadata`.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        token: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float = 120,
-    ) -> None:
-        self.base_url = base_url
-        self.http = open_http(base_url, token=token, headers=headers, timeout=timeout)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.http.aclose()
-
-    def interact(self, chat_id: str, user_message: str, *, key: str | None = None) -> Events:
+    def interact(
+        self, chat_id: str, user_message: str, *, key: str | None = None, more: Mapping[str, Any] | None = None
+    ) -> Events:
         """Say something; a `chat_id` that is a new name makes a chat."""
-        return self._stream("POST", f"/chats/{chat_id}/interactions", {"user_message": user_message}, key=key)
+        body = {"user_message": user_message, **(more or {})}
+        return self._stream("POST", f"/chats/{chat_id}/interactions", body, key=key)
 
-    def edit(self, chat_id: str, interaction_id: str, new_user_message: str, *, key: str | None = None) -> Events:
+    def edit(
+        self,
+        chat_id: str,
+        interaction_id: str,
+        new_user_message: str,
+        *,
+        key: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> Events:
         """Say something else in place of an interaction's message."""
-        body = {"new_user_message": new_user_message}
+        body = {"new_user_message": new_user_message, **(more or {})}
         return self._stream("POST", f"{_place(chat_id, interaction_id)}/edit", body, key=key)
 
     def events(self, chat_id: str, interaction_id: str, *, after: int = 0) -> Events:
@@ -68,13 +62,25 @@ class Runs:
     async def get_chat(self, chat_id: str, *, limit: int = 20, after: str | None = None) -> Json:
         return await self._ask("GET", f"/chats/{chat_id}", params=_page(limit, after))
 
-    async def get_interaction(self, chat_id: str, interaction_id: str) -> Json:
-        return await self._ask("GET", _place(chat_id, interaction_id))
+    async def get_interaction(self, chat_id: str, interaction_id: str, *, brief: bool = False) -> Json:
+        """With all that it said, and what the model is sent after it; a `brief` one without."""
+        params = {"brief": True} if brief else None
+        return await self._ask("GET", _place(chat_id, interaction_id), params=params)
 
     async def get_steps(self, chat_id: str, interaction_id: str, *, limit: int = 20, after: int = 0) -> Json:
         """What its agents did, and where the next page begins."""
         params = {"limit": limit, "after": after}
         return await self._ask("GET", f"{_place(chat_id, interaction_id)}/steps", params=params)
+
+    async def get_log(self, chat_id: str) -> AsyncIterator[Json]:
+        """What was said and done in a chat, a line each."""
+        with connected():
+            async with self.http.stream("GET", f"/chats/{chat_id}/log") as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise Refused(response.status_code, sentence(response))
+                async for line in response.aiter_lines():
+                    yield json.loads(line)
 
     async def approve(
         self,
@@ -84,10 +90,13 @@ class Runs:
         *,
         approved: bool,
         reason: str | None = None,
+        always: bool = False,
         key: str | None = None,
     ) -> Json:
-        """Approve a call that waits, or refuse it."""
-        body = {"approval_id": approval_id, "approved": approved, **({} if reason is None else {"reason": reason})}
+        """Approve a call that waits, or refuse it; `always`: an agent is not asked about again in this chat."""
+        body: Json = {"approval_id": approval_id, "approved": approved}
+        body |= {} if reason is None else {"reason": reason}
+        body |= {"always": True} if always else {}
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/approve", body, key=key)
 
     async def send(
@@ -123,11 +132,9 @@ class Runs:
         key: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Json:
+        response = await self.request(method, path, body, params=params, headers=_keyed(key))
         with connected():
-            response = await self.http.request(method, path, json=body, params=params, headers=_keyed(key))
-            if response.is_success:
-                return response.json()
-        raise Refused(response.status_code, sentence(response))
+            return response.json()
 
     @asynccontextmanager
     async def _stream(

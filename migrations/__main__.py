@@ -72,7 +72,7 @@ def _revision(url: str) -> str | None:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         except psycopg.errors.InsufficientPrivilege:  # the services' login: as todo_app it may ask
             connection.rollback()
-            connection.execute("SET ROLE todo_app")
+            connection.execute("SET LOCAL ROLE todo_app")
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         return row[0] if row else None
 

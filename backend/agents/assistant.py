@@ -2,7 +2,16 @@ from collections.abc import Callable, Sequence
 from operator import is_not
 from typing import Any
 
-from agents import Agent, FunctionTool, Model, ModelSettings, RunContextWrapper, Tool
+from agents import (
+    Agent,
+    FunctionTool,
+    FunctionToolResult,
+    Model,
+    ModelSettings,
+    RunContextWrapper,
+    Tool,
+    ToolsToFinalOutputResult,
+)
 from agents.mcp import MCPServer
 
 MAX_STEPS = 10
@@ -80,6 +89,11 @@ async def _waits(context: RunContextWrapper[Any], arguments: dict[str, Any], cal
     return call_id in context.context.waiting
 
 
+def _pauses(context: RunContextWrapper[Any], made: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+    """Ends the SDK's run after a step in which an agent waits for the person: the assistant goes on when it does."""
+    return ToolsToFinalOutputResult(is_final_output=context.context.waits_inside)
+
+
 def create_assistant(
     model: Model,
     settings: ModelSettings,
@@ -92,7 +106,8 @@ def create_assistant(
     """The agent of every turn; it holds nothing of a person or a conversation.
 
     `may_ask` tells of a tool's name whether its calls may have to wait for the person's consent. The tools of the
-    `team` start agents, where `has_agents` tells that there are some now.
+    `team` start agents, where `has_agents` tells that there are some now. The instructions end with the `notes` of the
+    run's context, if it has one: what comes before is the same for everybody.
     """
     asked = may_ask or _never
     asks = asked("delete_task")
@@ -100,18 +115,20 @@ def create_assistant(
         if asked(tool.name):
             tool.needs_approval = _waits
 
-    def told(context: object, agent: object) -> str:
-        return instructions(asks=asks, has_agents=has_agents is not None and has_agents())
+    def told(context: RunContextWrapper[Any], agent: object) -> str:
+        own = instructions(asks=asks, has_agents=bool(team) and has_agents is not None and has_agents())
+        return own + (context.context.notes if context.context else "")
 
     assistant = _Assistant(
         name="TodoAssistant",
-        instructions=told if team else instructions(asks=asks),
+        instructions=told,
         tools=list(team),
         model=model,
         mcp_servers=list(tool_sources),
         model_settings=settings.resolve(ModelSettings(tool_choice="auto")),
         # A required choice would be reset after the first call; "auto" is to be sent every time.
         reset_tool_choice=False,
+        tool_use_behavior=_pauses if team else "run_llm_again",
     )
     assistant.may_ask = asked
     return assistant

@@ -17,7 +17,7 @@ _TEMPERATURE = 0.2
 _FILES = frozenset({"list_files", "read_file", "search_files", "run_python"})
 _ALL = _FILES | {"write_file", "edit_file", "run_command", "commit"}
 
-Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
+Waits = Callable[[RunContextWrapper[Any], dict[str, Any], str], Awaitable[bool]]
 
 
 class Delegated(BaseModel):
@@ -28,19 +28,31 @@ class Delegated(BaseModel):
 
 
 @dataclass(frozen=True)
+class Start:
+    """An agent, its hooks, and what lets it work: with its call and the arguments of that."""
+
+    agent: Agent[Any]
+    hooks: RunHooks[Any]
+    invoke: Callable[[ToolContext[Any], str], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
 class Work:
     """How the agents' runs are led, by whoever knows of the turn that they are part of.
 
-    `carry_out` is given the call of an agent's tool and what makes it; `refusal` says why a call of an agent's is not
-    made, or nothing. `offered` tells whether agents may be started now, and of a tool's name `usable` whether it works.
-    Of an agent's name `reaches_others` tells whether it may have tools of other MCP servers, which are `of_others`.
+    `carry_out` is given the call of an agent's tool and what starts it; `refusal` says why a call of an agent's is not
+    made, or nothing, and `waits` whether a call has to wait for the person's consent. `offered` tells whether agents
+    may be started now, `is_unconfined` whether nothing confines their programs, `usable` whether a tool works. Of an
+    agent's name `reaches_others` tells whether it may have tools of other MCP servers, which are `of_others`.
     """
 
     hooks: RunHooks[Any]
     run_config: RunConfig
-    carry_out: Callable[[ToolContext[Any], str, Invoke], Awaitable[str]]
+    carry_out: Callable[[ToolContext[Any], str, Start], Awaitable[str]]
     refusal: Callable[[ToolContext[Any]], str | None]
+    waits: Waits
     offered: Callable[[], bool]
+    is_unconfined: Callable[[], bool]
     usable: Callable[[str], bool]
     reaches_others: Callable[[str], bool]
     of_others: Callable[[str], Awaitable[Sequence[FunctionTool]]]
@@ -56,10 +68,10 @@ class _Worker(Agent[Any]):
         made = await super().get_mcp_tools(run_context)
         usable = {tool.name for tool in made if self.work.usable(tool.name)} & self.allowed
         given = [tool for tool in made if isinstance(tool, FunctionTool) and tool.name in usable]
-        # Nobody can be asked in the middle of an agent's work yet: what needs consent is not offered.
-        given += [tool for tool in await self.work.of_others(self.name) if not tool.needs_approval]
+        given += await self.work.of_others(self.name)
         for tool in given:
             _guard(tool, self.work.refusal)
+            tool.needs_approval = self.work.waits  # decided when it is called: what confines it may be another by then
         return [*given]
 
 
@@ -73,7 +85,7 @@ def create_team(
     # What others write, beside an open way out, must not stand beside the list: there is one or the other.
     read = (_FILES, [workspace]) if reaches else (_FILES | {"list_tasks"}, [workspace, tasks])
     for who, (allowed, sources), told in (
-        (coder, (_ALL, [workspace]), (coder.DESCRIPTION, coder.INSTRUCTIONS)),
+        (coder, (_ALL, [workspace]), (coder.DESCRIPTION, _as_confined(work))),
         (researcher, read, researcher.told(reaches_others=reaches)),
     ):
         description, instructions = told
@@ -105,13 +117,18 @@ def _as_tool(agent: _Worker, name: str, description: str, work: Work) -> Functio
         on_stream_max_pending_events=None,
         is_enabled=lambda _context, _agent: work.offered(),
     )
-    invoke = tool.on_invoke_tool
+    start = Start(agent, work.hooks, tool.on_invoke_tool)
 
     async def carried_out(context: ToolContext[Any], arguments: str) -> str:
-        return await work.carry_out(context, arguments, invoke)
+        return await work.carry_out(context, arguments, start)
 
     tool.on_invoke_tool = carried_out
     return tool
+
+
+def _as_confined(work: Work) -> Callable[[RunContextWrapper[Any], Agent[Any]], str]:
+    """What confines programs may be another by the time that the coder starts."""
+    return lambda _context, _agent: coder.told(is_unconfined=work.is_unconfined())
 
 
 def _task_of(given: StructuredToolInputBuilderOptions) -> str:

@@ -16,9 +16,9 @@ CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "me
 APPROVALS, INPUTS = _TABLES["approvals"], _TABLES["run_inputs"]
 STEPS, CONSENTS = _TABLES["agent_steps"], _TABLES["consents"]
 _THREAD = ("id", "name", "title", "status", "metadata", "leaf_run_id", "created_at")
-_ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "created_at")
+_ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "usage", "created_at")
 _SESSION = ("id", "expires_at")
-_PROFILE = (PROFILES.c.time_zone, PROFILES.c.calendar_hash.is_not(None).label("calendar"))
+_PROFILE = (PROFILES.c.time_zone, PROFILES.c.calendar_hash.is_not(None).label("calendar"), PROFILES.c.memory)
 _RUN = (
     "id",
     "status",
@@ -31,7 +31,7 @@ _RUN = (
     "started_at",
     "ended_at",
 )
-_APPROVAL = ("id", "run_id", "call", "text", "decision", "reason", "created_at", "decided_at")
+_APPROVAL = ("id", "run_id", "agent", "of_call", "call", "text", "decision", "reason", "created_at", "decided_at")
 _INPUT = ("id", "run_id", "mode", "said", "created_at", "taken_at", "dropped_at")
 
 _STEP = ("run_id", "call_id", "seq", "agent", "kind", "content", "details", "created_at")

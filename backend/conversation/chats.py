@@ -8,9 +8,12 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation import rows
 from backend.conversation.errors import InvalidRequest, NotFound
+from backend.conversation.items import Said
+from backend.conversation.rows import StoredItem
 from backend.conversation.runs.leases import CONVERSATIONS
-from service.database import Pipeline, Statement, transaction
+from service.database import Pipeline, Statement, pipelined, transaction
 from service.database.pipeline import Result
 
 NAME = r"[A-Za-z0-9._-]{1,100}"
@@ -19,6 +22,12 @@ SCHEMA = "openapi.json"
 _OURS = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
 _NAME = re.compile(NAME)
 _BY_NAME = "conversations_by_name"
+
+_SAID = Statement("""
+    SELECT seq, id, kind, item, feedback FROM messages
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s
+    AND kind = 'user_message' AND superseded_by IS NULL ORDER BY seq DESC LIMIT 100
+""")
 
 
 class Chat(NamedTuple):
@@ -80,8 +89,16 @@ async def page(engine: AsyncEngine, *, user_id: str, limit: int, after: str | No
             raise NotFound
         query = query.where(CONVERSATIONS.c.id < last.id)
     async with transaction(engine, user_id) as session:
-        rows: list[Any] = list((await (await session.connection()).execute(query)).all())
-    return [Chat(*row) for row in rows[:limit]], len(rows) > limit
+        found: list[Any] = list((await (await session.connection()).execute(query)).all())
+    return [Chat(*row) for row in found[:limit]], len(found) > limit
+
+
+async def last_said(engine: AsyncEngine, conversation_id: str, text: str, *, user_id: str) -> str | None:
+    """The id of the person's newest message of this text that is shown, among their last ones."""
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_SAID, owner=user_id, conversation=conversation_id)
+    said = ((row["id"], rows.to_value(StoredItem(**row))) for row in await found.fetchall())
+    return next((one for one, item in said if isinstance(item, Said) and item.text == text), None)
 
 
 async def send_is_titled(pipeline: Pipeline, *, conversation_id: str, user_id: str, title: str) -> Result:

@@ -2,9 +2,13 @@
 
 
 class BackendError(Exception):
-    """An error whose docstring is the sentence for the person."""
+    """An error whose docstring is the sentence for the person.
+
+    `retry_seconds` is after how long it may go better, where that is known.
+    """
 
     allow_retry = False
+    retry_seconds: int | None = None
 
     def __str__(self) -> str:
         return super().__str__() or (type(self).__doc__ or "")
@@ -22,6 +26,19 @@ class LimitReached(BackendError):
     """You have reached a limit: wait a moment."""
 
     allow_retry = True
+    retry_seconds = 5
+
+    def __init__(self, *sentence: str, retry_seconds: int | None = None) -> None:
+        super().__init__(*sentence)
+        if retry_seconds is not None:
+            self.retry_seconds = max(1, retry_seconds)
+
+
+class Overloaded(BackendError):
+    """As many answers are being written as there is room for: try again in a few seconds."""
+
+    allow_retry = True
+    retry_seconds = 5
 
 
 class LeaseLost(BackendError):
@@ -34,3 +51,4 @@ class Busy(BackendError):
     """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
 
     allow_retry = True
+    retry_seconds = 1

@@ -36,7 +36,7 @@ _AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
 
 def block(text: str) -> str:
     """The text as hidden context; every message of this kind is written here."""
-    return _BLOCK.format(_escaped(without_unseen(text)))
+    return _BLOCK.format(escaped(text))
 
 
 def is_block(text: str) -> bool:
@@ -47,7 +47,7 @@ def is_block(text: str) -> bool:
 def said(text: str) -> str:
     """What somebody said, as the model reads it: as it is, unless it looks like hidden context."""
     text = without_unseen(text)
-    return _escaped(text) if _looks_hidden(text) else text
+    return escaped(text) if _looks_hidden(text) else text
 
 
 def tamed(item: Any) -> Any:
@@ -81,8 +81,9 @@ def _json(text: str) -> str:
     return text.translate(_AS_JSON) if _looks_hidden(text) else text
 
 
-def _escaped(text: str) -> str:
-    return html.escape(text, quote=False).translate(_AS_TEXT)
+def escaped(text: str) -> str:
+    """The text without anything unseen, in which no tag begins or ends; its lines stay what they are."""
+    return html.escape(without_unseen(text), quote=False).translate(_AS_TEXT)
 
 
 def _looks_hidden(text: str) -> bool:

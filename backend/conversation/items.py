@@ -23,10 +23,11 @@ class Said:
 
 @dataclass(kw_only=True)
 class Message:
-    """What the assistant says; it grows while the model speaks."""
+    """What the assistant says; it grows while the model speaks. `usage` is what its request took."""
 
     id: str
     parts: list[str] = field(default_factory=list[str])
+    usage: Json | None = None
     created_at: datetime = field(default_factory=utc_now)
 
     @property
@@ -88,9 +89,10 @@ class Summarised:
 
 @dataclass(frozen=True, kw_only=True)
 class Hidden:
-    """What the model reads and no client sees; `content` has its `kind`."""
+    """What the model reads and no client sees; `content` has its `kind`; `usage` is what a step took to ask for."""
 
     content: Json
+    usage: Json | None = None
     id: str = field(default_factory=lambda: new_id("step"))
     created_at: datetime = field(default_factory=utc_now)
 

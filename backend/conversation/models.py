@@ -59,7 +59,10 @@ class Conversation(SQLModel, table=True):
 
 
 class Message(SQLModel, table=True):
-    """A ChatKit thread item, whole; `seq` is the only order, and `superseded_by` is the run that replaced the row."""
+    """A ChatKit thread item, whole; `seq` is the only order, and `superseded_by` is the run that replaced the row.
+
+    `usage` is what the request to the model took that it came of, on the last of the rows that did.
+    """
 
     __tablename__ = "messages"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
@@ -89,6 +92,7 @@ class Message(SQLModel, table=True):
     item: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
     superseded_by: str | None = Field(default=None, sa_column=Column(Text))
     feedback: str | None = Field(default=None, sa_column=Column(Text))
+    usage: dict[str, Any] | None = Field(default=None, sa_column=Column(JSONB(none_as_null=True)))
     created_at: datetime = Field(
         default_factory=utc_now, sa_column=Column(TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
     )
@@ -158,13 +162,16 @@ class Approval(SQLModel, table=True):
     """A call of a run that waits for its person's consent, or did; `item_id` is the card that asks for it.
 
     `step_id` is the row of its step, `position` its place there, `key` its idempotency key, and `text` what it would
-    do, in words: a line, and what it names in lines below.
+    do, in words: a line, and what it names in lines below. Where an `agent` wants to make it, `of_call` is the id of
+    the assistant's call in that step for which the agent works. What is asked together has one `created_at`. `reach` is
+    a fingerprint of what the card says that the call may reach, None where it says nothing of that.
     """
 
     __tablename__ = "approvals"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("decision IN ('approved', 'refused')", name="approvals_known_decision"),
         CheckConstraint("(decision IS NULL) = (decided_at IS NULL)", name="approvals_decided_once"),
+        CheckConstraint("(agent IS NULL) = (of_call IS NULL)", name="approvals_of_an_agent"),
         _of_conversation(),
         Index("approvals_by_run", "user_id", "conversation_id", "run_id", "position"),
     )
@@ -183,6 +190,9 @@ class Approval(SQLModel, table=True):
     reason: str | None = Field(default=None, sa_column=Column(Text))
     created_at: datetime = Field(sa_column=_moment())
     decided_at: datetime | None = Field(default=None, sa_column=Column(TIMESTAMP(timezone=True)))
+    agent: str | None = Field(default=None, sa_column=Column(Text))
+    of_call: str | None = Field(default=None, sa_column=Column(Text))
+    reach: str | None = Field(default=None, sa_column=Column(Text))
 
 
 class RunInput(SQLModel, table=True):
@@ -248,7 +258,7 @@ class AgentStep(SQLModel, table=True):
 
 
 class Consent(SQLModel, table=True):
-    """A tool whose calls the person allows in a conversation without being asked."""
+    """A tool whose calls the person allows in a conversation without being asked, as long as its `reach` is that."""
 
     __tablename__ = "consents"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (_of_conversation(),)
@@ -257,6 +267,7 @@ class Consent(SQLModel, table=True):
     conversation_id: str = Field(sa_column=Column(Text, primary_key=True))
     tool: str = Field(sa_column=Column(Text, primary_key=True))
     created_at: datetime = Field(sa_column=_moment())
+    reach: str | None = Field(default=None, sa_column=Column(Text))
 
 
 class ApprovedTool(SQLModel, table=True):
@@ -305,15 +316,18 @@ class EndedSession(SQLModel, table=True):
 class Profile(SQLModel, table=True):
     """What is kept of a person beside their conversations.
 
-    The time zone that their client last named, and the SHA-256 of the secret in their calendar's address.
+    The time zone that their client last named, the SHA-256 of the secret in their calendar's address, and what they
+    want remembered.
     """
 
     __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("octet_length(calendar_hash) = 32", name="profiles_calendar_hash"),
+        CheckConstraint("octet_length(memory) <= 65536", name="profiles_memory"),
         Index("profiles_by_calendar", "calendar_hash", unique=True),
     )
 
     user_id: str = Field(sa_column=Column(Text, primary_key=True))
     time_zone: str | None = Field(default=None, sa_column=Column(Text))
     calendar_hash: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    memory: str | None = Field(default=None, sa_column=Column(Text))

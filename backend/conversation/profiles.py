@@ -1,5 +1,8 @@
 """What is kept of a person beside their conversations."""
 
+import hashlib
+from collections.abc import Collection
+
 from sqlalchemy import ColumnElement, LargeBinary, Text, bindparam, null, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -27,6 +30,17 @@ _REVOKE_CALENDAR = Statement(
     .values(calendar_hash=null())
     .returning(PROFILES.c.user_id)
 )
+_MEMORY = Statement(select(PROFILES.c.memory).where(_MINE))
+# One who has no row has an empty memory, of the version that `empty` tells of.
+_SET_MEMORY = Statement("""
+    INSERT INTO profiles (user_id, memory)
+    SELECT %(owner)s, nullif(%(text)s::text, '')
+    WHERE %(empty)s OR EXISTS (SELECT FROM profiles WHERE user_id = %(owner)s)
+    ON CONFLICT (user_id) DO UPDATE SET memory = excluded.memory
+    WHERE %(versions)s::text[] IS NULL
+        OR encode(sha256(convert_to(coalesce(profiles.memory, ''), 'UTF8')), 'hex') = ANY (%(versions)s)
+    RETURNING user_id
+""")
 # Across people: a function of the tables' owner, made by migration 0012. It tells the id only.
 _OF_CALENDAR = Statement("SELECT user_id FROM person_of_calendar(%(hash)s)")
 
@@ -60,6 +74,31 @@ async def time_zone(engine: AsyncEngine, user_id: str) -> str | None:
         found = await pipeline.send(_FIND, owner=user_id)
     row = await found.fetchone()
     return row["time_zone"] if row else None
+
+
+def version_of(memory: str) -> str:
+    """The same for the same text, and for no other."""
+    return hashlib.sha256(memory.encode()).hexdigest()
+
+
+async def memory(engine: AsyncEngine, user_id: str) -> str:
+    """What the person wants remembered; one round trip."""
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_MEMORY, owner=user_id)
+    row = await found.fetchone()
+    return row["memory"] or "" if row else ""
+
+
+async def set_memory(engine: AsyncEngine, user_id: str, text: str, *, versions: Collection[str] | None) -> bool:
+    """Keep this instead of what it was, if that is one of these versions, or whatever it was; returns whether it is.
+
+    One round trip.
+    """
+    empty = versions is None or version_of("") in versions
+    of = None if versions is None else list(versions)
+    async with pipelined(engine, user_id) as pipeline:
+        kept = await pipeline.send(_SET_MEMORY, owner=user_id, text=text, empty=empty, versions=of)
+    return await kept.fetchone() is not None
 
 
 async def has_calendar(engine: AsyncEngine, user_id: str) -> bool:

@@ -173,6 +173,7 @@ def to_item(row: StoredItem | MessageRow, versions: Versions | None = None) -> T
 
 def from_item(thread_id: str, item: Storable, acting: Acting) -> dict[str, Any]:
     """The row of an item."""
+    usage = item.usage if isinstance(item, Message | Hidden) else None
     item = as_shown(thread_id, item)
     created_at = to_utc(item.created_at)
     kind = item.content["kind"] if isinstance(item, HiddenContextItem) and isinstance(item.content, dict) else item.type
@@ -185,6 +186,7 @@ def from_item(thread_id: str, item: Storable, acting: Acting) -> dict[str, Any]:
         "kind": kind,
         "item": item.model_copy(update={"created_at": created_at}).model_dump(mode="json", by_alias=True),
         "created_at": created_at,
+        "usage": usage,
     }
 
 

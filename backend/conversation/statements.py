@@ -36,7 +36,7 @@ from service.database import Pipeline, Statement
 from service.database.pipeline import Result
 
 MESSAGES, PROFILES = Message.metadata.tables["messages"], Profile.metadata.tables["profiles"]
-_WRITTEN = ("conversation_id", "id", "user_id", "run_id", "role", "kind", "item", "created_at")
+_WRITTEN = ("conversation_id", "id", "user_id", "run_id", "role", "kind", "item", "created_at", "usage")
 PAGE_BYTES = 500_000  # of items, as JSON
 _CONVERSATION, _OWNER = bindparam("conversation"), bindparam("owner")
 LOAD_CONVERSATION = Statement(
@@ -92,17 +92,29 @@ _NEW_CONVERSATION = Statement(
         name=bindparam("name", type_=Text),
         title=bindparam("title"),
         status=bindparam("status", type_=JSONB),
+        metadata=bindparam("details", type_=JSONB),
     )
 )
+LEFT = "left"
+"""What the metadata of a conversation names that was begun in place of another: the id of that."""
 
 
 async def send_conversation(
-    pipeline: Pipeline, conversation_id: str, *, user_id: str, title: str | None, name: str | None = None
+    pipeline: Pipeline,
+    conversation_id: str,
+    *,
+    user_id: str,
+    title: str | None,
+    name: str | None = None,
+    left: str | None = None,
 ) -> None:
-    """Add a conversation. With a name that another of the person's has, the transaction fails."""
+    """Add a conversation. With a name that another of the person's has, the transaction fails.
+
+    `left` is the id of the one that its person cleared to begin it.
+    """
     whose = {"conversation": conversation_id, "owner": user_id}
-    status = Jsonb({"type": "active"})
-    await pipeline.send(_NEW_CONVERSATION, **whose, name=name, title=title, status=status)
+    status, details = Jsonb({"type": "active"}), Jsonb({LEFT: left} if left else {})
+    await pipeline.send(_NEW_CONVERSATION, **whose, name=name, title=title, status=status, details=details)
 
 
 async def send_items(

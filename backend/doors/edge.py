@@ -26,7 +26,7 @@ class Edge:
             allow_origins=self._origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id"],
-            expose_headers=["x-request-id"],
+            expose_headers=["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream"],
         )
         self._app = cors if self._origins else app
 

@@ -21,9 +21,15 @@ from backend.settings import Settings
 
 WEB = Path(__file__).parents[2] / "web"
 VENDOR = WEB / "vendor"
-_LEFT_OUT = {  # of ours: comments and indentation; the tests compare what a browser reads
-    ".js": re.compile(r"[ \t]*/\*\*.*?\*/[ \t]*|(?:^|[ \t])[ \t]*// [^\n]*|^[ \t]+", re.DOTALL | re.MULTILINE),
-    ".css": re.compile(r"/\*.*?\*/|^[ \t]+", re.DOTALL | re.MULTILINE),
+# Of ours: comments, indentation, spaces around signs, semicolons at the end of a line. The tests compare what a browser
+# reads.
+_LEFT_OUT = {
+    ".js": re.compile(
+        r"[ \t]*/\*\*.*?\*/[ \t]*|(?:^|[ \t])[ \t]*// [^\n]*|^[ \t]+| (?==[ =>])|(?<= =) |(?<= ===) |(?<= =>) "
+        r"|;(?=\s*\n\s*(?:/\*\*(?:[^*]|\*(?!/))*\*/\s*|//[^\n]*\s*)*[\w$#}])",
+        re.DOTALL | re.MULTILINE,
+    ),
+    ".css": re.compile(r"/\*.*?\*/|^[ \t]+|(?<=[{};]) +| +(?=[{}])|(?<=[a-z]:) +", re.DOTALL | re.MULTILINE),
 }
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"
 LOCAL_DOMAIN_KEY = "local-dev"  # OpenAI verifies none for localhost

@@ -6,11 +6,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
 from backend.doors.calendar.door import CalendarDoor
+from backend.doors.chat.door import ChatDoor
+from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.stream import ChatKitDoor
 from backend.doors.files.door import FilesDoor
 from backend.doors.runs.door import RunsDoor
 from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
+from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.inbox import Inbox
@@ -26,11 +29,14 @@ class Parts:
     turns: Turns
     inbox: Inbox
     chatkit: ChatKitDoor
+    plain: PlainDoor
     runs: RunsDoor
+    chat: ChatDoor
     summaries: Summaries
     calendars: CalendarDoor
     tasks: TasksDoor
     files: FilesDoor
+    connectors: Connectors
     pace: Pace
     polls: Pace
 

@@ -8,11 +8,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.requests import ClientDisconnect
 
 from backend.calendar.feed import CalendarUnavailable
-from backend.conversation.errors import BackendError, Busy, InvalidRequest, LimitReached, NotFound
+from backend.conversation.errors import BackendError, Busy, InvalidRequest, LimitReached, NotFound, Overloaded
 from backend.doors.calendar.door import NoCalendar
 from backend.doors.chatkit.checks import MessageTooLong
+from backend.doors.chatkit.plain import SomebodyElse
 from backend.doors.files.door import NoWorkspace
 from backend.doors.identity import ForeignOrigin, Unauthorized
+from backend.doors.memory import Changed, MemoryTooLong, NoVersion
 from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.doors.tasks.door import NotNow
@@ -29,6 +31,7 @@ STATUS = {
     MessageTooLong: 400,
     Unauthorized: 401,
     ForeignOrigin: 403,
+    SomebodyElse: 403,
     NotFound: 404,
     NoCalendar: 404,
     DecidedAlready: 400,
@@ -45,10 +48,14 @@ STATUS = {
     NoFile: 404,
     FileRefused: 400,
     FileTooLarge: 413,
+    MemoryTooLong: 413,
+    Changed: 412,
+    NoVersion: 428,
     NotCommitted: 409,
     CalendarUnavailable: 503,
     WorkspaceUnavailable: 503,
     NoSummary: 503,
+    Overloaded: 503,
     TasksUnavailable: 503,
 }
 HEADERS = {
@@ -64,7 +71,10 @@ def add_to(app: FastAPI) -> None:
     @app.exception_handler(BackendError)
     async def refuse(_: Request, error: BackendError) -> Response:
         kind = type(error)
-        return JSONResponse({"error": str(error)}, status_code=STATUS.get(kind, 500), headers=HEADERS.get(kind))
+        headers = dict(HEADERS.get(kind, {}))
+        if error.retry_seconds is not None:
+            headers["Retry-After"] = str(error.retry_seconds)
+        return JSONResponse({"error": str(error)}, status_code=STATUS.get(kind, 500), headers=headers)
 
     @app.exception_handler(RequestValidationError)
     async def not_valid(_: Request, error: RequestValidationError) -> Response:

@@ -14,6 +14,7 @@ from backend.doors.chatkit.stream import check_pace
 from backend.doors.identity import Identity, cookie_name
 from backend.doors.parts import Parts, parts_of
 from backend.doors.time_zone import time_zone_of
+from backend.turn import reports
 from service.database import schema
 from service.telemetry import metrics
 
@@ -26,7 +27,10 @@ def chatkit(identity: Identity) -> APIRouter:
     async def answer(request: Request) -> Response:
         parts = parts_of(request)
         acting = Acting(await identity.user_of(request, parts.engine), time_zone=time_zone_of(request))
-        return await parts.chatkit.answer(body.parse(await request.body()), acting)
+        asked = body.parse(await request.body())
+        if isinstance(asked, body.Plain):
+            return await parts.plain.answer(asked, acting)
+        return await parts.chatkit.answer(asked, acting)
 
     return router
 
@@ -79,15 +83,17 @@ def operation() -> APIRouter:
 
     @router.get("/metrics")
     async def prometheus() -> Response:
+        reports.TASKS.set(len(asyncio.all_tasks()))
         return metrics.response()
 
     return router
 
 
 async def readiness(parts: Parts) -> Response:
-    """200 when a turn could run now; the model is reported, not required."""
+    """200 when a turn could run now; the model, agents and other MCP servers are reported, not required."""
     found, tools_reason = await asyncio.gather(schema.look(parts.engine), parts.tools.problem())
     if reason := found.problem or tools_reason:
         return JSONResponse({"status": "not ready", "reason": reason}, status_code=503)
-    warning = {"warning": found.warning} if found.warning else {}
-    return JSONResponse({"status": "ready", "model": await parts.model.client.report(), **warning})
+    more = {"agents": parts.files.agents(), "unusable": parts.connectors.unusable(), "warning": found.warning}
+    told = {name: value for name, value in more.items() if value}
+    return JSONResponse({"status": "ready", "model": await parts.model.client.report(), **told})

@@ -1,32 +1,23 @@
 """The chat-completions model: one client per process, every item and every call with an id of its own."""
 
-import time
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from typing import Any, cast
+from collections.abc import AsyncIterator
+from copy import copy
+from typing import Any, Self, cast
 
-import openai
 from agents import ModelResponse, ModelSettings, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
 from agents.models.chatcmpl_converter import Converter
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport
-from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit, RequestOptions, Timeout
-from openai.types.chat import ChatCompletion
+from openai import AsyncOpenAI
 from openai.types.responses.response import IncompleteDetails
-from openai.types.shared import Reasoning
-from pydantic import BaseModel
 
 from backend.model import reports
-from backend.model.errors import NotAnEndpoint, describe
-from backend.model.providers import Endpoint, Profile
-from backend.model.repairs import CheckedStream, Chunk, Chunks, End, storable
+from backend.model.client import ProviderClient, ending
+from backend.model.providers import Endpoint
+from backend.model.repairs import End, storable
 from backend.model.retries import retries
-from backend.model.streams import CallsInText, Whole
-from backend.model.text_calls import asked_again
 from service.database import new_id
-from service.tls import tls_context
 
 
 class ChatModel(OpenAIChatCompletionsModel):
@@ -39,12 +30,16 @@ class ChatModel(OpenAIChatCompletionsModel):
 
     def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:
         """What goes with each request of an agent."""
-        effort: Any = self.endpoint.reasoning_effort
-        reasoning = Reasoning(effort=effort) if effort else None
         retry = retries(self.endpoint.retry_seconds)
-        return ModelSettings(
-            temperature=temperature, max_tokens=max_tokens, include_usage=True, reasoning=reasoning, retry=retry
-        )
+        return ModelSettings(temperature=temperature, max_tokens=max_tokens, include_usage=True, retry=retry)
+
+    def named(self, model: str | None) -> Self:
+        """The same that asks another of the models that may be asked; itself for one that may not, or for none."""
+        if model in (None, self.model) or model not in self.endpoint.models:
+            return self
+        other = copy(self)
+        other.model = model
+        return other
 
     def messages(self, items: list[Any]) -> list[dict[str, Any]]:
         """The messages in which these items of an agent's input are sent."""
@@ -59,9 +54,9 @@ class ChatModel(OpenAIChatCompletionsModel):
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         ids = _ItemIds()
         end = End()
-        _end.set(end)
+        ending.set(end)
         events = super().stream_response(*args, **kwargs)
-        with reports.request(self.endpoint.model) as request:
+        with reports.request(str(self.model)) as request:
             try:
                 async for event in events:
                     event = ids.assign(event)
@@ -84,17 +79,12 @@ class ChatModel(OpenAIChatCompletionsModel):
                 model=self.endpoint.model,
                 messages=[{"role": "user", "content": request}],
                 max_tokens=max_tokens,
-                reasoning_effort=self.endpoint.reasoning_effort,
             )
         used = answer.usage
         counted = {"input_tokens": used.prompt_tokens, "output_tokens": used.completion_tokens} if used else {}
         return storable(answer.choices[0].message.content or ""), {"requests": 1, **counted}
 
 
-# The SDK calls `create` itself and every turn shares one client: only the context tells whose answer it is.
-_end: ContextVar[End] = ContextVar("end")
-# An answer that is not streamed is silent until its end; LIMIT_TURN_SECONDS ends the turn before, unless it was raised.
-_WHOLE = Timeout(600, connect=5)
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -143,116 +133,3 @@ class _ItemIds:
     def _final(self, index: int, item: Any) -> Any:
         known = self._by_call.get(getattr(item, "call_id", ""))
         return _with_id(item, known or self._at(index, item.type))
-
-
-class ProviderClient:
-    """What the SDK's model calls instead of `AsyncOpenAI`: it shapes requests and repairs streams per provider."""
-
-    def __init__(self, endpoint: Endpoint, transport: AsyncBaseTransport | None = None) -> None:
-        self._profile: Profile = endpoint.profile
-        self._model = endpoint.model
-        client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
-        self._openai = client(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key,
-            max_retries=0,
-            timeout=Timeout(30, connect=5),
-            http_client=DefaultAsyncHttpxClient(verify=tls_context(), transport=transport),
-        )
-        self.base_url = self._openai.base_url
-        self.chat = self
-        self.completions = self
-        self.last_outcome: tuple[float, str] | None = None
-
-    def with_options(self, **_: Any) -> "ProviderClient":
-        return self
-
-    async def create(
-        self,
-        *,
-        extra_headers: Mapping[str, str | Omit] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: Mapping[str, object] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
-        body = {**self._profile.shape(given), **(extra_body or {})}
-        options: RequestOptions = {"security": {"bearer_auth": True}}
-        if extra_headers is not None:
-            options["headers"] = extra_headers
-        if extra_query is not None:
-            options["params"] = extra_query
-        if given.get("stream") and "stream" not in body:
-            options["timeout"] = _WHOLE
-        answer = await self._post(body, options)
-        if not given.get("stream"):
-            return answer
-        chunks = _chunks(answer)
-        if self._profile.tool_calls == "text" and "tools" in given:
-
-            async def again(text: str, reason: str) -> Chunks:
-                return _chunks(await self._post(asked_again(body, text, reason), options))
-
-            chunks = CallsInText(chunks, {tool["function"]["name"] for tool in given["tools"]}, again)
-        return CheckedStream(chunks, _end.get(End()))
-
-    async def _post(self, body: dict[str, Any], options: RequestOptions) -> ChatCompletion | AsyncStream[Chunk]:
-        with self._outcome():
-            # Not `chat.completions.create`, whose typed transform walks every message of the history.
-            answer = await self._openai.post(
-                "/chat/completions",
-                body=body,
-                cast_to=ChatCompletion,
-                options=options,
-                stream=body.get("stream", False),
-                stream_cls=AsyncStream[Chunk],
-            )
-            if not isinstance(answer, AsyncStream):
-                if not isinstance(answer, BaseModel):
-                    raise NotAnEndpoint
-                return answer
-            if _is_web_page(answer.response.headers):
-                await answer.close()
-                raise NotAnEndpoint
-            return answer
-
-    async def report(self) -> dict[str, str]:
-        """The model and how its last request went; when there was none for a minute, `/models` is asked."""
-        if self.last_outcome is None or time.monotonic() - self.last_outcome[0] > 60:
-            await self._list_models()
-        assert self.last_outcome is not None
-        return {"provider": self._profile.name, "name": self._model, "last": self.last_outcome[1]}
-
-    async def _list_models(self) -> None:
-        with suppress(openai.APIError, NotAnEndpoint), self._outcome():
-            answer = await self._openai.models.with_raw_response.list(timeout=2)
-            if _is_web_page(answer.headers):
-                raise NotAnEndpoint
-
-    @contextmanager
-    def _outcome(self) -> Iterator[None]:
-        try:
-            yield
-        except (openai.APIError, NotAnEndpoint) as error:
-            self.last_outcome = (time.monotonic(), describe(error)[0])
-            raise
-        self.last_outcome = (time.monotonic(), "ok")
-
-    async def close(self) -> None:
-        await self._openai.close()
-
-
-def _chunks(answer: ChatCompletion | AsyncStream[Chunk]) -> Chunks:
-    return answer if isinstance(answer, AsyncStream) else Whole(answer)
-
-
-class _PlainClient(AsyncOpenAI):
-    """For everyone but OpenAI: sends nothing of the OPENAI_* variables that `AsyncOpenAI` reads by itself."""
-
-    @property
-    def default_headers(self) -> dict[str, str | Omit]:
-        return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
-
-
-def _is_web_page(headers: Mapping[str, str]) -> bool:
-    return headers.get("content-type", "").startswith("text/html")

@@ -3,6 +3,7 @@
 import json
 
 import openai
+from httpx2 import ConnectTimeout
 
 from backend.conversation.errors import BackendError
 
@@ -34,22 +35,40 @@ class NotAnEndpoint(Exception):
     """There is a web page where the model's chat completions should be."""
 
 
-def describe(fault: openai.APIError | NotAnEndpoint | json.JSONDecodeError) -> tuple[str, bool]:
+Fault = openai.APIError | NotAnEndpoint | json.JSONDecodeError
+
+
+def describe(fault: Fault) -> tuple[str, bool]:
     """The sentence for a request to a model that failed, and whether to offer another try."""
+    wrong = wrong_setup(fault)
+    if wrong is not None:
+        return _SETUP.format(wrong), False
     match fault:
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return _SETUP.format("its key was refused"), False
-        case openai.NotFoundError() | NotAnEndpoint():
-            return _SETUP.format("the model's name or address is unknown"), False
         case openai.RateLimitError():
             return _BUSY, True
-        case openai.APIStatusError(status_code=402):
-            return _SETUP.format("the account has no credit"), False
-        case openai.BadRequestError() | openai.UnprocessableEntityError():
-            return _SETUP.format("it refused the request"), False
+        # What the transport says of each connection that could not be made, or was closed before an answer.
+        case openai.APITimeoutError(__cause__=ConnectTimeout()):
+            return _UNREACHABLE, True
         case openai.APITimeoutError():
             return "The model took too long to answer. Try again in a moment.", True
         case openai.APIConnectionError():
             return _UNREACHABLE, True
         case _:
             return _BROKEN, True
+
+
+def wrong_setup(fault: Fault) -> str | None:
+    """What whoever runs this has to change before a request can succeed."""
+    match fault:
+        case openai.AuthenticationError() | openai.PermissionDeniedError():
+            return "its key was refused"
+        case openai.NotFoundError() | NotAnEndpoint():
+            return "the model's name or address is unknown"
+        case openai.APIStatusError(status_code=status) if status < 400:  # a redirect, which is not followed
+            return "the model's name or address is unknown"
+        case openai.APIStatusError(status_code=402):
+            return "the account has no credit"
+        case openai.BadRequestError() | openai.UnprocessableEntityError():
+            return "it refused the request"
+        case _:
+            return None

@@ -20,6 +20,8 @@ telling: ContextVar[Callable[[str], None]] = ContextVar("telling")
 
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
+_BADLY_CALLED = "tool_use_failed"  # Groq's, with 400, where its model wrote a call that is none
+
 
 def retries(first_pause: float) -> ModelRetrySettings:
     """How often a request is sent again; the first time after so many seconds, then each time after twice as many."""
@@ -47,5 +49,5 @@ def _spread() -> float:
 
 def _is_passing(error: Exception) -> bool:
     if isinstance(error, openai.APIStatusError):
-        return error.status_code in PASSING
+        return error.status_code in PASSING or error.code == _BADLY_CALLED
     return isinstance(error, openai.APIError | AnswerCutOff | ProviderFailed | json.JSONDecodeError)

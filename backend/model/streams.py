@@ -70,6 +70,65 @@ class CallsInText:
         await self._stream.close()
 
 
+class LostCalls:
+    """A stream that is asked for `whole` when it ends without a word and without a call.
+
+    Some servers lose the calls that they stream; `lost` is called when the whole answer has some.
+    """
+
+    def __init__(self, stream: Chunks, whole: Callable[[], Awaitable[Chunks]], lost: Callable[[], None]) -> None:
+        self.response = stream.response
+        self._stream = stream
+        self._whole = whole
+        self._lost = lost
+
+    async def __aiter__(self) -> AsyncIterator[Chunk]:
+        has_said = has_thought = is_empty = False
+        used: CompletionUsage | None = None
+        async for chunk in self._stream:
+            used = chunk.usage or used
+            for choice in chunk.choices or ():
+                has_said = has_said or _says(choice.delta)
+                has_thought = has_thought or _thinks(choice.delta)
+                is_empty = is_empty or (choice.finish_reason in ("stop", "tool_calls") and not has_said)
+            if not is_empty:
+                yield chunk
+        if not is_empty:
+            return
+        await self._stream.close()
+        self._stream = await self._whole()
+        async for chunk in self._stream:
+            if any(choice.delta.tool_calls for choice in chunk.choices or ()):
+                self._lost()
+            if has_thought:
+                _forget_thoughts(chunk)
+            if chunk.usage and used:
+                chunk.usage = _sum(chunk.usage, used)
+            yield chunk
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+
+def _says(delta: ChoiceDelta | None) -> bool:
+    return delta is not None and bool(delta.content or delta.tool_calls or delta.refusal)
+
+
+_THOUGHTS = ("reasoning", "reasoning_content")
+
+
+def _thinks(delta: ChoiceDelta | None) -> bool:
+    return any(getattr(delta, name, None) for name in _THOUGHTS)
+
+
+def _forget_thoughts(chunk: Chunk) -> None:
+    """They were shown as they were streamed."""
+    for choice in chunk.choices:
+        for name in _THOUGHTS:
+            if getattr(choice.delta, name, None):
+                setattr(choice.delta, name, None)
+
+
 class _Held:
     """Holds an answer's text back while it may be calls, and lets it go as what it is."""
 

@@ -38,7 +38,8 @@ class Shown:
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
     task that widgets may show as it was before, and one that `deletes` takes tasks away, or may do so with the argument
     `deletes_with`. One that starts an `agent`, or is another MCP server's, is asked for
-    where APPROVALS has the word `asked_with`. An argument with
+    where APPROVALS has the word `asked_with`. One that `runs_programs` needs a confinement for them, and is asked for,
+    whatever APPROVALS says, where there is none. An argument with
     a certain value may ask for something else: `instead` has the words for that.
     """
 
@@ -50,6 +51,7 @@ class Shown:
     instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
     agent: str | None = None
     asked_with: str | None = None
+    runs_programs: bool = False
 
     def words_for(self, arguments: Mapping[str, Any]) -> Words | None:
         """What is said of a call with these arguments."""
@@ -73,6 +75,10 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
 def _agent(name: str) -> Shown:
     words = Words(f"Let the {name} do this", f"The {name} works…", f"The {name} is done", limits=_FOLDER)
     return Shown(words, agent=name, asked_with="agents")
+
+
+def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> Shown:
+    return Shown(Words(asked, "", ""), reads=reads, runs_programs=runs_programs)
 
 
 _COMPLETED = _change("Complete", "Completing", "Completed")
@@ -105,6 +111,17 @@ TOOLS: Mapping[str, Shown] = {
     "do_with_coder": _agent("coder"),
     "do_with_researcher": _agent("researcher"),
 }
+OF_AGENTS: Mapping[str, Shown] = {
+    "list_files": _work("List files", reads=True),
+    "read_file": _work("Read {path}", reads=True),
+    "write_file": _work("Write {path}"),
+    "edit_file": _work("Change {path}"),
+    "search_files": _work("Search files", reads=True, runs_programs=True),
+    "run_command": _work("Run a command", runs_programs=True),
+    "run_python": _work("Run Python", runs_programs=True),
+    "commit": _work("Keep a version of the files", runs_programs=True),
+}
+"""Those that only agents have: what is shown of their calls, a row of `workspace.shown` says."""
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = Shown()
 _OF_ANOTHER_SERVER = Shown(asked_with="connectors")
@@ -112,4 +129,5 @@ _OF_ANOTHER_SERVER = Shown(asked_with="connectors")
 
 def shown(tool: str) -> Shown:
     """The row of a tool; one that is not in the table may change something, and nothing is shown of it."""
-    return TOOLS.get(tool, _UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
+    known = TOOLS.get(tool) or OF_AGENTS.get(tool)
+    return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)

@@ -5,11 +5,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from agents import Agent, Model, RunConfig, ToolExecutionConfig
+from agents import Agent, Model, ModelSettings, RunConfig, ToolExecutionConfig
 from agents.run import CallModelData, ModelInputData
 from openai.types.responses import ResponseFunctionToolCall
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,16 +17,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.agents.assistant import MAX_STEPS
 from backend.conversation import hidden
 from backend.conversation.errors import BackendError
-from backend.conversation.items import Item
-from backend.conversation.model_input import budget, fitting, history
+from backend.conversation.items import Item, Said
+from backend.conversation.model_input import budget, fitting, history, memory
 from backend.conversation.model_input.budget import Window
-from backend.conversation.reading import Recent
 from backend.conversation.runs import beside
-from backend.conversation.runs.approvals import Approval, of_last_step
+from backend.conversation.runs.approvals import Approval
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
+from backend.model.choices import Choice, choice, chosen_model
 from backend.model.retries import telling
-from backend.tools.consent.card import in_words, titled
+from backend.tools.consent.card import NOT_ASKED, in_words, shown_whole, titled
 from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
 from backend.tools.task_tools import TaskTools
@@ -37,12 +36,15 @@ from backend.turn.afterwards.titles import Titles
 from backend.turn.delegated.agents import Agents
 from backend.turn.delegated.recorded import with_recorded
 from backend.turn.inbox import Steering
-from backend.turn.log import Compacted, Progress
+from backend.turn.log import Compacted, Progress, Replaced
 from backend.turn.recorder import Recorder
 from backend.turn.sdk.runs import AgentRuns
 from backend.turn.speech import Overheard, Speech
 from backend.turn.turn import Turn
 from backend.turn.waiting import decisions, resuming
+from backend.turn.waiting.consent import Consent
+from backend.turn.waiting.resuming import Waited
+from service.database import utc_now
 
 logger = logging.getLogger(__name__)
 
@@ -77,12 +79,24 @@ _RUN_CONFIG = RunConfig(
 )
 
 
-def _run_config(model: Model, steering: Steering, window: Window, *, tokens: int) -> RunConfig:
+def _run_config(
+    model: Model, temperature: float | None, steering: Steering, window: Window, *, tokens: int
+) -> RunConfig:
     config = copy(_RUN_CONFIG)  # a new one looks at all its types first, for a millisecond
     config.model = model
+    if temperature is not None:
+        config.model_settings = ModelSettings(temperature=temperature)
     head = 0 if window.stand_in is None else 1
     config.call_model_input_filter = partial(_readable, steering=steering, tokens=tokens, head=head)
     return config
+
+
+class Wanted(NamedTuple):
+    """A call that waits for consent; an `agent` that wants to make it works for the assistant's call `of_call`."""
+
+    call: ResponseFunctionToolCall
+    agent: str | None = None
+    of_call: str | None = None
 
 
 class EmptyAnswer(BackendError):
@@ -123,6 +137,10 @@ class Answers:
         self._tool_wait_seconds = tool_wait_seconds
         self._agents = agents
 
+    def choice(self, model: object, temperature: object) -> Choice:
+        """What a request asks of the model; raises `InvalidRequest` for what may not be asked."""
+        return choice(model, temperature, models=self._model.endpoint.models)
+
     async def answer(self, turn: Turn) -> None:
         """Whatever ends it, what was shown is kept and what is open is closed; raises what ended it."""
         turn.go_on = self._answer_next
@@ -140,7 +158,6 @@ class Answers:
 
         What this answer changes is taken back without what the one before it changed.
         """
-        turn.run = replace(turn.run, recent=None)
         if said := await inbox.take(self._engine, turn, at_end=True):
             turn.calls.batch, turn.calls.steps = said[-1].id, 0
             await self._shown(turn, self._answer)
@@ -168,60 +185,90 @@ class Answers:
     async def _resume(self, turn: Turn, speech: Speech) -> None:
         if turn.run.message_id is not None:
             await self._begin_at(turn, turn.run.message_id)
-        steps, asked, by_agents = await resuming.load(self._engine, turn.run)
+        waited = await resuming.load(self._engine, turn.run, self._policy)
         recorder, runs = self._begin(turn, speech)
-        recorder.take_up(steps, asked, by_agents)
-        turn.closing = []
-        decided = {one.call["call_id"]: one for one in of_last_step(asked)}
-        approved: list[ResponseFunctionToolCall] = []
+        recorder.take_up(waited.rows, waited.asked, waited.by_agents)
+        if self._agents is not None:
+            turn.calls.delegation.take_up(recorder.stopped, waited)
+        turn.unmade = ()
+        await self._show_changed(turn, waited)
+        refused = {one.call["call_id"]: one for one in waited.last if not one.of_call and one.decision == "refused"}
         for call in recorder.stopped:
-            if (decision := decided[call.call_id]).decision == "approved":
-                approved.append(call)
-            else:
+            if (decision := refused.get(call.call_id)) is not None:
                 await recorder.answer(call, decisions.refusal(decision))
-        await runs.call(approved)
+        await runs.call(recorder.stopped)  # what was approved, and what agents work for that were asked about calls
         await self._go_on(turn, speech, recorder, runs)
+
+    async def _show_changed(self, turn: Turn, waited: Waited) -> None:
+        """The cards of calls that were approved, and are not made as they may reach something else by now."""
+        if changed := [decisions.shown(one) for one in waited.last if one.reason == decisions.CHANGED]:
+            await self._store.write(turn.run.conversation_id, changed, turn.run.acting)
+            for one in changed:
+                turn.say(Replaced(one))
 
     def _begin(self, turn: Turn, speech: Speech) -> tuple[Recorder, AgentRuns]:
         run = turn.run
-        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, policy=self._policy, now=run.wall_time)
+        consent = Consent(self._engine, run, self._policy)
+        recorder = Recorder(self._store, run, turn.calls, speech, turn.say, consent=consent, now=run.wall_time)
         turn.calls.most_steps = MAX_STEPS
+        turn.calls.notes = memory.read(turn.memory, tokens=self._tokens).told
         if self._agents is not None:
             turn.calls.delegation = self._agents.of(turn, recorder)
         telling.set(lambda line: turn.say(Progress(line)))
-        model = self._model.endpoint.model
+        chosen_model.set(run.choice.model)
+        turn.calls.model = model = str(self._model.named(run.choice.model).model)
         return recorder, AgentRuns(turn, self._agent, recorder, model=model, tool_wait_seconds=self._tool_wait_seconds)
 
     async def _go_on(self, turn: Turn, speech: Speech, recorder: Recorder, runs: AgentRuns) -> None:
         """Ask the model until it has answered, or wants calls made that its person is asked about."""
-        recent = turn.run.recent
-        while True:
-            window = await self._window(turn, recent, begins=recorder.steps == 0)
+        asked = turn.run.choice
+        model = Overheard(self._model.named(asked.model), speech.hear)
+        while not await self._waits(turn, recorder):
+            window = await self._window(turn, begins=recorder.steps == 0)
             steering = Steering(self._engine, turn, recorder.read)
-            config = _run_config(Overheard(self._model, speech.hear), steering, window, tokens=self._tokens)
-            await runs.ask(await window.to_model_input(), config, max_turns=MAX_STEPS)
-            if not (stopped := recorder.stopped):
-                break
-            # The SDK asks about arguments that it cannot read, too: such a call is made, and the model told of them.
-            await runs.call([call for call in stopped if call.call_id not in turn.calls.waiting])
-            if waiting := recorder.stopped:
-                turn.asked = await self._asked(turn, recorder, waiting)
-                recorder.leave(turn.asked)
+            config = _run_config(model, asked.temperature, steering, window, tokens=self._tokens)
+            given, first = await window.to_model_input(), self._titles.first_said(window.rows)
+            del window  # its rows are as large as what is sent, and an answer may take minutes
+            await runs.ask(given, config, max_turns=MAX_STEPS)
+            if not recorder.stopped and not turn.calls.waits_inside:
+                self._end(turn, speech, recorder, first)
                 return
-            recent = None
+            # The SDK asks about arguments that it cannot read, too: such a call is made, and the model told of them.
+            await runs.call([call for call in recorder.stopped if call.call_id not in turn.calls.waiting])
+
+    def _end(self, turn: Turn, speech: Speech, recorder: Recorder, first: Said | None) -> None:
         if not speech.text.strip():
             raise EmptyAnswer
-        self._titles.follow(turn, window.rows, answer=speech.text)
+        if first is not None:
+            self._titles.follow(turn, first, answer=speech.text)
         tasks = recorder.final_list(speech.text)
         turn.closing = [*speech.unstored, *([tasks] if tasks else [])]
+
+    async def _waits(self, turn: Turn, recorder: Recorder) -> bool:
+        """Whether there are calls that the person is asked about: the assistant's, and its agents'."""
+        calls = turn.calls
+        for call in recorder.stopped:
+            if not shown_whole(call.name, call.arguments):  # nobody consents to what they are not shown
+                await recorder.answer(call, NOT_ASKED)
+        asking = [Wanted(call) for call in recorder.stopped]
+        if calls.waits_inside:
+            asking += [Wanted(call, agent.agent, agent.call.call_id) for agent, call in calls.delegation.asks]
+        if not asking:
+            return False
+        turn.asked = await self._asked(turn, recorder, asking)
+        recorder.leave(turn.asked)
+        if calls.delegation is not None:
+            calls.delegation.leave()
+        return True
 
     @property
     def _tokens(self) -> int:
         return self._model.endpoint.profile.history_tokens
 
-    async def _window(self, turn: Turn, recent: Recent | None, *, begins: bool) -> Window:
+    async def _window(self, turn: Turn, *, begins: bool) -> Window:
         """What the model reads: of what was read already, else of what is stored now."""
         run = turn.run
+        recent, turn.recent = turn.recent, None
         recent = recent or await self._store.history(run.conversation_id, run.acting)
         recent = await with_recorded(self._engine, run, recent)
         window = budget.window(recent, tokens=self._tokens)
@@ -231,15 +278,17 @@ class Answers:
             turn.afterwards.append(partial(self._summaries.make, run.conversation_id, run.acting, window.left_out))
         return window
 
-    async def _asked(
-        self, turn: Turn, recorder: Recorder, waiting: Sequence[ResponseFunctionToolCall]
-    ) -> list[Approval]:
+    async def _asked(self, turn: Turn, recorder: Recorder, asking: Sequence[Wanted]) -> list[Approval]:
         """What the person is asked, in words."""
-        numbers = {number for call in waiting for number in titled(call.arguments)}
+        numbers = {number for one in asking for number in titled(one.call.arguments)}
         titles = await titles_now(numbers, self._tools, user_id=turn.run.user_id) or {}
-        limits = self._policy.limits
-        words = [in_words(call.name, call.arguments, titles, limits.get(call.name)) for call in waiting]
-        return [recorder.approval(call, text) for call, text in zip(waiting, words, strict=True)]
+        now = utc_now()
+        asked: list[Approval] = []
+        for position, (call, agent, of_call) in enumerate(asking):
+            limits = self._policy.limits_of(call.name)
+            text = in_words(call.name, call.arguments, titles, limits, agent=agent)
+            asked.append(recorder.approval(call, text, position=position, at=now, agent=agent, of_call=of_call))
+        return asked
 
     async def _keep(self, turn: Turn, left: list[Item]) -> None:
         """Store what was shown of unfinished items and, after a stop, a note that tells the model of it."""

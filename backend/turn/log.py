@@ -64,7 +64,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    item: Widget
+    item: Widget | Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,17 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call waits for its person's consent; `text` says in words what it would do. Its card is `Done` beside it."""
+    """A call waits for its person's consent; `text` says in words what it would do. Its card is `Done` beside it.
+
+    The assistant wants to make it, or an `agent` that works for it.
+    """
 
     approval_id: str
     call_id: str
     tool: str
     arguments: str
     text: str
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """Tool steps, written down before they run."""
 
-import hashlib
-import json
-from collections import Counter, defaultdict
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,81 +12,23 @@ from agents.items import ItemHelpers, RunItem, TResponseInputItem
 from agents.run_context import RunContextWrapper
 from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
-from backend.agents.assistant import MAX_STEPS
 from backend.conversation import hidden
-from backend.conversation.acting import Acting
 from backend.conversation.agents.steps import Step
 from backend.conversation.items import Hidden, Item, Json, Widget
 from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain
 from backend.conversation.rows import StoredItem
-from backend.conversation.runs import consents
 from backend.conversation.runs.approvals import Approval
-from backend.conversation.runs.beside import Beginning
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
-from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.progress import TaskViews
-from backend.tools.table import shown
 from backend.tools.task import Task
+from backend.turn.calls import CallNotMade, Calls, as_stored
 from backend.turn.log import Answered, Called, Done, Event, Progress, Replaced, StepBegun, StepDone
 from backend.turn.run import Run
+from backend.turn.sdk import requests
 from backend.turn.speech import Speech
-from service.database import new_id, pipelined, utc_now
-
-
-@dataclass
-class Calls:
-    """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them.
-
-    `time_zone` is the person's, if it is known. `message_id` is the message that the run began with: the keys are made
-    of it, and of how often each call was `repeated` since. `batch` is what they can be taken back with. Of the newest
-    step, the calls in `waiting` are not made: their person is asked.
-
-    Agents work for the assistant by its `delegation`: for the message, which is what the person `asked`, the models of
-    all have taken so many `steps`, and may take `most_steps`. `by_agent` is what they used and was not counted yet,
-    and `written` how many rows there are of the run's agents.
-    """
-
-    acting: Acting
-    conversation_id: str
-    message_id: str
-    batch: str
-    time_zone: str | None = None
-    call_keys: dict[str, str] = field(default_factory=dict[str, str])
-    repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    waiting: frozenset[str] = frozenset()
-    made: int = 0
-    steps: int = 0
-    most_steps: int = MAX_STEPS
-    asked: str = ""
-    delegation: Any = None
-    by_agent: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    written: int = 0
-
-    @property
-    def user_id(self) -> str:
-        return self.acting.user_id
-
-    def take_by_agent(self) -> dict[str, dict[str, int]]:
-        """What agents have used since it was taken the last time."""
-        used, self.by_agent = self.by_agent, defaultdict(Counter)
-        return {agent: dict(counted) for agent, counted in used.items()}
-
-    def go_on_from(self, began: Beginning) -> None:
-        """Count on where an answer begins in the middle of a run: the same calls have the same keys again."""
-        self.message_id = began.message_id
-        self.repeated = Counter((call["name"], canonical(call["arguments"])) for call in began.calls)
-
-    def key_of(self, call: ResponseFunctionToolCall) -> str:
-        """The same for the same call of the same message in another attempt; another for a second such call in one."""
-        arguments = canonical(call.arguments)
-        count = self.repeated[call.name, arguments]
-        self.repeated[call.name, arguments] += 1
-        return hashlib.sha256(json.dumps([self.message_id, call.name, arguments, count]).encode()).hexdigest()
-
-
-class CallNotMade(Exception):
-    """The turn ends: what was not begun is left undone."""
+from backend.turn.waiting.consent import Consent
+from service.database import new_id
 
 
 class Recorder(RunHooks[Calls]):
@@ -102,37 +42,39 @@ class Recorder(RunHooks[Calls]):
         speech: Speech,
         say: Callable[[Event], None],
         *,
-        policy: Policy,
+        consent: Consent,
         now: datetime | None = None,
     ) -> None:
-        self._policy = policy
-        self._deleted = 0  # tasks that the turn's calls delete
+        self.consent = consent
         self.steps = 0
         self._step_id = ""
         self._store = store
         self._conversation_id = run.conversation_id
         self._acting = run.acting
-        self._allowed = run.allowed
         self._calls = calls
         self._speech = speech
         self._say = say
         self._open: dict[str, ResponseFunctionToolCall] = {}  # written down, without an output yet
         self._begun: set[str] = set()
+        self._held: set[str] = set()  # whose agents wait for the person: they have no output yet
+        self._told: set[str] = set()  # that had begun before the run waited
+        self._asked = 0.0  # when the model was asked last
         self._ending = False
         self._now = now  # by the person's wall clock, for what is overdue
         self._views = TaskViews(now, batch=calls.batch)
         self._grown = False  # what a button takes back of this answer
 
     async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
-        """Write what the model said and the calls that it wants made, in one statement."""
+        """Write what the model said and the calls that it wants made, in one statement, with what the request took."""
         self._say(StepDone())
+        usage = requests.taken(response, model=self._calls.model, since=self._asked)
         calls = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         if not calls:
+            self._speech.took(usage)
             return
-        waiting = [call for call in calls if self._waits(call)]
-        self._calls.waiting = frozenset(call.call_id for call in await self._unallowed(waiting))
+        self._calls.waiting = await self.consent.waiting(calls)
         self._begin(calls)
-        said, step = self._speech.unstored, self._step(calls, response)
+        said, step = self._speech.unstored, self._step(calls, response, usage)
         self._step_id = step.id
         await self._store.write(self._conversation_id, [*said, step], self._acting)
         self._speech.stored(said)
@@ -145,20 +87,6 @@ class Recorder(RunHooks[Calls]):
         self.steps += 1
         self._calls.made += len(calls)
         self._grown |= self._views.begin(call.name for call in calls)
-
-    async def _unallowed(self, waiting: Sequence[ResponseFunctionToolCall]) -> Sequence[ResponseFunctionToolCall]:
-        """Without those that the person allows in all of this conversation."""
-        if not any(shown(call.name).asked_with for call in waiting):
-            return waiting
-        async with pipelined(self._store.engine, self._acting.user_id) as pipeline:
-            given = await consents.given(pipeline, self._conversation_id, user_id=self._acting.user_id)
-        allowed = {*self._allowed, *(row["tool"] for row in await given.fetchall())}
-        return [call for call in waiting if call.name not in allowed]
-
-    def _waits(self, call: ResponseFunctionToolCall) -> bool:
-        """Counts the tasks that it deletes: of a call that is refused, until it is."""
-        self._deleted += deleted_by(call.name, call.arguments)
-        return self._policy.waits(call.name, call.arguments, self._deleted)
 
     def take_up(self, rows: Sequence[StoredItem], asked: Sequence[Approval], by_agents: Sequence[Step] = ()) -> None:
         """Go on from a run's steps, as they are stored, those of its agents, and the decisions on what they asked."""
@@ -179,14 +107,16 @@ class Recorder(RunHooks[Calls]):
             self._calls.steps += 1 + sum(of_agents.pop(call.call_id, 0) for call in calls)
             for call in calls:
                 if (row.id, call.call_id) not in refused:
-                    self._deleted += deleted_by(call.name, call.arguments)
+                    self.consent.count(call.name, call.arguments)
                 if (output := outputs.get((row.id, call.call_id))) is not None:
                     self._views.take_in(call.name, call.arguments, plain(output["output"]))
                     del self._open[call.call_id]
         self._calls.call_keys |= {one.call["call_id"]: one.key for one in asked}
+        self._told = self._open.keys() & {one.of_call for one in asked}
 
     def _begin_answer(self, message_id: str) -> None:
-        self.steps, self._calls.steps, self._deleted, self._calls.batch = 0, 0, 0, message_id
+        self.steps, self._calls.steps, self._calls.batch = 0, 0, message_id
+        self.consent.begin_answer()
         self._views = TaskViews(self._now, batch=message_id)
 
     @property
@@ -194,28 +124,48 @@ class Recorder(RunHooks[Calls]):
         """The calls of the newest step that the SDK left alone, in their order."""
         return [call for call_id, call in self._open.items() if call_id not in self._begun]
 
-    def approval(self, call: ResponseFunctionToolCall, text: str) -> Approval:
-        """What is asked of the person before the call is made; `text` says in words what it would do."""
+    def approval(
+        self,
+        call: ResponseFunctionToolCall,
+        text: str,
+        *,
+        position: int,
+        at: datetime,
+        agent: str | None = None,
+        of_call: str | None = None,
+    ) -> Approval:
+        """What is asked of the person before the call is made; `text` says in words what it would do.
+
+        It may be that of an `agent` which works for the assistant's call `of_call`.
+        """
         return Approval(
             id=new_id("apr"),
             conversation_id=self._conversation_id,
             run_id=self._acting.run_id or "",
             step_id=self._step_id,
-            position=[*self._open].index(call.call_id),
-            call=_as_stored(call),
+            position=position,
+            call=as_stored(call),
             key=self._calls.call_keys[call.call_id],
             text=text,
             item_id=new_id("wid"),
-            created_at=utc_now(),
+            created_at=at,
+            agent=agent,
+            of_call=of_call,
+            reach=self.consent.reach_of(call.name),
         )
 
     def leave(self, asked: Sequence[Approval]) -> None:
-        """These calls stay without an output: they wait."""
+        """These calls stay without an output: they wait, or agents that work for them."""
         for approval in asked:
-            del self._open[approval.call["call_id"]]
+            self._open.pop(approval.of_call or approval.call["call_id"], None)
+
+    def hold(self, call_id: str) -> None:
+        """Record no output of this call, whatever it returns: its agent waits."""
+        self._held.add(call_id)
 
     async def answer(self, call: ResponseFunctionToolCall, text: str) -> None:
         """Record what is said in place of a tool's output."""
+        self._held.discard(call.call_id)
         await self._record([ItemHelpers.tool_call_output_item(call, text)])
 
     async def on_tool_start(self, context: RunContextWrapper[Calls], agent: Agent[Calls], tool: Tool) -> None:
@@ -223,13 +173,16 @@ class Recorder(RunHooks[Calls]):
         if self._ending:
             raise CallNotMade
         self._begun.add(call.call_id)
-        self._say(Called(call.call_id, tool.name, call.arguments))
+        if call.call_id not in self._told:
+            self._say(Called(call.call_id, tool.name, call.arguments))
         self._tell(progress.running(tool.name, call.arguments))
 
     async def on_tool_end(
         self, context: RunContextWrapper[Calls], agent: Agent[Calls], tool: Tool, result: Any
     ) -> None:
         call = _call_of(context)
+        if call.call_id in self._held:
+            return
         output = ItemHelpers.tool_call_output_item(call, result)
         text = plain(output["output"])
         items = [widgets.item(root) for root in self._views.cards(tool.name, call.arguments, text)]
@@ -275,6 +228,7 @@ class Recorder(RunHooks[Calls]):
         self._calls.steps += 1
         self._calls.asked = _last_said(input_items)
         self._say(StepBegun())
+        self._asked = time.monotonic()
 
     async def read(self, items: list[Any]) -> None:
         """Write the outputs in the model's input that no hook told of.
@@ -294,11 +248,12 @@ class Recorder(RunHooks[Calls]):
     def end(self) -> bool:
         """Let no further call begin; returns whether one is under way."""
         self._ending = True
-        return not self._open.keys().isdisjoint(self._begun)
+        return not self._open.keys().isdisjoint(self._begun - self._held)
 
     async def _record(self, items: list[Any], shown: Sequence[Item] = ()) -> None:
         """Write the outputs that are not there yet, and with them what is shown of them."""
-        outputs = [item for item in items if item.get("call_id") in self._open and "output" in item]
+        ours = self._open.keys() - self._held
+        outputs = [item for item in items if item.get("call_id") in ours and "output" in item]
         if not outputs:
             return
         rows: list[Item] = [Hidden(content={"kind": "tool_output", "output": output}) for output in outputs]
@@ -306,17 +261,12 @@ class Recorder(RunHooks[Calls]):
         for output in outputs:
             self._open.pop(output["call_id"], None)
 
-    def _step(self, calls: list[ResponseFunctionToolCall], response: ModelResponse) -> Hidden:
+    def _step(self, calls: list[ResponseFunctionToolCall], response: ModelResponse, usage: Json) -> Hidden:
         reasoning = [
             item.model_dump(exclude_unset=True) for item in response.output if isinstance(item, ResponseReasoningItem)
         ]
-        return Hidden(
-            content={"kind": "tool_calls", "calls": [_as_stored(call) for call in calls], "reasoning": reasoning}
-        )
-
-
-def _as_stored(call: ResponseFunctionToolCall) -> Json:
-    return {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
+        content = {"kind": "tool_calls", "calls": [as_stored(call) for call in calls], "reasoning": reasoning}
+        return Hidden(content=content, usage=usage)
 
 
 def _call_of(context: RunContextWrapper[Calls]) -> ResponseFunctionToolCall:
@@ -327,10 +277,3 @@ def _last_said(items: Sequence[Any]) -> str:
     """What the person wrote last, of what a model reads."""
     said = (item["content"] for item in reversed(items) if item.get("role") == "user")
     return next((text for text in said if isinstance(text, str) and not hidden.is_block(text)), "")
-
-
-def canonical(arguments: str) -> str:
-    try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
-    except ValueError:
-        return arguments

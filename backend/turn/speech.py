@@ -14,11 +14,11 @@ from agents import Model, ModelResponse
 from agents.items import TResponseStreamEvent
 from openai.types.responses import Response, ResponseOutputMessage, ResponseOutputText
 
-from backend.conversation.items import Item, Message, Thought
+from backend.conversation.items import Item, Json, Message, Thought
 from backend.turn.log import Begun, Done, Event, Grown, Notice, PartBegun, PartDone, Removed
 from service.database import new_id
 
-_CUT_SHORT: dict[str | None, str] = {
+CUT_SHORT: dict[str | None, str] = {
     "max_output_tokens": "The answer ends here because it reached the model's output limit.",
     "content_filter": "The answer ends here because the model's provider filtered the rest.",
 }
@@ -90,6 +90,12 @@ class Speech:
         """What is complete and not stored yet: whoever stores it calls `stored`."""
         return [*self._unstored]
 
+    def took(self, usage: Json) -> None:
+        """What the request took whose last words are not stored yet."""
+        said = [item for item in self._unstored if isinstance(item, Message)]
+        for message in said[-1:]:
+            message.usage = usage
+
     def stored(self, items: Sequence[Item]) -> None:
         """Tell that messages are done; of a thought that was told when it ended."""
         if self._over:
@@ -124,7 +130,7 @@ class Speech:
     def _end_step(self, response: Response) -> None:
         self._end_thought()
         if response.incomplete_details is not None:
-            self._say(Notice(_CUT_SHORT[response.incomplete_details.reason]))
+            self._say(Notice(CUT_SHORT[response.incomplete_details.reason]))
 
     def _think(self, item_id: str, delta: str) -> None:
         if self._thought is None:

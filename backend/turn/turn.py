@@ -8,11 +8,12 @@ from typing import Any
 
 from backend.conversation.items import Ending, Hidden, Item
 from backend.conversation.model_input import history
+from backend.conversation.reading import Recent
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
+from backend.turn.calls import Calls
 from backend.turn.lifecycle import endings
 from backend.turn.log import Event, Log
-from backend.turn.recorder import Calls
 from backend.turn.run import Ended, Run
 
 
@@ -22,10 +23,12 @@ class Turn:
 
     `on_end` runs before the outcome is written, `afterwards` when the lease is free again. The items of `closing` are
     stored with the outcome, and only then told of; `ending`, stored after them, says what kept the answer from its end.
-    What is `asked` before calls are made lets the run wait instead of ending. One that is `detached` goes on when its
+    What is `asked` before calls are made lets the run wait instead of ending; what is `unmade` of that ends with it,
+    and so do the agents that asked. One that is `detached` goes on when its
     reader leaves. Of its `usage`, `counted` was used before the run waited. `outcome` is how it ended, None where its
     run waits. `go_on` answers what was said meanwhile, once the answer has come to its end; `has_news` tells that the
-    model may have something to read before that.
+    model may have something to read before that. `memory` is what the person wants remembered, `recent` what the model
+    is to read, until it has read it: an answer may take minutes.
     """
 
     run: Run
@@ -33,11 +36,14 @@ class Turn:
     closing: list[Item] = field(default_factory=list[Item])
     ending: Ending | None = None
     asked: Sequence[Approval] = ()
+    unmade: Sequence[Approval] = ()
     on_end: AsyncExitStack = field(default_factory=AsyncExitStack)
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
     detached: bool = False
     go_on: "Work | None" = None
     has_news: bool = False
+    memory: str = ""
+    recent: Recent | None = None
     note_of_now: Callable[[], Hidden] = lambda: history.note("")
     usage: dict[str, Any] | None = None
     counted: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -56,9 +62,14 @@ class Turn:
         self.log.append(event)
 
     def use(self, model: str, by_agent: Mapping[str, Mapping[str, int]], **counted: int) -> None:
-        """Add what was used: `requests`, `input_tokens` and `output_tokens`, those of the agents among them."""
-        used = self.usage or {}
-        self.usage = {**used, "model": model, **_added(used, counted)}
+        """Add what was used: `requests`, `input_tokens` and `output_tokens`, those of the agents among them.
+
+        Of the output, `reasoning_tokens` were thought, where a provider tells. The model and the temperature that were
+        asked for are kept with it: a run that waits goes on with them.
+        """
+        used, temperature = self.usage or {}, self.run.choice.temperature
+        warmth = {} if temperature is None else {"temperature": temperature}
+        self.usage = {**used, "model": model, **warmth, **_added(used, counted)}
         if by_agent:
             before = used.get("by_agent", {})
             added = {agent: _added(before.get(agent, {}), more) for agent, more in by_agent.items()}

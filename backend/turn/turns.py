@@ -13,12 +13,14 @@ from backend.conversation.items import Said
 from backend.conversation.runs import events, inbox, leases
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.limits import Limits
+from backend.model.choices import AS_SET, Choice
 from backend.turn import reports
 from backend.turn.following.reader import Following
 from backend.turn.lifecycle import endings
 from backend.turn.lifecycle.beginning import Beginnings
 from backend.turn.lifecycle.course import Course, failure_of
 from backend.turn.lifecycle.heartbeat import Heartbeat
+from backend.turn.lifecycle.room import Room
 from backend.turn.log import Event
 from backend.turn.run import Run
 from backend.turn.turn import Turn, Work
@@ -42,6 +44,7 @@ class Turns:
         longest_seconds: float = 600,
         beats: AsyncEngine | None = None,
         worker: str | None = None,
+        room: Room | None = None,
         clock: Clock = real,
         time_zone: str = "UTC",
     ) -> None:
@@ -52,7 +55,9 @@ class Turns:
         self._engine = engine
         self._limits = limits
         self._lease_seconds = lease_seconds
-        self._beginnings = Beginnings(engine, limits, Lease(lease_seconds, worker), clock, time_zone)
+        self._room = room or Room()
+        lease = Lease(lease_seconds, worker)
+        self._beginnings = Beginnings(engine, limits, lease, clock, time_zone, self._room.begun_within)
         self._course = Course(engine, lease_seconds, longest_seconds, self._in_background, self._all_published)
         self._running: dict[str, Turn] = {}
         self.following = Following(engine, self._follow)
@@ -66,16 +71,15 @@ class Turns:
             every_seconds=heartbeat_seconds,
             lease_seconds=lease_seconds,
         )
-        self._keeper: asyncio.Task[None] | None = None
-        self._publishing: asyncio.Task[None] | None = None
+        self._services: list[asyncio.Task[None]] = []
         self._background: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._shutting_down = False
 
     async def __aenter__(self) -> "Turns":
         self._loop = asyncio.get_running_loop()
-        self._keeper = asyncio.create_task(self._heartbeat.run())
-        self._publishing = asyncio.create_task(self.following.publisher.run())
+        kept = (self._heartbeat.run(), self.following.publisher.run(), self._room.watch())
+        self._services = [asyncio.create_task(service) for service in kept]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,8 +87,7 @@ class Turns:
         ending = [turn.task for turn in self._running.values() if turn.task]
         if ending:
             await asyncio.wait(ending, timeout=self._lease_seconds)
-        services = [task for task in (self._keeper, self._publishing) if task]
-        leftover = [*ending, *services, *self._background]
+        leftover = [*ending, *self._services, *self._background]
         for task in leftover:
             task.cancel()
         await asyncio.gather(*leftover, return_exceptions=True)
@@ -102,18 +105,21 @@ class Turns:
         detached: bool = False,
         followed: bool = False,
         name: str | None = None,
+        left: str | None = None,
         keyed: Keyed | None = None,
         allowed: tuple[str, ...] = (),
+        choice: Choice = AS_SET,
     ) -> Turn:
         """Take the lease, store what was said and run `work` in a task of its own.
 
         A conversation id of None makes a new conversation. Raises `Busy` while another turn holds the lease, `NotFound`
-        when there is no such conversation or message and `LimitReached` over a limit, with nothing stored. `instead_of`
-        is the id of a message that is shown: it is answered again, or, where something was said, changed into that, and
-        what followed it is another version from then on. `time_zone` is the one that the person's client names. One
-        that is `followed` is published from its beginning. `name` is what a new conversation is called, and `keyed` the
-        request that is kept with the run: where either is there already, nothing is begun (`chats.name_is_taken`,
-        `kept.is_repeated`). The tools in `allowed` are not asked about.
+        when there is no such conversation or message, `LimitReached` over a limit and `Overloaded` where the process
+        has no room for more, with nothing stored. `instead_of` is the id of a message that is shown: it is answered
+        again, or, where something was said, changed into that, and what followed it is another version from then on.
+        `time_zone` is the one that the person's client names. One that is `followed` is published from its beginning.
+        `name` is what a new conversation is called, `left` the id of the one that it was begun in place of, and `keyed`
+        the request that is kept with the run: where a name or a key is there already, nothing is begun
+        (`chats.name_is_taken`, `kept.is_repeated`). The tools in `allowed` are not asked about.
         """
         run = Run(
             new_id("run"),
@@ -121,24 +127,27 @@ class Turns:
             conversation_id or new_id("thr"),
             is_new=conversation_id is None,
             name=name,
+            left=left,
             keyed=keyed,
             allowed=allowed,
             said=said,
             message_id=said.id if said else instead_of,
             instead_of=instead_of,
+            choice=choice,
             time_zone=time_zone,
         )
         turn = Turn(run, detached=detached)
-        try:
-            opened = await self._beginnings.open(turn, followed=followed)
-        except DBAPIError as error:
-            if error.connection_invalidated:  # its COMMIT may have arrived all the same
-                turn.ending = endings.failed(failure_of(error))
-                self._course.record_later(turn, "failed")
-            raise
-        if not opened:
-            raise Busy
-        await self._launch(turn, work, followed=followed)
+        with self._room.place(running=len(self._running)):
+            try:
+                opened = await self._beginnings.open(turn, followed=followed)
+            except DBAPIError as error:
+                if error.connection_invalidated:  # its COMMIT may have arrived all the same
+                    turn.ending = endings.failed(failure_of(error))
+                    self._course.record_later(turn, "failed")
+                raise
+            if not opened:
+                raise Busy
+            await self._launch(turn, work, followed=followed)
         return turn
 
     async def decide(
@@ -214,9 +223,18 @@ class Turns:
         """The turn of a run that waited, of whose last step all is decided."""
         [(run_id, conversation_id)] = {(one.run_id, one.conversation_id) for one in settled.asked}
         usage, message_id, followed, told = (row.pop(name) for name in ("usage", "message_id", "followed", "told"))
-        run = Run(run_id, user_id, conversation_id, told=told, message_id=message_id, time_zone=time_zone)
-        turn = Turn(run, detached=detached, usage=usage, counted=usage or {})
-        turn.closing = decisions.outputs_of_none(settled.asked)  # until the calls are taken up
+        used = usage or {}
+        run = Run(
+            run_id,
+            user_id,
+            conversation_id,
+            told=told,
+            message_id=message_id,
+            choice=Choice(used.get("model"), used.get("temperature")),
+            time_zone=time_zone,
+        )
+        turn = Turn(run, detached=detached, usage=usage, counted=used)
+        turn.unmade = settled.asked  # until the calls are taken up
         self._beginnings.begin(turn, row, self._beginnings.clock())
         for approval in settled.decided:
             for event in decisions.decided_events(approval):
@@ -298,6 +316,11 @@ class Turns:
     async def finish_background_work(self) -> None:
         """Wait for what turns have left to be done after their outcome."""
         await asyncio.gather(*self._background)
+
+    @property
+    def count(self) -> int:
+        """How many run now."""
+        return len(self._running)
 
     def shut_down(self) -> None:
         """Begin to end every turn; may be called from a signal handler."""

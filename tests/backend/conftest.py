@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.app import create_app
@@ -20,6 +21,7 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.serving import serve
 from tests.tokens import MCP_TOKEN_SECRET
+from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +53,7 @@ def settings(database_url: str, mcp_url: str, model: ScriptedModel) -> Settings:
         "llm_base_url": model.openai_base_url,
         "heartbeat_seconds": 0.1,
         "lease_seconds": 1.0,
+        "limit_lag_seconds": 60,  # tests share their event loop with it
     }
     return Settings(**values)
 
@@ -77,6 +80,24 @@ def backend(settings: Settings) -> Backend:
             yield client
 
     return start
+
+
+@pytest.fixture(scope="session")
+def workspace() -> Iterator[tuple[str, Path]]:
+    """The address of a workspace, and the directory that its folders are in."""
+    with served_workspace() as (service, directory):
+        yield f"{service.url}/mcp", directory
+
+
+@pytest.fixture
+def with_agents(workspace: tuple[str, Path]) -> dict[str, object]:
+    """The settings of a backend whose agents work in the workspace, and start unasked."""
+    url, _ = workspace
+    return {
+        "workspace_url": url,
+        "workspace_token_secret": SecretStr(WORKSPACE_TOKEN_SECRET),
+        "approvals": ("bulk",),
+    }
 
 
 @pytest.fixture

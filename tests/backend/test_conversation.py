@@ -230,7 +230,7 @@ async def test_health_and_ready(chat: ChatKit, backend: Backend, database_url: s
     ready = (await chat.http.get("/ready")).json()
     assert ready == {
         "status": "ready",
-        "model": {"provider": "offline", "name": "offline-rules", "last": "ok"},
+        "model": {"provider": "offline", "name": "offline-rules", "models": ["offline-rules"], "last": "ok"},
     }
     async with backend(mcp_internal_url="http://127.0.0.1:9/mcp") as other:
         response: httpx2.Response = await other.http.get("/ready")

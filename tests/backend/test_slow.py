@@ -86,7 +86,7 @@ async def test_a_frozen_database_is_told_of_before_the_turn_begins(chat: ChatKit
         assert time.monotonic() - began < 2
     rest = [event async for event in events]
     await stream.__aexit__(None, None, None)
-    assert [event["type"] for event in rest[:2]] == ["thread.updated", "thread.item.done"]
+    assert [event["type"] for event in rest[:2]] == ["thread.item.done", "thread.updated"]
     assert rest[-1]["item"]["type"] == "assistant_message"
     assert (await chat.say("and again", thread)).error is None
 

@@ -4,14 +4,9 @@ import json
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import text_of
-from tests.losing_provider import LosingProvider
-from tests.scripted_endpoint.app import create_app as create_model
 from tests.scripted_model import ScriptedModel
-from tests.serving import serve
 
 
 def text(name: str, **arguments: Any) -> str:
@@ -56,25 +51,3 @@ async def test_a_model_without_calls_of_its_own_uses_all_five_tools(
     ]
     outputs = [message["content"] for message in bodies[-1]["messages"] if "Output of " in message["content"][:10]]
     assert [output.count("Output of ") for output in outputs] == [2, 1, 1, 1, 1]
-
-
-@pytest.mark.parametrize(("tool_calls", "added"), [("streamed", []), ("whole", [{"title": "milk"}])])
-async def test_a_provider_that_loses_streamed_calls_is_asked_for_whole_answers(
-    backend: Backend, rows: Rows, tool_calls: str, added: list[dict[str, str]]
-) -> None:
-    async with serve(LosingProvider(create_model()), lifespan="off") as url:
-        model = ScriptedModel(url)
-        call = {"name": "add_task", "arguments": {"title": "milk"}}
-        await model.script(
-            {"text": "I add it.", "reasoning": "Milk.", "tool_calls": [call | {"id": "0"}]}, {"text": "Added."}
-        )
-        async with backend(llm_base_url=f"{url}/v1", llm_tool_calls=tool_calls) as chat:
-            answer = await chat.say("add milk")
-        bodies = [request["body"] for request in await model.finished_requests()]
-        await model.aclose()
-    assert rows("SELECT title FROM tasks") == added
-    if added:
-        assert answer.error is None
-        assert answer.text == "I add it.\nAdded."
-        assert not any({"stream", "stream_options"} & {*body} for body in bodies)
-        assert rows("SELECT (usage->>'output_tokens')::int > 0 AS counted FROM runs") == [{"counted": True}]

@@ -185,3 +185,13 @@ async def test_a_token_and_headers_go_with_every_request() -> None:
         for line in ("Authorization: Bearer abc", "X-Time-Zone: Europe/Prague", "Content-Type: application/json"):
             assert line in head
     assert len(server.heads) == 2
+
+
+async def test_a_token_goes_nowhere_that_an_answer_names() -> None:
+    async with answering(whole(200, b"{}")) as other:
+        moved = b"HTTP/1.1 307 X\r\nLocation: %b/chatkit\r\nContent-Length: 0\r\n\r\n" % other.url.encode()
+        async with answering(moved) as server, ChatKit(server.url, token="secret") as chat:
+            with pytest.raises(Refused) as refused:
+                await chat.list_threads()
+        assert refused.value.status == 307
+        assert other.heads == []

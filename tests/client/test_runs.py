@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from client.connection import ConnectionLost, Refused
+from client.connection import ConnectionLost, Refused, open_http
 from client.runs import Event, Runs
 from client.sse import NamedFrames
 from tests.client.server import END, EVENTS, answering, chunk, whole
@@ -69,3 +69,12 @@ async def test_a_stream_that_breaks_off_is_a_lost_connection(pieces: Any) -> Non
             async with runs.interact("one", "hello") as events:
                 async for _ in events:
                     pass
+
+
+@pytest.mark.parametrize("url", ["https://todo.example", "HTTPS://todo.example"])
+async def test_a_certificate_is_looked_at_however_its_address_is_written(url: str) -> None:
+    made: list[dict[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx2.AsyncClient", lambda **options: made.append(options))
+        open_http(url, token="secret", headers=None, timeout=1)
+    assert [(one["verify"], one["trust_env"]) for one in made] == [(True, True)]

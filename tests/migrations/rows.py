@@ -50,16 +50,29 @@ INSERT INTO run_events (user_id, run_id, seq, payload) VALUES ('alice', 'run_{0}
 INSERT INTO kept_requests (user_id, key, request, run_id) VALUES ('alice', 'key {0}', sha256('{0}'), 'run_{0}_now');
 """
 CALENDARS = "INSERT INTO profiles (user_id, calendar_hash) VALUES ('bob {0}', sha256('{0}'));"
+MEMORIES = "INSERT INTO profiles (user_id, memory) VALUES ('carol {0}', '* I work nights');"
 AGENTS = """
 INSERT INTO agent_steps (user_id, run_id, call_id, seq, conversation_id, agent, kind, content)
     VALUES ('alice', 'run_{0}', 'call_{0}', 1, 'thr_{0}', 'coder', 'task', '{{"task": "count"}}');
 INSERT INTO consents (user_id, conversation_id, tool) VALUES ('alice', 'thr_{0}', 'do_with_coder');
 """
+ASKING_AGENTS = """
+INSERT INTO approvals
+    (user_id, id, conversation_id, run_id, step_id, position, call, key, text, item_id, agent, of_call)
+    VALUES ('alice', 'apr_{0}_agent', 'thr_{0}', 'run_{0}', 'step_{0}', 0, '{{"name": "run_command"}}', 'own key {0}',
+        'Let the coder run {0}', 'wid_{0}', 'coder', 'call_{0}');
+"""
+CONSENTED = """
+UPDATE consents SET reach = 'reach {0}' WHERE conversation_id = 'thr_{0}';
+UPDATE approvals SET reach = 'reach {0}' WHERE id = 'apr_{0}_agent';
+"""
+FIGURES = "UPDATE messages SET usage = '{{\"seconds\": 0.5}}' WHERE id = 'msg_{0}';"
 APPROVED = "INSERT INTO approved_tools (server, tool, hash) VALUES ('web', 'fetch {0}', sha256('{0}'));"
 # The revisions that brought them.
 OWN_NUMBERS, ENDED_SESSIONS, CALLS_APART, PROFILED = "0005", "0006", "0008", "0010"
 BATCHES, WITH_CALENDAR, RUNS_THAT_WAIT, WITH_AGENTS = "0011", "0012", "0014", "0016"
-WITH_SERVERS = "0017"
+WITH_SERVERS, AGENTS_ASK, WITH_MEMORY, WITH_FIGURES = "0017", "0018", "0019", "0020"
+WITH_REACH = "0021"
 
 
 def add_rows(url: str, name: str) -> None:
@@ -74,7 +87,11 @@ def add_rows(url: str, name: str) -> None:
         rows += CALENDARS if revision >= WITH_CALENDAR else ""
         rows += WAITING if revision >= RUNS_THAT_WAIT else ""
         rows += AGENTS if revision >= WITH_AGENTS else ""
+        rows += MEMORIES if revision >= WITH_MEMORY else ""
+        rows += FIGURES if revision >= WITH_FIGURES else ""
         rows += APPROVED if revision >= WITH_SERVERS else ""
+        rows += ASKING_AGENTS if revision >= AGENTS_ASK else ""
+        rows += CONSENTED if revision >= WITH_REACH else ""
         connection.execute(rows.format(name).encode())
 
 

@@ -13,8 +13,14 @@ from migrations.schema import alembic_config
 from service.database import create_engine, schema
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
+from tests.scale.pooler import pooled
 
 pytestmark = pytest.mark.long
+
+LEFT = """
+    SELECT current_user, coalesce(current_setting('todo.all_people', true), ''),
+        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')
+"""
 
 TABLES = {
     "people",
@@ -64,10 +70,14 @@ def test_every_step_goes_forward_back_and_forward_again(empty_database_url: str)
 
 
 def test_several_migrations_at_once_are_harmless(empty_database_url: str) -> None:
-    started = [run(empty_database_url) for _ in range(3)]
-    results = [process.communicate(timeout=60) for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0], results
-    assert tables(empty_database_url) == TABLES
+    """Behind a pooler, too, in whose session nothing is left of them."""
+    with pooled(empty_database_url, default_pool_size=1, reserve_pool_size=0) as pooled_url:
+        started = [run(url) for url in (empty_database_url, pooled_url, pooled_url)]
+        results = [process.communicate(timeout=60) for process in started]
+        assert [process.returncode for process in started] == [0, 0, 0], results
+        assert tables(empty_database_url) == TABLES
+        with psycopg.connect(pooled_url, prepare_threshold=None) as connection:
+            assert connection.execute(LEFT).fetchone() == ("todo_owner", "", 0)
 
 
 @pytest.mark.parametrize("url", [None, "postgresql://nobody:secret@127.0.0.1:9/none", "not a url"])

@@ -1,9 +1,9 @@
 """What agents do for the assistant's calls, as rows: each step before its tools run, and each output as it comes.
 
-Of a kind `task` the content is what the agent was asked to do, of a `step` what its model said and the `calls` that it
-wants made, of an `output` the `call_id`, the text that its model reads, and the `work` and `number` where it is shown,
-of an `end` the `outcome` and the text that the assistant's model reads. Details are what a person may unfold: they are
-never read by a model.
+Of a kind `task` the content is what the agent was asked to do and the `work` where it is shown, of a `step` what its
+model said and the `calls` that it wants made, of an `output` the `call_id`, the text that its model reads, the `work`
+and `number` where it is shown, and the `files` that the call wrote, of an `end` the `outcome` and the text that the
+assistant's model reads. Details are what a person may unfold: they are never read by a model.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,9 +13,11 @@ from typing import Literal
 
 from psycopg.types.json import Jsonb
 
+from backend.conversation import rows
 from backend.conversation.acting import Acting
-from backend.conversation.items import Json
+from backend.conversation.items import Json, Work
 from backend.conversation.models import AgentStep
+from backend.conversation.rows import StoredItem
 from backend.conversation.runs.limits import ONE_BY_ONE
 from service.database import Pipeline, Statement
 from service.database.pipeline import Result
@@ -26,7 +28,7 @@ Kind = Literal["task", "step", "output", "end"]
 _ADD = Statement("""
     INSERT INTO agent_steps (user_id, run_id, call_id, seq, conversation_id, agent, kind, content, details)
     SELECT %(owner)s, id, %(call)s, %(seq)s, %(conversation)s, %(agent)s, %(kind)s, %(content)s, %(details)s
-    FROM (SELECT id FROM runs WHERE user_id = %(owner)s AND id = %(run)s AND status = 'running' FOR SHARE) AS held
+    FROM (SELECT id FROM runs WHERE user_id = %(owner)s AND id = %(run)s AND status = %(status)s FOR SHARE) AS held
     RETURNING seq
 """)
 _COUNT = Statement("""
@@ -36,9 +38,20 @@ _COUNT = Statement("""
         WHERE today.user_id = %(owner)s AND today.started_at > now() - interval '1 day'
     )) RETURNING id
 """)
-_OF_RUNS = Statement("""
-    SELECT run_id, call_id, seq, agent, kind, content, created_at FROM agent_steps
-    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND run_id = ANY (%(runs)s) ORDER BY run_id, seq
+_OF_RUN = Statement("""
+    SELECT run_id, call_id, seq, agent, kind, content, created_at,
+        jsonb_strip_nulls(jsonb_build_object(
+            'ok', details->'ok', 'path', details->'path', 'bytes', details->'bytes', 'files', details->'files'
+        )) AS details
+    FROM agent_steps
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND run_id = %(run)s ORDER BY seq
+""")
+_WORKS = Statement("""
+    SELECT seq, id, kind, item, feedback FROM messages
+    WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND id IN (
+        SELECT content->>'work' FROM agent_steps
+        WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND run_id = %(run)s AND kind = 'task'
+    )
 """)
 _OF_CALLS = Statement("""
     SELECT run_id, call_id, seq, agent, kind, content, created_at FROM agent_steps
@@ -54,6 +67,19 @@ _DETAILED = Statement("""
     WHERE user_id = %(owner)s AND conversation_id = %(conversation)s AND run_id = %(run)s AND seq > %(after)s
     ORDER BY seq LIMIT %(most)s
 """)
+# What is written of a task is what follows it in its run: ids of calls repeat.
+_WRITTEN_FOR = Statement("""
+    SELECT output.conversation_id, file.path FROM agent_steps AS task
+    JOIN agent_steps AS output USING (user_id, run_id, call_id)
+    CROSS JOIN LATERAL jsonb_array_elements_text(output.content->'files') AS file (path)
+    WHERE task.user_id = %(owner)s AND task.kind = 'task' AND task.content->>'task_id' = %(task)s
+        AND output.kind = 'output' AND task.seq = (
+            SELECT max(before.seq) FROM agent_steps AS before
+            WHERE before.user_id = task.user_id AND before.run_id = task.run_id AND before.call_id = task.call_id
+                AND before.kind = 'task' AND before.seq < output.seq
+        )
+    GROUP BY 1, 2 ORDER BY max(output.created_at) DESC LIMIT %(most)s
+""")
 
 
 @dataclass(frozen=True)
@@ -68,13 +94,29 @@ class Step:
     details: Json | None = None
 
 
-async def add(pipeline: Pipeline, conversation_id: str, step: Step, acting: Acting) -> Result:
-    """Write a step; the result is nothing when the run's lease was lost."""
+@dataclass(frozen=True)
+class Sent:
+    """What was asked for in a pipeline."""
+
+    steps: Result
+    works: Result
+
+    async def found(self) -> tuple[Sequence[Step], dict[str, Work]]:
+        """The steps of a run, in order, and the works that are shown of them, by their ids."""
+        items = [rows.to_value(StoredItem(**row)) for row in await self.works.fetchall()]
+        return await read(self.steps), {item.id: item for item in items if isinstance(item, Work)}
+
+
+async def add(
+    pipeline: Pipeline, conversation_id: str, step: Step, acting: Acting, *, status: str = "running"
+) -> Result:
+    """Write a step; the result is nothing when the run's lease was lost, or it has not this `status`."""
     details = None if step.details is None else Jsonb(step.details)
     return await pipeline.send(
         _ADD,
         owner=acting.user_id,
         run=step.run_id,
+        status=status,
         call=step.call_id,
         seq=step.seq,
         conversation=conversation_id,
@@ -91,9 +133,10 @@ async def count(pipeline: Pipeline, run_id: str, *, user_id: str, per_day: int |
     return await pipeline.send(_COUNT, owner=user_id, run=run_id, most=per_day)
 
 
-async def of_runs(pipeline: Pipeline, conversation_id: str, run_ids: Collection[str], *, user_id: str) -> Result:
-    """The steps of these runs in order, without their details: rows for `read`."""
-    return await pipeline.send(_OF_RUNS, owner=user_id, conversation=conversation_id, runs=list(run_ids))
+async def of_run(pipeline: Pipeline, conversation_id: str, run_id: str, *, user_id: str) -> Sent:
+    """The steps of a run, of their details only whether each call worked, and what it wrote."""
+    which = {"owner": user_id, "conversation": conversation_id, "run": run_id}
+    return Sent(await pipeline.send(_OF_RUN, **which), await pipeline.send(_WORKS, **which))
 
 
 async def of_calls(pipeline: Pipeline, conversation_id: str, call_ids: Collection[str], *, user_id: str) -> Result:
@@ -111,6 +154,11 @@ async def page(pipeline: Pipeline, conversation_id: str, run_id: str, *, user_id
     return await pipeline.send(
         _DETAILED, owner=user_id, conversation=conversation_id, run=run_id, after=after, most=most
     )
+
+
+async def written_for(pipeline: Pipeline, task_id: int, *, user_id: str, most: int) -> Result:
+    """The files that agents wrote for a task, the newest first: rows of `conversation_id` and `path`."""
+    return await pipeline.send(_WRITTEN_FOR, owner=user_id, task=str(task_id), most=most)
 
 
 async def read(result: Result) -> Sequence[Step]:

@@ -18,6 +18,7 @@ follow no instruction in it.
 """
 
 
+BYTES = 3  # that are counted as a token
 _LINE_CHARS = 2_000
 SPARED = 4  # messages that are read as they are, however little the rest leaves of the budget
 _MESSAGES = ("user_message", "assistant_message")
@@ -158,7 +159,7 @@ def _size(row: StoredItem) -> int:
 
 def tokens_in(text: str) -> int:
     """Rather too many than too few: tokens have 3.5 bytes and more in English, a character in Chinese has three."""
-    return len(text.encode()) // 3
+    return len(text.encode()) // BYTES
 
 
 def _line(row: StoredItem) -> str:

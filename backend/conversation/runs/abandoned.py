@@ -73,7 +73,11 @@ def end_runs_of(workers: Sequence[str], database_url: str) -> list[Abandoned]:
     """
     ended: list[Abandoned] = []
     with psycopg.connect(
-        database_url, autocommit=True, connect_timeout=_SECONDS, application_name="todo-assistant"
+        database_url,
+        autocommit=True,
+        prepare_threshold=None,
+        connect_timeout=_SECONDS,
+        application_name="todo-assistant",
     ) as connection:
         with connection.transaction():
             connection.execute(_AS, [""])

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Float, Text, bindparam, func, literal, select, true, update
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import Float, Text, any_, bindparam, func, literal, select, true, update
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 
 from backend.conversation.models import Approval as ApprovalRow
 from backend.conversation.models import RunEvent
@@ -29,7 +29,8 @@ _MINE = (RUNS.c.user_id == _OWNER, RUNS.c.id == _RUN)
 class Approval:
     """A call that waits for its person's consent, or did; see the model of its row.
 
-    `call` has `call_id`, `name` and `arguments`, which are JSON as the model wrote it.
+    `call` has `call_id`, `name` and `arguments`, which are JSON as the model wrote it. One of the assistant's own has
+    neither `agent` nor `of_call`.
     """
 
     id: str
@@ -42,16 +43,21 @@ class Approval:
     text: str
     item_id: str
     created_at: datetime
+    agent: str | None = None
+    of_call: str | None = None
+    reach: str | None = None
     decision: Decision | None = None
     reason: str | None = None
     decided_at: datetime | None = None
 
 
 _COLUMNS = tuple(Approval.__dataclass_fields__)
+_GIVEN = _COLUMNS[: _COLUMNS.index("decision")]
 _ROW = [APPROVALS.c[name] for name in _COLUMNS]
+_IN_ORDER = tuple(APPROVALS.c[name] for name in ("created_at", "step_id", "position", "id"))
 _ADD = Statement(
     insert(APPROVALS).values(
-        {"user_id": _OWNER, **{name: bindparam(name, type_=APPROVALS.c[name].type) for name in _COLUMNS[:10]}}
+        {"user_id": _OWNER, **{name: bindparam(name, type_=APPROVALS.c[name].type) for name in _GIVEN}}
     )
 )
 _WAIT = Statement(
@@ -88,15 +94,19 @@ _REFUSE_ALL = Statement(
     .values(**_DECIDED)
     .returning(APPROVALS.c.id)
 )
-_OF_RUN = Statement(
-    select(*_ROW)
-    .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _RUN)
-    .order_by(APPROVALS.c.created_at, APPROVALS.c.step_id, APPROVALS.c.position)
-)
+_OF_RUN = Statement(select(*_ROW).where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _RUN).order_by(*_IN_ORDER))
 _OF_SAME_RUN = Statement(
     select(*_ROW)
     .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.run_id == _OF_APPROVAL.scalar_subquery())
-    .order_by(APPROVALS.c.created_at, APPROVALS.c.step_id, APPROVALS.c.position)
+    .order_by(*_IN_ORDER)
+)
+_REFUSED_OF = Statement(
+    select(*_ROW)
+    .where(APPROVALS.c.user_id == _OWNER, APPROVALS.c.conversation_id == _CONVERSATION)
+    .where(
+        APPROVALS.c.decision == literal("refused"),
+        APPROVALS.c.step_id == any_(bindparam("steps", type_=ARRAY(Text))),
+    )
 )
 _END = Statement(
     update(RUNS)
@@ -144,7 +154,7 @@ async def wait(pipeline: Pipeline, run_id: str, *, user_id: str, usage: Mapping[
 
 async def add(pipeline: Pipeline, asked: Sequence[Approval], *, user_id: str) -> None:
     for approval in asked:
-        values = {name: getattr(approval, name) for name in _COLUMNS[:10]}
+        values = {name: getattr(approval, name) for name in _GIVEN}
         await pipeline.send(_ADD, owner=user_id, **{**values, "call": Jsonb(approval.call)})
 
 
@@ -172,7 +182,7 @@ async def refuse_open(
     """
     refusing = await pipeline.send(_REFUSE_ALL, run=run_id, owner=user_id, decision="refused", reason=reason)
     found = await of_run(pipeline, run_id, user_id=user_id)
-    return of_last_step(await read(found)), frozenset(row["id"] for row in await refusing.fetchall())
+    return of_last_wait(await read(found)), frozenset(row["id"] for row in await refusing.fetchall())
 
 
 async def end(pipeline: Pipeline, run_id: str, *, user_id: str) -> None:
@@ -194,10 +204,27 @@ async def of_run(pipeline: Pipeline, run_id: str, *, user_id: str) -> Result:
     return await pipeline.send(_OF_RUN, run=run_id, owner=user_id)
 
 
+async def beside(pipeline: Pipeline, approval_id: str, *, conversation_id: str, user_id: str) -> Result:
+    """The approvals of the run that asked this in the conversation: rows for `read`, none if it is not there."""
+    return await pipeline.send(_OF_SAME_RUN, id=approval_id, conversation=conversation_id, owner=user_id)
+
+
+async def refused_of(pipeline: Pipeline, conversation_id: str, steps: Sequence[str], *, user_id: str) -> Result:
+    """What was refused in these steps: rows for `read`."""
+    return await pipeline.send(_REFUSED_OF, conversation=conversation_id, steps=list(steps), owner=user_id)
+
+
 async def read(result: Result) -> list[Approval]:
     return [Approval(**row) for row in await result.fetchall()]
 
 
-def of_last_step(approvals: Sequence[Approval]) -> list[Approval]:
-    """Those that were asked for last: a run may wait more than once."""
-    return [one for one in approvals if one.step_id == approvals[-1].step_id]
+def of_last_wait(approvals: Sequence[Approval]) -> list[Approval]:
+    """Those that were asked for last: a run may wait more than once, and for a step's agents, too."""
+    last = approvals[-1]
+
+    def is_of_it(one: Approval) -> bool:
+        # Versions before agents asked gave each a moment of its own, and asked once in a step.
+        of_assistant = one.of_call is None and last.of_call is None
+        return one.created_at == last.created_at or (of_assistant and one.step_id == last.step_id)
+
+    return [one for one in approvals if is_of_it(one)]

@@ -92,8 +92,8 @@ _SUMMARIES = _statement(
 )
 _ASKED = _statement(
     "SELECT id, conversation_id, run_id, step_id, position, call, key, text, item_id, created_at, decision, reason, ",
-    "decided_at FROM approvals WHERE user_id = %(owner)s AND conversation_id = %(conversation)s ",
-    "AND run_id = ANY (%(runs)s) ORDER BY created_at, step_id, position",
+    "decided_at, agent, of_call FROM approvals WHERE user_id = %(owner)s AND conversation_id = %(conversation)s ",
+    "AND run_id = ANY (%(runs)s) ORDER BY created_at, step_id, position, id",
 )
 _NOT_TOLD = ("widget", "generated_image", "summary")
 _END = 2**63 - 1
@@ -156,8 +156,10 @@ async def find(engine: AsyncEngine, chat: Chat, run_id: str, *, user_id: str) ->
     return Head(**run)
 
 
-async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: str, user_id: str) -> list[Interaction]:
-    """What is stored of these runs, which are in their order on the path to `leaf`."""
+async def load(
+    engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: str | None, user_id: str
+) -> list[Interaction]:
+    """What is stored of these runs, which are in their order on the path to `leaf`; without one not what they knew."""
     where = {"owner": user_id, "conversation": chat.id}
     answered = [run.message_id for run in runs if run.message_id]
     ids = [run.id for run in runs]
@@ -174,7 +176,10 @@ async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: s
     # What was done by hand since is known after the last one only.
     last = [_END if run.id == chat.leaf_run_id else max((row.seq for row in own[run.id]), default=0) for run in runs]
     said = [messages[run.message_id].seq if run.message_id in messages else 0 for run in runs]
-    knew = await _known(engine, {**where, "leaf": leaf}, [*zip(said, last, strict=True)], most=MOST + 1 + len(messages))
+    knew = [_NOTHING] * len(runs)
+    if leaf is not None:
+        places = [*zip(said, last, strict=True)]
+        knew = await _known(engine, {**where, "leaf": leaf}, places, most=MOST + 1 + len(messages))
     asked = await approvals.read(asking)
     return [
         Interaction(
@@ -187,6 +192,9 @@ async def load(engine: AsyncEngine, chat: Chat, runs: Sequence[Head], *, leaf: s
         )
         for run, (recent, news) in zip(runs, knew, strict=True)
     ]
+
+
+_NOTHING: tuple[Recent, Summarised | None] = (Recent([], True, None), None)
 
 
 async def _known(

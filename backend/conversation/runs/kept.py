@@ -15,6 +15,7 @@ from backend.conversation.runs import leases
 from service.database import Pipeline, Statement, pipelined
 
 HOURS = 24
+_AN_HOUR = 3600  # seconds
 MOST = 10_000
 """How many requests are kept of one person."""
 _TOO_MANY = (
@@ -101,7 +102,7 @@ async def keep_with_run(pipeline: Pipeline, keyed: Keyed | None, *, run_id: str,
         return
     room = await (await pipeline.send(_ROOM, owner=user_id)).fetchone()
     if room is None or not room["is_room"]:
-        raise LimitReached(_TOO_MANY)
+        raise LimitReached(_TOO_MANY, retry_seconds=_AN_HOUR)
     await pipeline.send(_KEEP_WITH_RUN, owner=user_id, run=run_id, key=keyed.key, request=keyed.request)
 
 
@@ -116,7 +117,7 @@ async def begin(engine: AsyncEngine, keyed: Keyed, *, user_id: str) -> bool:
     if await kept.fetchone() is not None:
         return True
     if await there.fetchone() is None:
-        raise LimitReached(_TOO_MANY)
+        raise LimitReached(_TOO_MANY, retry_seconds=_AN_HOUR)
     return False
 
 

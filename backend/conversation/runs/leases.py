@@ -70,11 +70,12 @@ Until the transaction's end no run begins in it, and no other path is shown.
 
 
 def known_of_person() -> list[ColumnElement[Any]]:
-    """What is kept of the person: `time_zone`, and `calendar`, whether they have the address of one."""
+    """What is kept of the person: `time_zone`, `calendar`, whether they have the address of one, and `memory`."""
     kept = _PROFILES.c.user_id == _OWNER
     zone = select(_PROFILES.c.time_zone).where(kept).scalar_subquery().label("time_zone")
     fed = select(_PROFILES.c.user_id).where(kept, _PROFILES.c.calendar_hash.is_not(None)).exists().label("calendar")
-    return [zone, fed]
+    memory = select(_PROFILES.c.memory).where(kept).scalar_subquery().label("memory")
+    return [zone, fed, memory]
 
 
 def _claim() -> Statement:
@@ -175,7 +176,7 @@ async def claim(
 ) -> Result:
     """Take the lease if it is free. The result is the conversation's row with `claimed`, the run's id or None.
 
-    Beside it stands what is kept of the person: `time_zone`, and `calendar`, whether they have the address of one.
+    Beside it stands what `known_of_person` has.
 
     With `worker`, the name of the process, the run can be ended as soon as the process is known to be dead. One that is
     `followed` is published from its beginning.

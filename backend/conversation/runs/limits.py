@@ -12,6 +12,7 @@ from backend.conversation.errors import LimitReached
 from backend.conversation.runs.leases import CONVERSATIONS, RUNNING, RUNS
 from service.database import Pipeline, Statement
 
+_AN_HOUR = 3600  # seconds
 _OWNER = bindparam("owner")
 # One at a time per person, or two processes would both see the last free place.
 ONE_BY_ONE = Statement(select(func.pg_advisory_xact_lock(func.hashtextextended(_OWNER, 0))))
@@ -74,11 +75,16 @@ async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: boo
     if limits.per_minute is not None and counted["started"] >= limits.per_minute:
         raise LimitReached(
             f"You have asked {counted['started']} times in a minute, {limits.per_minute} times are the most: "
-            f"go on in {int(counted['seconds'])} seconds."
+            f"go on in {int(counted['seconds'])} seconds.",
+            retry_seconds=int(counted["seconds"]),
         )
     if limits.per_day is not None and kept["today"] >= limits.per_day:
-        raise LimitReached(f"You have asked {limits.per_day:,} times in a day, which is the most: go on later.")
+        raise LimitReached(
+            f"You have asked {limits.per_day:,} times in a day, which is the most: go on later.", retry_seconds=_AN_HOUR
+        )
     if is_new and limits.conversations is not None and kept["conversations"] >= limits.conversations:
         raise LimitReached(
-            f"You have {limits.conversations:,} conversations, which is the most: go on in one of them, or delete some."
+            f"You have {limits.conversations:,} conversations, which is the most: "
+            "go on in one of them, or delete some.",
+            retry_seconds=_AN_HOUR,
         )

@@ -9,7 +9,7 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import own
 from service.database.text import can_be_seen, is_line, without_unseen
 
-_NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need in words."
+NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need in words."
 LONGEST_PAGE = 100
 _MOST_RATED = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
@@ -23,7 +23,7 @@ async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *
     """Raise `NotFound`, `InvalidRequest` or `MessageTooLong` for what cannot be done."""
     match request:
         case ck.AttachmentsCreateReq() | ck.AttachmentsDeleteReq():
-            raise InvalidRequest(_NO_ATTACHMENTS)
+            raise InvalidRequest(NO_ATTACHMENTS)
         case ck.InputTranscribeReq():
             raise InvalidRequest("This assistant takes no dictation: type the message instead.")
         case ck.ThreadsListReq(params=params) | ck.ItemsListReq(params=params):
@@ -57,7 +57,7 @@ def _check_title(params: ck.ThreadUpdateParams) -> None:
 
 def check_message(message: ck.UserMessageInput, longest: int) -> None:
     if message.attachments:
-        raise InvalidRequest(_NO_ATTACHMENTS)
+        raise InvalidRequest(NO_ATTACHMENTS)
     tagged.numbers_of(message.content)
     if (length := _length(message)) > longest:
         raise MessageTooLong(f"The message has {length:,} characters; {longest:,} is the most. Split it up.")

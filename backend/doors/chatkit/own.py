@@ -6,6 +6,7 @@ from chatkit import types as ck
 from chatkit.actions import Action
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
+from backend.conversation import chats
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.runs.inbox import Mode
 from backend.tools.table import TOOLS
@@ -60,6 +61,22 @@ def allowed(request: ck.ChatKitReq) -> tuple[str, ...]:
             return tuple(name for name, shown in TOOLS.items() if shown.agent)
         case _:
             return ()
+
+
+def left(request: ck.ThreadsCreateReq) -> str | None:
+    """The conversation that is cleared, so that this one begins in its place."""
+    asked = request.metadata.get("left")
+    if asked is not None and not (isinstance(asked, str) and chats.can_be(asked)):
+        raise InvalidRequest("left is the id or the name of a conversation.")
+    return asked
+
+
+def asked_of_model(request: ck.ChatKitReq) -> tuple[object, object]:
+    """The model that is to answer, and its temperature: beside the message where the protocol has no place for it."""
+    given: object = None
+    if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
+        given = request.params.input.inference_options.model
+    return request.metadata.get("model", given), request.metadata.get("temperature")
 
 
 def titled(request: ck.ThreadsListReq) -> str:

@@ -88,13 +88,12 @@ class Rendering:
                 pass  # what is published tells so to the reader of any protocol
 
     def _start(self, event: log.Started) -> Iterator[ThreadStreamEvent]:
-        thread = Thread(**to_thread(event.conversation).model_dump(), items=Page())
         if event.is_new:
-            yield ThreadCreatedEvent(thread=thread)
-        elif event.said is not None:  # its reader may know another title: one is made after the first answer
-            yield ThreadUpdatedEvent(thread=thread)
+            yield ThreadCreatedEvent(thread=_thread(event))
         if event.said is not None:
             yield ThreadItemDoneEvent(item=as_shown(self._thread_id, event.said))
+            if not event.is_new:  # its reader may know another title: one is made after the first answer
+                yield ThreadUpdatedEvent(thread=_thread(event))
         yield StreamOptionsEvent(stream_options=StreamOptions(allow_cancel=True))
 
     def _work(self, item_id: str, number: int, step: Json) -> ThreadStreamEvent:
@@ -121,6 +120,10 @@ class Rendering:
 
     def _show_thought(self, item_id: str, text: str) -> ThreadStreamEvent:
         return _update(item_id, WorkflowTaskUpdated(task_index=0, task=ThoughtTask(content=text)))
+
+
+def _thread(event: log.Started) -> Thread:
+    return Thread(**to_thread(event.conversation).model_dump(), items=Page())
 
 
 def _update(item_id: str, update: Any) -> ThreadStreamEvent:

@@ -9,9 +9,9 @@ from chatkit.actions import Action
 from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer
 from pydantic import BaseModel
 
-from backend.conversation import profiles, rows
+from backend.conversation import chats, profiles, rows
 from backend.conversation.acting import Acting
-from backend.conversation.errors import InvalidRequest
+from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversation.items import Said
 from backend.conversation.model_input import history, tagged
 from backend.conversation.runs.inbox import Mode
@@ -66,16 +66,22 @@ class TodoChatServer(ChatKitServer[Acting]):
     async def check(self, request: ck.ChatKitReq, context: Acting) -> None:
         """Raise for what cannot be done, before anything is stored."""
         await checks.check(request, self.store, context, message_chars=self._message_chars)
+        self._answers.choice(*own.asked_of_model(request))
 
     async def start(self, request: ck.StreamingReq, context: Acting) -> Turn:
         """The turn that answers a request; raises what `Turns.start` raises."""
         start = partial(
-            self._turns.start, user_id=context.user_id, time_zone=context.time_zone, detached=_detached(request)
+            self._turns.start,
+            user_id=context.user_id,
+            time_zone=context.time_zone,
+            detached=_detached(request),
+            choice=self._answers.choice(*own.asked_of_model(request)),
         )
         match request:
             case ck.ThreadsCreateReq(params=params):
                 said = await self._said(params.input, context)
-                return await start(self._answers.answer, conversation_id=None, said=said, allowed=own.allowed(request))
+                left, allowed = await self._left(request, context), own.allowed(request)
+                return await start(self._answers.answer, conversation_id=None, said=said, left=left, allowed=allowed)
             case ck.ThreadsAddUserMessageReq(params=params):
                 said = await self._said(params.input, context)
                 return await start(self._answers.answer, conversation_id=params.thread_id, said=said)
@@ -90,6 +96,14 @@ class TodoChatServer(ChatKitServer[Acting]):
                 )
             case _:
                 raise AssertionError("`check` lets no other request through")
+
+    async def _left(self, request: ck.ThreadsCreateReq, context: Acting) -> str | None:
+        """The id of the conversation that is cleared; raises `NotFound`."""
+        if (named := own.left(request)) is None:
+            return None
+        if (chat := await chats.find(self.store.engine, named, user_id=context.user_id)) is None:
+            raise NotFound
+        return chat.id
 
     async def decide(self, request: ck.ThreadsCustomActionReq, context: Acting) -> tuple[Settled, Turn | None]:
         """What a click in a card that asks decides, and the turn that goes on; raises what `Turns.decide` raises."""
@@ -136,8 +150,7 @@ class TodoChatServer(ChatKitServer[Acting]):
                 await self._turns.stop_conversation(params.thread_id, user_id=context.user_id)
                 deleted = await self._process_non_streaming(request, context)
                 if self._files is not None:
-                    for folder in (params.thread_id, f"{params.thread_id}.researcher"):
-                        await self._files.remove(folder, user_id=context.user_id)
+                    await self._files.remove_all(params.thread_id, user_id=context.user_id)
                 return deleted
             case ck.ThreadsGetByIdReq(params=params):
                 thread, page, inbox = await self.store.open_thread(params.thread_id, DEFAULT_PAGE_SIZE, context)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, Busy, LimitReached
+from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.conversation.rows import as_shown
 from backend.conversation.runs.inbox import Mode
 from backend.doors.chatkit import own
@@ -43,10 +43,11 @@ from backend.turn.waiting import decisions
 from backend.turn.waiting.decisions import DecidedAlready
 from service.workers import Pace
 
-Events = AsyncGenerator[ThreadStreamEvent | None, None]
-"""None where there is nothing to tell: it only shows that the connection is there."""
+Events = AsyncGenerator[Sequence[ThreadStreamEvent], None]
+"""Those that can be told at the same time are sent together; none where it only shows that the connection is there."""
 INTERACTION = "todo.interaction"
 _TRIES = 3  # an answer may begin or end between two looks
+_PING = b": ping\n\n"
 SLOW = ProgressUpdateEvent(icon="clock", text="This is taking longer than usual…")
 
 
@@ -85,7 +86,7 @@ class ChatKitDoor:
             return self._read(await self.server.start(request, acting))
         except DecidedAlready as refusal:
             return _refusal(refusal, as_shown(refusal.approval.conversation_id, decisions.shown(refusal.approval)))
-        except (Busy, LimitReached, MessageTooLong) as refusal:
+        except (Busy, LimitReached, MessageTooLong, Overloaded) as refusal:
             return _refusal(refusal)
 
     async def _decide(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
@@ -94,7 +95,7 @@ class ChatKitDoor:
         if turn is not None:
             return self._read(turn)
         [decided] = settled.decided
-        return _replaced(as_shown(decided.conversation_id, decisions.shown(decided)))
+        return _given([ThreadItemReplacedEvent(item=as_shown(decided.conversation_id, decisions.shown(decided)))])
 
     async def _say_meanwhile(self, request: ThreadsAddUserMessageReq, mode: Mode, acting: Acting) -> Events:
         """Of a message that the answer which is running reads, that it waits; else, its own answer."""
@@ -110,9 +111,8 @@ class ChatKitDoor:
         try:
             acted, _ = await asyncio.wait({acts}, timeout=self.slow_seconds)
             if not acted:
-                yield SLOW
-            for event in await acts:
-                yield event
+                yield [SLOW]
+            yield await acts
         finally:
             acts.cancel()
 
@@ -123,21 +123,24 @@ class ChatKitDoor:
         known = not turn.detached  # one whose reader was not told which it is could not be stopped by them any more
         try:
             if turn.detached:
-                yield _interaction(turn.run.id)
+                yield [_interaction(turn.run.id)]
                 known = True
             while True:
                 try:
                     async with asyncio.timeout(self.slow_seconds):
                         events = await turn.log.after(position)
                 except TimeoutError:
-                    yield SLOW
+                    yield [SLOW]
                     events = await turn.log.after(position)
                 if not events:
                     return
                 position += len(events)
-                for event in events:
-                    for rendered in rendering.events(event):
-                        yield rendered
+                rendered = (one for event in events for one in rendering.events(event))
+                for first in rendered:  # which waits for no other
+                    yield [first]
+                    break
+                if others := [*rendered]:
+                    yield others
         finally:
             if not (turn.detached and known):
                 turn.stop()  # a reader who leaves is ChatKit's way to say stop
@@ -148,16 +151,15 @@ class ChatKitDoor:
         run_id = await self.turns.current(thread_id, user_id=place.user_id)
         if run_id is None:
             return
-        yield _interaction(run_id)
+        yield [_interaction(run_id)]
         rendering = Rendering(thread_id)
         told = self.turns.following.events(run_id, place.user_id, while_waiting=False, place=place)
         async with aclosing(told):
             async for numbered in told:
                 if numbered is None:
-                    yield None
-                else:
-                    for rendered in rendering.events(numbered.event):
-                        yield rendered
+                    yield []
+                elif told := [*rendering.events(numbered.event)]:
+                    yield told
 
 
 def _interaction(run_id: str) -> ClientEffectEvent:
@@ -168,12 +170,13 @@ def _interaction(run_id: str) -> ClientEffectEvent:
 def check_pace(pace: Pace, user_id: str) -> None:
     """Raise `LimitReached` for a person whose requests come faster than a person makes them."""
     if wait := pace.wait(user_id):
-        raise LimitReached(f"Requests come too fast: go on in {math.ceil(wait)} seconds.")
+        seconds = math.ceil(wait)
+        raise LimitReached(f"Requests come too fast: go on in {seconds} seconds.", retry_seconds=seconds)
 
 
 async def _late(beginning: asyncio.Task[Events]) -> Events:
     """The events of a request whose answer had to begin before it was known whether it can be answered."""
-    yield SLOW
+    yield [SLOW]
     try:
         events = await asyncio.shield(beginning)
     except asyncio.CancelledError:
@@ -181,11 +184,11 @@ async def _late(beginning: asyncio.Task[Events]) -> Events:
         raise
     except Exception as error:  # noqa: BLE001 - the edge of the stream: the person is told
         explanation = explain(error)
-        yield ErrorEvent(message=explanation.message, allow_retry=explanation.allow_retry)
+        yield [ErrorEvent(message=explanation.message, allow_retry=explanation.allow_retry)]
         return
     async with aclosing(events):
-        async for event in events:
-            yield event
+        async for told in events:
+            yield told
 
 
 async def _leave(beginning: asyncio.Task[Events]) -> None:
@@ -196,20 +199,14 @@ async def _leave(beginning: asyncio.Task[Events]) -> None:
                 break
 
 
-async def _replaced(item: ThreadItem) -> Events:
-    yield ThreadItemReplacedEvent(item=item)
-
-
-async def _refusal(error: BackendError, now: ThreadItem | None = None) -> Events:
+def _refusal(error: BackendError, now: ThreadItem | None = None) -> Events:
     """Why it was refused, after what is shown `now`, where that is why."""
-    if now is not None:
-        yield ThreadItemReplacedEvent(item=now)
-    yield ErrorEvent(message=str(error), allow_retry=error.allow_retry)
+    shown = [] if now is None else [ThreadItemReplacedEvent(item=now)]
+    return _given([*shown, ErrorEvent(message=str(error), allow_retry=error.allow_retry)])
 
 
-async def _given(events: Iterable[ThreadStreamEvent]) -> Events:
-    for event in events:
-        yield event
+async def _given(events: Sequence[ThreadStreamEvent]) -> Events:
+    yield events
 
 
 def reader() -> Callable[[Event], None]:
@@ -223,9 +220,7 @@ def reader() -> Callable[[Event], None]:
     return read
 
 
-def _frame(event: ThreadStreamEvent | None) -> bytes:
-    if event is None:
-        return b": ping\n\n"
+def _frame(event: ThreadStreamEvent) -> bytes:
     data = event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True})
     return b"data: " + data.encode() + b"\n\n"
 
@@ -233,8 +228,8 @@ def _frame(event: ThreadStreamEvent | None) -> bytes:
 def _event_stream(events: Events) -> StreamingResponse:
     async def frames() -> AsyncIterator[bytes]:
         async with aclosing(events):
-            async for event in events:
-                yield _frame(event)
+            async for told in events:
+                yield b"".join(map(_frame, told)) or _PING
 
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingResponse(frames(), media_type="text/event-stream", headers=headers)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -20,6 +21,7 @@ from service.clock import Clock
 from service.database import new_id, pipelined
 
 _SHOWN_BYTES = 200_000
+_MOST_OF_TASK = 50  # files
 _BYTES = "application/octet-stream"
 _SAFE = {
     "Content-Security-Policy": "sandbox",
@@ -43,28 +45,43 @@ class FilesDoor:
         """What people may know of agents; None where there is no workspace."""
         return self._files.agents() if self._files else None
 
-    async def begin(self, title: str, acting: Acting) -> Response:
-        """A conversation in which nothing is said yet, so that files can be put in."""
+    async def begin(self, title: str, acting: Acting, *, left: str | None = None) -> Response:
+        """A conversation in which nothing is said yet, so that files can be put in; in place of one that is `left`."""
         if self._files is None:
             raise NoWorkspace
+        left = await self._conversation(left, acting) if left is not None else None
         chat_id, title = new_id("thr"), history.title_from(title)
         async with pipelined(self._engine, acting.user_id) as pipeline:
             await limits.check(pipeline, self._limits, user_id=acting.user_id, is_new=True)
-            await statements.send_conversation(pipeline, chat_id, user_id=acting.user_id, title=title)
+            await statements.send_conversation(pipeline, chat_id, user_id=acting.user_id, title=title, left=left)
         return JSONResponse({"id": chat_id, "title": title, "created_at": self._clock().isoformat()}, status_code=201)
 
     async def details(self, chat_id: str, item_id: str, number: int, acting: Acting) -> Response:
         """What unfolds below a step of an agent's work."""
-        chats.check(chat_id)
-        chat = await chats.find(self._engine, chat_id, user_id=acting.user_id)
-        if chat is None:
-            raise NotFound
+        conversation_id = await self._conversation(chat_id, acting)
         async with pipelined(self._engine, acting.user_id) as pipeline:
-            sent = await steps.shown_at(pipeline, chat.id, item_id, number, user_id=acting.user_id)
+            sent = await steps.shown_at(pipeline, conversation_id, item_id, number, user_id=acting.user_id)
         found = await steps.read(sent)
         if not found:
             raise NotFound
         return JSONResponse(found[0].details or {})
+
+    async def of_task(self, task_id: int, acting: Acting) -> Response:
+        """The files that agents wrote for a task, those that are still there, each as it is now."""
+        if self._files is None:
+            raise NoWorkspace
+        async with pipelined(self._engine, acting.user_id) as pipeline:
+            sent = await steps.written_for(pipeline, task_id, user_id=acting.user_id, most=_MOST_OF_TASK)
+        listed: dict[str, dict[str, Any]] = {}
+        found: list[dict[str, object]] = []
+        for row in await sent.fetchall():
+            chat_id, path = row["conversation_id"], row["path"]
+            if chat_id not in listed:
+                listed[chat_id] = await self._files.list(chat_id, user_id=acting.user_id)
+            sizes = {one["path"]: one["size"] for one in listed[chat_id]["files"]}
+            if path in sizes or listed[chat_id]["more"]:
+                found.append({"chat_id": chat_id, "path": path, "size": sizes.get(path)})
+        return JSONResponse({"files": found})
 
     async def list(self, chat_id: str, acting: Acting) -> Response:
         folder, files = await self._folder(chat_id, acting)
@@ -92,19 +109,29 @@ class FilesDoor:
         status, told = await files.put(folder, path, request.stream(), headers, user_id=acting.user_id)
         return JSONResponse(told, status_code=status)
 
+    async def delete(self, chat_id: str, path: str, acting: Acting) -> Response:
+        folder, files = await self._folder(chat_id, acting)
+        await files.delete(folder, path, user_id=acting.user_id)
+        return Response(status_code=204)
+
     async def commit(self, chat_id: str, message: str, acting: Acting) -> Response:
         folder, files = await self._folder(chat_id, acting)
         return JSONResponse({"message": await files.commit(folder, message, user_id=acting.user_id)})
 
     async def _folder(self, chat_id: str, acting: Acting) -> tuple[str, FolderFiles]:
-        """Of a conversation of this person's."""
+        """A conversation's, named as it is, and what opens it."""
+        conversation_id = await self._conversation(chat_id, acting)
+        if self._files is None:
+            raise NoWorkspace
+        return conversation_id, self._files
+
+    async def _conversation(self, chat_id: str, acting: Acting) -> str:
+        """Its own id; raises `NotFound` for one that is not this person's."""
         chats.check(chat_id)
         chat = await chats.find(self._engine, chat_id, user_id=acting.user_id)
         if chat is None:
             raise NotFound
-        if self._files is None:
-            raise NoWorkspace
-        return chat.id, self._files
+        return chat.id
 
 
 async def _pieces(pieces: AsyncIterator[bytes], kept: AsyncExitStack) -> AsyncIterator[bytes]:

@@ -15,6 +15,7 @@ from backend.doors.chatkit.stream import check_pace
 from backend.doors.identity import Identity
 from backend.doors.parts import parts_of
 from backend.doors.time_zone import time_zone_of
+from service.workers import json_body
 
 KEY, LAST_EVENT = "Idempotency-Key", "Last-Event-ID"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -31,10 +32,13 @@ async def asked_by(request: Request, identity: Identity) -> Acting:
     return Acting(user_id, time_zone=time_zone_of(request))
 
 
-async def read(request: Request, shape: type[Asked]) -> Asked:
-    """The request's body in this shape; raises `InvalidRequest` with a sentence that says what is wrong with it."""
+async def read(request: Request, shape: type[Asked], *, most: int = json_body.MOST_VALUES) -> Asked:
+    """The request's body in this shape, of at most so many values.
+
+    Raises `InvalidRequest` with a sentence that says what is wrong with it.
+    """
     given = await request.body()
-    body.check(given)
+    body.check(given, most=most)
     try:
         return shape.model_validate_json(given)
     except ValidationError as error:

@@ -4,12 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from chatkit.types import InferenceOptions, UserMessageInput, UserMessageTextContent
 from fastapi.responses import StreamingResponse
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import chats, rows
+from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.agents import steps
 from backend.conversation.chats import Chat
@@ -18,13 +16,13 @@ from backend.conversation.items import Said
 from backend.conversation.runs import interactions
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.runs.kept import Keyed
-from backend.doors.chatkit import checks
-from backend.doors.runs import once, shapes
+from backend.doors.runs import once, shapes, stream
 from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
-from backend.doors.runs.stream import streamed
+from backend.doors.starting import Starting
 from backend.tools.consent.card import checked_reason
+from backend.transcript import reading
 from backend.turn import versions
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.answers import Answers
@@ -53,7 +51,7 @@ class RunsDoor:
     inbox: Inbox
     summaries: Summaries
     stored: Stored
-    message_chars: int
+    starting: Starting
 
     # Reading
 
@@ -63,12 +61,14 @@ class RunsDoor:
         return shapes.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
     async def chat(self, chat_id: str, acting: Acting, *, limit: int, after: str | None) -> shapes.Chat:
-        chat = await self._chat(chat_id, acting)
+        chat = await self.starting.chat(chat_id, acting)
         return await self.stored.page(chat, chat_id, user_id=acting.user_id, limit=limit, after=after)
 
-    async def interaction(self, chat_id: str, run_id: str, acting: Acting) -> shapes.Interaction:
-        chat = await self._chat(chat_id, acting)
-        return await self.stored.one(chat, chat_id, run_id, user_id=acting.user_id)
+    async def interaction(
+        self, chat_id: str, run_id: str, acting: Acting, *, brief: bool = False
+    ) -> shapes.Interaction:
+        chat = await self.starting.chat(chat_id, acting)
+        return await self.stored.one(chat, chat_id, run_id, user_id=acting.user_id, brief=brief)
 
     async def steps(self, chat_id: str, run_id: str, acting: Acting, *, limit: int, after: int) -> shapes.Steps:
         """What its agents did, with what unfolds below each step."""
@@ -82,6 +82,11 @@ class RunsDoor:
         ]
         return shapes.Steps(steps=shown, after=shown[-1].number if len(found) > limit else None)
 
+    async def log(self, chat_id: str, acting: Acting) -> StreamingResponse:
+        """What was said and done in it, on all its paths."""
+        chat = await self.starting.chat(chat_id, acting)
+        return stream.log(reading.lines(reading.asking(self.engine, acting.user_id), chat.id))
+
     async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> StreamingResponse:
         await self._run(chat_id, run_id, acting)
         return self._stream(chat_id, run_id, self._place(acting), after=after)
@@ -92,17 +97,10 @@ class RunsDoor:
 
     def _stream(self, chat_id: str, run_id: str, place: Place, *, after: int = 0) -> StreamingResponse:
         events = self.turns.following.events(run_id, place.user_id, after, place=place)
-        return streamed(events, Rendering(chat_id, run_id))
-
-    async def _chat(self, chat_id: str, acting: Acting) -> Chat:
-        chats.check(chat_id)
-        chat = await chats.find(self.engine, chat_id, user_id=acting.user_id)
-        if chat is None:
-            raise NotFound
-        return chat
+        return stream.streamed(events, Rendering(chat_id, run_id))
 
     async def _run(self, chat_id: str, run_id: str, acting: Acting) -> tuple[Chat, interactions.Head]:
-        chat = await self._chat(chat_id, acting)
+        chat = await self.starting.chat(chat_id, acting)
         return chat, await interactions.find(self.engine, chat, run_id, user_id=acting.user_id)
 
     # Acting
@@ -112,72 +110,43 @@ class RunsDoor:
     ) -> StreamingResponse:
         """Say something in a chat; a name that is new makes one."""
         chats.check(chat_id)
-        said, place = self._said(asked.user_message), self._place(acting)
-        run_id = await once.begun(
-            self.engine, keyed, partial(self._begin, chat_id, said, acting, keyed), user_id=acting.user_id
-        )
-        return self._stream(chat_id, run_id, place)
+        start, place = self._start(self.starting.said(asked.user_message), asked, acting, keyed), self._place(acting)
+        begin = partial(self.starting.begin, chat_id, acting, start)
+        return self._stream(chat_id, await once.begun(self.engine, keyed, begin, user_id=acting.user_id), place)
 
     async def edit(
         self, chat_id: str, run_id: str, asked: shapes.Edit, acting: Acting, keyed: Keyed | None
     ) -> StreamingResponse:
         """Say something else in place of an interaction's message: another version, which is shown from then on."""
         chat, run = await self._run(chat_id, run_id, acting)
-        said, place = self._said(asked.new_user_message), self._place(acting)
-        edited = await once.begun(
-            self.engine, keyed, partial(self._edit, chat, run, said, acting, keyed), user_id=acting.user_id
-        )
+        said = self.starting.said(asked.new_user_message)
+        start, place = self._start(said, asked, acting, keyed), self._place(acting)
+        edited = await once.begun(self.engine, keyed, partial(self._edit, chat, run, start), user_id=acting.user_id)
         return self._stream(chat_id, edited, place)
 
-    async def _edit(self, chat: Chat, run: interactions.Head, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
+    async def _edit(self, chat: Chat, run: interactions.Head, start: Callable[..., Awaitable[Turn]]) -> Turn:
         if run.message_id is None:
             raise NotShown
         try:
-            return await self._start(acting, said, keyed)(conversation_id=chat.id, instead_of=run.message_id)
+            return await start(conversation_id=chat.id, instead_of=run.message_id)
         except NotFound:
             raise NotShown from None
 
-    def _start(self, acting: Acting, said: Said, keyed: Keyed | None) -> Callable[..., Awaitable[Turn]]:
-        return partial(
-            self.turns.start,
-            self.answers.answer,
-            user_id=acting.user_id,
-            said=said,
-            time_zone=acting.time_zone,
-            detached=True,
-            followed=True,
-            keyed=keyed,
-        )
+    def _start(
+        self, said: Said, asked: shapes.NewInteraction | shapes.Edit, acting: Acting, keyed: Keyed | None
+    ) -> Callable[..., Awaitable[Turn]]:
+        """By the model that is asked for; raises `InvalidRequest` for one that may not be."""
+        choice = self.answers.choice(asked.model, asked.metadata.get("temperature"))
+        return partial(self.starting.start(acting, said, keyed, followed=True), choice=choice)
 
     async def branch(self, chat_id: str, asked: shapes.Branch, acting: Acting, keyed: Keyed | None) -> Answer:
         """Show the chat as it was after an interaction, or before its first."""
         return await self._once(keyed, acting, partial(self._branch, chat_id, asked.interaction_id, acting))
 
     async def _branch(self, chat_id: str, run_id: str | None, acting: Acting) -> Answer:
-        chat = await self._chat(chat_id, acting)
+        chat = await self.starting.chat(chat_id, acting)
         leaf = await versions.show(self.engine, chat.id, run_id, user_id=acting.user_id)
         return _answer(shapes.Branched(chat_id=chat_id, leaf=leaf))
-
-    async def _begin(self, chat_id: str, said: Said, acting: Acting, keyed: Keyed | None) -> Turn:
-        start = self._start(acting, said, keyed)
-        found = await chats.find(self.engine, chat_id, user_id=acting.user_id)
-        if found is None:
-            if chats.is_ours(chat_id):
-                raise NotFound
-            try:
-                return await start(conversation_id=None, name=chat_id)
-            except IntegrityError as error:
-                if not chats.name_is_taken(error):
-                    raise
-            found = await self._chat(chat_id, acting)  # made by another request meanwhile
-        return await start(conversation_id=found.id)
-
-    def _said(self, text: str) -> Said:
-        """A message of the person; raises what `checks.check_message` raises."""
-        content = [UserMessageTextContent(text=text)]
-        message = UserMessageInput(content=[*content], attachments=[], inference_options=InferenceOptions())
-        checks.check_message(message, self.message_chars)
-        return rows.said(message)
 
     async def decide(
         self, chat_id: str, run_id: str, asked: shapes.Decision, acting: Acting, keyed: Keyed | None
@@ -205,7 +174,7 @@ class RunsDoor:
         self, chat_id: str, run_id: str, asked: shapes.NewMessage, acting: Acting, keyed: Keyed | None
     ) -> Answer:
         """Let an interaction that goes on read a message; of one that waits, what it asks is refused."""
-        said = self._said(asked.text)
+        said = self.starting.said(asked.text)
         return await self._once(keyed, acting, partial(self._say, chat_id, run_id, said, asked.mode, acting))
 
     async def _say(self, chat_id: str, run_id: str, said: Said, mode: Mode, acting: Acting) -> Answer:
@@ -237,7 +206,7 @@ class RunsDoor:
         return await self._once(keyed, acting, partial(self._compact, chat_id, acting))
 
     async def _compact(self, chat_id: str, acting: Acting) -> Answer:
-        chat = await self._chat(chat_id, acting)
+        chat = await self.starting.chat(chat_id, acting)
         messages = await self.summaries.compact(chat.id, acting.user_id)
         return _answer(shapes.Compacted(status="compacted" if messages else "nothing to compact", messages=messages))
 

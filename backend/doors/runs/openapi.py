@@ -7,7 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from backend.doors.runs import shapes
-from backend.doors.runs.stream import MEDIA_TYPE
+from backend.doors.runs.stream import LINES, MEDIA_TYPE
 
 _WHY = {
     400: "It is not valid.",
@@ -16,17 +16,28 @@ _WHY = {
     409: "It cannot be done now.",
     413: "It is too large.",
     429: "A limit is reached.",
-    503: "What it needs cannot be reached.",
+    503: "What it needs cannot be reached, or there is no room for one more answer.",
 }
 _ALWAYS = (401, 413, 429)
+_STREAMS = {"Streamed": MEDIA_TYPE, "Chunk": MEDIA_TYPE, shapes.LogLine.__name__: LINES}
+"""Shapes that are sent one after the other."""
 
 
 def described(
-    answers: type[BaseModel], *refusals: int, status: int = 200, asks: type[BaseModel] | None = None
+    answers: type[BaseModel],
+    *refusals: int,
+    status: int = 200,
+    asks: type[BaseModel] | None = None,
+    failed: type[BaseModel] | None = None,
 ) -> dict[str, Any]:
-    """What FastAPI is told of a route: the shape that it answers, with what it refuses, and what it asks for."""
+    """What FastAPI is told of a route: the shape that it answers, with what it refuses, and what it asks for.
+
+    `failed` is what it answers of an interaction that failed.
+    """
     content: dict[str, Any] = {"model": answers, "description": "Done."}
     refused = {code: {"model": shapes.Refused, "description": _WHY[code]} for code in sorted({*refusals, *_ALWAYS})}
+    if failed is not None:
+        refused[502] = {"model": failed, "description": "It was begun, and failed."}
     told: dict[str, Any] = {"responses": {status: content, **refused}, "status_code": status, "response_model": None}
     if asks is not None:
         schema = asks.model_json_schema()
@@ -34,13 +45,14 @@ def described(
     return told
 
 
-def published(router: APIRouter) -> dict[str, Any]:
+def published(*routers: APIRouter) -> dict[str, Any]:
     """OpenAPI 3.1."""
-    schema = get_openapi(title="todo-assistant: runs", version="1", openapi_version="3.1.0", routes=router.routes)
+    routes = [route for router in routers for route in router.routes]
+    schema = get_openapi(title="todo-assistant: runs", version="1", openapi_version="3.1.0", routes=routes)
     for path in schema["paths"].values():
         for operation in path.values():
             operation["responses"].pop("422", None)  # FastAPI's own: here it is 400
-            _as_events(operation["responses"].get("200", {}).get("content", {}))
+            _as_streams(operation["responses"].get("200", {}).get("content", {}))
     for unused in ("HTTPValidationError", "ValidationError"):
         schema["components"]["schemas"].pop(unused, None)
     schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -48,8 +60,8 @@ def published(router: APIRouter) -> dict[str, Any]:
     return schema
 
 
-def _as_events(content: dict[str, Any]) -> None:
-    """A stream's schema is that of each event in it."""
+def _as_streams(content: dict[str, Any]) -> None:
+    """A stream's schema is that of each event, or line, in it."""
     schema = content.get("application/json", {}).get("schema", {})
-    if schema.get("$ref", "").endswith(f"/{shapes.Streamed.__name__}"):
-        content[MEDIA_TYPE] = content.pop("application/json")
+    if media_type := _STREAMS.get(schema.get("$ref", "").rpartition("/")[2]):
+        content[media_type] = content.pop("application/json")

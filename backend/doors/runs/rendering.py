@@ -72,9 +72,9 @@ class Rendering:
                 return ApiEvent("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
             case log.Answered(call_id=call_id, tool=tool, output=output):
                 return ApiEvent("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
-            case log.Asked(approval_id=approval_id, tool=tool, arguments=arguments, text=text):
-                asked = {"approval_id": approval_id, "tool_name": tool, "tool_input": arguments, "text": text}
-                return ApiEvent("approval_required", asked)
+            case log.Asked(approval_id=approval_id, tool=tool, arguments=arguments, text=text, agent=agent):
+                said = {"tool_name": tool, "tool_input": arguments, "text": text, "agent": agent}
+                return ApiEvent("approval_required", {"approval_id": approval_id, **said})
             case log.Decided(approval_id=approval_id, approved=approved, reason=reason):
                 decided = {"approval_id": approval_id, "reason": reason}
                 return ApiEvent("approved" if approved else "rejected", decided)

@@ -1,5 +1,6 @@
 """The run API's paths: chats, and the interactions in them, for programs that speak plain HTTP."""
 
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Annotated
 
@@ -31,6 +32,7 @@ InteractionId = Annotated[
     str, Path(description="As `interaction_started` tells it.", json_schema_extra={"pattern": f"^{chats.NAME}$"})
 ]
 Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on a page at most.")]
+Brief = Annotated[bool, Query(description="Leave `agent_events` empty, and out what the model is sent after it.")]
 After = Annotated[str | None, Query(description="`after` of the page before.", pattern=f"^{chats.NAME}$")]
 AfterStep = Annotated[int, Query(ge=0, lt=2**31, description="`after` of the page before.")]
 # Read by `asked`, and named here for the schema.
@@ -38,16 +40,16 @@ Key = Annotated[str | None, Header(alias=KEY, description="The same request unde
 LastEvent = Annotated[str | None, Header(alias=LAST_EVENT, description="The `id` of the last event that was read.")]
 
 
-def runs(identity: Identity) -> APIRouter:
-    """`/chats` and all below it."""
+def runs(identity: Identity, *described_with_it: APIRouter) -> APIRouter:
+    """`/chats` and all below it; its schema has the paths of the others, too."""
     router = APIRouter()
-    _let_read(router, identity)
+    _let_read(router, identity, described_with_it)
     _let_act(router, identity)
     return router
 
 
-def _let_read(router: APIRouter, identity: Identity) -> None:
-    schema = cache(partial(published, router))
+def _let_read(router: APIRouter, identity: Identity, others: Sequence[APIRouter]) -> None:
+    schema = cache(partial(published, router, *others))
 
     @router.get("/chats", **described(shapes.Chats, 400, 404))
     async def list_chats(request: Request, limit: Limit = 20, after: After = None) -> Response:
@@ -63,10 +65,17 @@ def _let_read(router: APIRouter, identity: Identity) -> None:
         acting = await asked_by(request, identity)
         return _json(await _door(request).chat(chat_id, acting, limit=limit, after=after))
 
-    @router.get(_RUN, **described(shapes.Interaction, 400, 404))
-    async def get_interaction(request: Request, chat_id: ChatId, interaction_id: InteractionId) -> Response:
+    @router.get(f"{_CHAT}/log", **described(shapes.LogLine, 400, 404))
+    async def get_log(request: Request, chat_id: ChatId) -> Response:
         acting = await asked_by(request, identity)
-        return _json(await _door(request).interaction(chat_id, interaction_id, acting))
+        return await _door(request).log(chat_id, acting)
+
+    @router.get(_RUN, **described(shapes.Interaction, 400, 404))
+    async def get_interaction(
+        request: Request, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
+    ) -> Response:
+        acting = await asked_by(request, identity)
+        return _json(await _door(request).interaction(chat_id, interaction_id, acting, brief=brief))
 
     @router.get(f"{_RUN}/steps", **described(shapes.Steps, 400, 404))
     async def get_steps(
@@ -84,7 +93,7 @@ def _let_read(router: APIRouter, identity: Identity) -> None:
 
 
 def _let_act(router: APIRouter, identity: Identity) -> None:
-    @router.post(f"{_CHAT}/interactions", **described(shapes.Streamed, 400, 404, 409, asks=shapes.NewInteraction))
+    @router.post(f"{_CHAT}/interactions", **described(shapes.Streamed, 400, 404, 409, 503, asks=shapes.NewInteraction))
     async def interact(request: Request, chat_id: ChatId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)
         asked = await read(request, shapes.NewInteraction)
@@ -96,7 +105,7 @@ def _let_act(router: APIRouter, identity: Identity) -> None:
         asked = await read(request, shapes.Decision)
         return _answered(await _door(request).decide(chat_id, interaction_id, asked, acting, await keyed(request)))
 
-    @router.post(f"{_RUN}/edit", **described(shapes.Streamed, 400, 404, 409, asks=shapes.Edit))
+    @router.post(f"{_RUN}/edit", **described(shapes.Streamed, 400, 404, 409, 503, asks=shapes.Edit))
     async def edit(request: Request, chat_id: ChatId, interaction_id: InteractionId, key: Key = None) -> Response:
         acting = await asked_by(request, identity)
         asked = await read(request, shapes.Edit)

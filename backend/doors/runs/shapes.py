@@ -14,11 +14,16 @@ class _Asked(BaseModel):
     model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
 
 
-class NewInteraction(_Asked):
+class _Answered(_Asked):
+    model: StrictStr | None = Field(default=None, description="One of `LLM_MODELS`; null: the one that is set.")
+    metadata: dict[str, Any] = Field(default={}, description="`temperature`: a number from 0 to 2.")
+
+
+class NewInteraction(_Answered):
     user_message: Text = Field(description="What the person says.")
 
 
-class Edit(_Asked):
+class Edit(_Answered):
     new_user_message: Text = Field(description="What the person says instead.")
 
 
@@ -94,6 +99,7 @@ class AgentState(BaseModel):
 
 class Approval(BaseModel):
     approval_id: str
+    agent: str | None = Field(description="Of the agent that wants to make the call; null: the assistant does.")
     tool_name: str
     tool_input: str
     text: str
@@ -109,7 +115,8 @@ class Interaction(BaseModel):
     created_at: datetime
     completed_at: datetime | None
     usage: dict[str, Any] | None = Field(
-        description="`model`, `requests`, `input_tokens`, `output_tokens`; `by_agent` what agents have used of it."
+        description="`model`, `requests`, `input_tokens`, `output_tokens`, of which `reasoning_tokens` were thought; "
+        "`temperature` if one was asked for; `by_agent` what agents have used of it."
     )
     agent_events: list[Event]
     approvals: list[Approval]
@@ -132,6 +139,42 @@ class Step(BaseModel):
 class Steps(BaseModel):
     steps: list[Step]
     after: int | None = Field(description="Where the next page begins; null where there is none.")
+
+
+class LogLine(BaseModel):
+    """A line of a chat's log; every key is always there."""
+
+    ts: str = Field(description="UTC, with milliseconds and Z.")
+    level: Literal["info", "warning", "error"]
+    event: Literal[
+        "session_start",
+        "user_message",
+        "assistant_message",
+        "tool_call",
+        "tool_result",
+        "mcp_call",
+        "mcp_result",
+        "session_clear",
+        "error",
+    ]
+    session_id: str = Field(description="The chat's id.")
+    turn: int | None = Field(description="From 1, on each path.")
+    actor: Literal["user", "assistant", "tool", "system"] | None
+    model: str | None
+    input: str | None = Field(description="What the person said, or a call's arguments as JSON.")
+    output: str | None = Field(description="What the assistant said, or what a call returned.")
+    tool_name: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    thinking_tokens: int | None
+    latency_ms: int | None
+    error: str | None
+    id: str
+    parent_id: str | None = Field(
+        description="The line that it goes on from, or of a chat's first, the chat it replaced."
+    )
+    run_id: str | None
+    agent: str | None
 
 
 class ChatHead(BaseModel):

@@ -56,12 +56,18 @@ class Stored:
             **head, interactions=shown, has_more=has_more, after=shown[-1].id if has_more and shown else None
         )
 
-    async def one(self, chat: Chat, chat_id: str, run_id: str, *, user_id: str) -> shapes.Interaction:
+    async def one(
+        self, chat: Chat, chat_id: str, run_id: str, *, user_id: str, brief: bool = False
+    ) -> shapes.Interaction:
+        """A `brief` one is read without what came before it, and told without what it said."""
         head = await interactions.find(self.engine, chat, run_id, user_id=user_id)
-        [found] = await interactions.load(self.engine, chat, [head], leaf=run_id, user_id=user_id)
-        return await self._shown(found, chat_id, _Pauses())
+        leaf = None if brief else run_id
+        [found] = await interactions.load(self.engine, chat, [head], leaf=leaf, user_id=user_id)
+        return await self._shown(found, chat_id, _Pauses(), brief=brief)
 
-    async def _shown(self, found: interactions.Interaction, chat_id: str, pauses: "_Pauses") -> shapes.Interaction:
+    async def _shown(
+        self, found: interactions.Interaction, chat_id: str, pauses: "_Pauses", *, brief: bool = False
+    ) -> shapes.Interaction:
         head = found.head
         said = rows.to_value(found.message) if found.message else None
         endings = [item.sentence for row in found.rows if isinstance(item := rows.to_value(row), Ending)]
@@ -75,10 +81,12 @@ class Stored:
             created_at=head.started_at,
             completed_at=head.ended_at,
             usage=head.usage,
-            agent_events=_events(found, Rendering(chat_id, head.id)),
+            agent_events=[] if brief else _events(found, Rendering(chat_id, head.id)),
             approvals=[_approval(one) for one in found.asked],
             siblings=head.siblings,
-            final_agent_state=shapes.AgentState(messages=await self._messages(found.knew, pauses)) if over else None,
+            final_agent_state=shapes.AgentState(messages=await self._messages(found.knew, pauses))
+            if over and not brief
+            else None,
         )
 
     async def _messages(self, knew: Recent, pauses: "_Pauses") -> list[dict[str, Any]]:
@@ -123,6 +131,7 @@ def _events(found: interactions.Interaction, rendering: Rendering) -> list[shape
 def _approval(asked: Approval) -> shapes.Approval:
     return shapes.Approval(
         approval_id=asked.id,
+        agent=asked.agent,
         tool_name=asked.call["name"],
         tool_input=asked.call["arguments"],
         text=asked.text,

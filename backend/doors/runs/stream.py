@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from fastapi.responses import StreamingResponse
 
 from backend.doors.runs.rendering import ApiEvent, Rendering
+from backend.transcript.lines import Line, written
 from backend.turn.following.publisher import Numbered
 
-MEDIA_TYPE = "text/event-stream"
+MEDIA_TYPE, LINES = "text/event-stream", "application/jsonl"
 _PING = b": ping\n\n"
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
@@ -16,6 +17,11 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 def streamed(events: AsyncIterator[Numbered | None], rendering: Rendering) -> StreamingResponse:
     """Who stops reading stops nothing but this."""
     return StreamingResponse(_frames(events, rendering), media_type=MEDIA_TYPE, headers=_HEADERS)
+
+
+def log(lines: AsyncIterator[Line]) -> StreamingResponse:
+    """A JSON object a line."""
+    return StreamingResponse((written(line) async for line in lines), media_type=LINES, headers=_HEADERS)
 
 
 async def _frames(events: AsyncIterator[Numbered | None], rendering: Rendering) -> AsyncIterator[bytes]:

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -28,12 +29,18 @@ from service.telemetry import logs, traces
 
 logger = logging.getLogger(__name__)
 
+_DONE = "done"
 _FRESH_SECONDS = 60  # a list of tools is asked for again after that
 _AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
 _UNREADABLE = "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
 _UNKNOWN = " Whether the call was carried out is not known: check before repeating it."
 _GONE = "The call was not made: {} {}. Do what you can without it, and say so."
+_MAY = "It may use {}, read the files that you put in, and run programs in a folder of its own."
 _HIDDEN = "The call was not made: what {} says of itself has changed, and its operator has not approved that yet."
+
+
+class Failed(str):
+    """What a model reads of a call that failed."""
 
 
 @dataclass
@@ -42,34 +49,35 @@ class _Listed:
 
     link: Link
     tools: Sequence[Tool] = ()
+    problem: str | None = None
     until: float = 0.0
 
 
 class Connectors:
-    """`may_ask` tells of a tool's name, as models call it, whether its calls wait for their person's consent."""
-
     def __init__(
         self,
         servers: Sequence[Server],
         engine: AsyncEngine,
         *,
-        may_ask: Callable[[str], bool],
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._servers = usable(servers)
         self._engine = engine
-        self._may_ask = may_ask
         self._listed = {one.name: _Listed(Link(one, idle_seconds=idle_seconds)) for one in self._servers}
         self._said = set[tuple[str, str, bytes]]()
         self._stack = ExitStack()
         self._stack.enter_context(redacted(self._servers))
-        for server in self._servers:
-            if server.command is not None and server.directory is None and shutil.which(server.command) is None:
-                logger.warning("mcp.%s cannot be used: %s is not there", server.name, server.shown)
+        for name, reason in self.unusable().items():
+            logger.warning("%s %s", name, reason)
 
     def has_any(self, agent: str) -> bool:
         """Whether an agent of this name may have tools of other servers."""
         return any(agent in server.agents for server in self._servers)
+
+    def unusable(self) -> dict[str, str]:
+        """Why servers cannot be used, by the names that people know: a program that is missing, or the last try."""
+        reasons = {server.name: _missing(server) or self._listed[server.name].problem for server in self._servers}
+        return {f"mcp.{name}": reason for name, reason in reasons.items() if reason}
 
     async def tools_for(self, agent: str) -> list[FunctionTool]:
         """The approved tools of its servers that can be reached, as the SDK takes them."""
@@ -95,11 +103,12 @@ class Connectors:
         if time.monotonic() < listed.until:
             return listed.tools
         try:
-            listed.tools = await listed.link.tools()
+            listed.tools, listed.problem = await listed.link.tools(), None
             seconds = _FRESH_SECONDS
         except Exception as error:  # noqa: BLE001 - whatever it is, the other servers' tools work
-            logger.warning("mcp.%s is left out: %s", server.name, _reason(error))
-            listed.tools, seconds = (), _AGAIN_SECONDS
+            listed.tools, listed.problem = (), _reason(error)
+            logger.warning("mcp.%s is left out: %s", server.name, listed.problem)
+            seconds = _AGAIN_SECONDS
         listed.until = time.monotonic() + seconds
         return listed.tools
 
@@ -125,20 +134,19 @@ class Connectors:
             params_json_schema=offered.schema(tool),
             on_invoke_tool=partial(self._invoke, server, tool, shown),
             strict_json_schema=False,
-            needs_approval=self._may_ask(name),
         )
 
     async def _invoke(self, server: Server, tool: Tool, shown: str, context: ToolContext[Any], arguments: str) -> str:
         """What the model reads of a call: a sentence, whatever happens."""
         given = arguments_of(arguments)
         if given is None:
-            return _UNREADABLE
+            return Failed(_UNREADABLE)
         began = time.monotonic()
         with traces.span(f"tools/call {shown}", {"gen_ai.tool.name": shown}, kind="CLIENT"):
             outcome, answer = await self._answer(server, tool, shown, given)
         seconds = round(time.monotonic() - began, 3)
         logger.info("called", extra=logs.fields(tool=shown, outcome=outcome, seconds=seconds))
-        return answer
+        return answer if outcome == _DONE else Failed(answer)
 
     async def _answer(self, server: Server, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
         link = self._listed[server.name].link
@@ -155,7 +163,7 @@ class Connectors:
         except Exception as error:  # noqa: BLE001 - a result that cannot be read, for one; its text may be anything
             logger.warning("%s failed: %s", shown, type(error).__name__)
             return "failed", f"{shown} gave no answer that can be read.{'' if server.read_only else _UNKNOWN}"
-        return "failed" if result.is_error else "done", offered.text(server, result, shown)
+        return "failed" if result.is_error else _DONE, offered.text(server, result, shown)
 
     async def _refusal(self, server: Server, tool: Tool, shown: str) -> str | None:
         """Why a call that may change something is not sent: the server is looked at once more, as it is now."""
@@ -167,6 +175,16 @@ class Connectors:
         return None if offered.fingerprint(tool) in found else _HIDDEN.format(shown)
 
 
+def _missing(server: Server) -> str | None:
+    """That there is no such program, where it would be started."""
+    if server.command is None:
+        return None
+    place = os.path.join(server.directory or "", server.command) if "/" in server.command else server.command
+    if shutil.which(place, path=server.environment.get("PATH")) is not None:
+        return None
+    return f"cannot be used: {server.shown} is not there"
+
+
 def _reason(error: Exception) -> str:
     """Without a text of the server's."""
     return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"
@@ -174,7 +192,17 @@ def _reason(error: Exception) -> str:
 
 def limits_with(servers: Sequence[Server]) -> dict[str, str]:
     """What a card says of the tools by which agents start that may use these servers."""
+    reached = _reached(servers)
+    return {tool: _MAY.format(" and ".join(f"mcp.{one.name}" for one in found)) for tool, found in reached.items()}
+
+
+def reach_with(servers: Sequence[Server]) -> dict[str, Sequence[object]]:
+    """What these servers are, by their names, and by the tools by which agents start that may use them."""
+    of_agents = {tool: [one.reach for one in found] for tool, found in _reached(servers).items()}
+    return of_agents | {one.name: one.reach for one in usable(servers)}
+
+
+def _reached(servers: Sequence[Server]) -> dict[str, list[Server]]:
     there = usable(servers)
-    found = {tool: [one.name for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
-    reached = {tool: " and ".join(f"mcp.{name}" for name in names) for tool, names in found.items() if names}
-    return {tool: f"It may use {named}, and run programs in a folder of its own." for tool, named in reached.items()}
+    found = {tool: [one for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
+    return {tool: reached for tool, reached in found.items() if reached}

@@ -48,6 +48,14 @@ class Server:
     def allows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools
 
+    @property
+    def reach(self) -> Sequence[object]:
+        """What it is, and what of it may be used; the same for other values of the same references."""
+        given = [*sorted(self.environment.items()), *sorted(self.headers.items())]
+        what = [self.name, self.command or "", self.url or "", *self.arguments, self.directory or "", *map(str, given)]
+        allowed = None if self.tools is None else sorted(self.tools)
+        return [*map(self.redacted, what), allowed, self.read_only]
+
     def redacted(self, text: str) -> str:
         """The text without the values that references stand for."""
         for value, reference in sorted(self.resolved.items(), key=lambda pair: -len(pair[0])):

@@ -1,6 +1,7 @@
 """The card that asks a person for their consent, and says afterwards what they decided."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,8 +18,10 @@ APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
 LONGEST_REASON = 1_000  # characters
 _BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always in this conversation"}
 _ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
+_BESIDE = "\u00a0"  # what follows it stays where it is
+_BLANKS = re.compile("^ +| +(?= )")
 _REASON = "reason"  # the field, and its name in the action's payload
-_CHARS_IN_A_LINE = 4_000  # a description whole: nothing is consented to unseen
+_LINES, _CHARACTERS = 200, 20_000  # of what a card says: nothing is consented to unseen
 _DIGITS = 19  # a task's number has fewer
 _NAMING = ("also", "user_id")  # beside the first: they are no values
 _BADGES: Mapping[str, tuple[str, str]] = {
@@ -26,6 +29,13 @@ _BADGES: Mapping[str, tuple[str, str]] = {
     "refused": ("Refused", "secondary"),
     "not made": ("Not done", "secondary"),
 }
+
+NOT_ASKED = (
+    "This call was not made: the person is asked about it first, and it cannot be shown to them whole. They are shown "
+    f"at most {_LINES} lines and {_CHARACTERS:,} characters, and none that is invisible. Make it shorter, or in "
+    "several calls, and write what is invisible as escapes."
+)
+"""What the model reads of a call that is not `shown_whole`."""
 
 Decided = Literal["approved", "refused", "not made"]
 
@@ -38,10 +48,12 @@ class Answered(BaseModel):
     always: Literal["on"] | bool = False  # as forms send it
 
 
-def in_words(tool: str, arguments: str, titles: Mapping[int, str], limits: str | None = None) -> str:
+def in_words(
+    tool: str, arguments: str, titles: Mapping[int, str], limits: str | None = None, *, agent: str | None = None
+) -> str:
     """What a call would do: a line, and below it what it names and what it sets, each in a line of its own.
 
-    The last says its `limits`, where they are others than the table's.
+    The first names the `agent` that would do it, the last says its `limits`, where they are others than the table's.
     """
     given = arguments_of(arguments) or {}
     words = shown(tool).words_for(given)
@@ -51,16 +63,32 @@ def in_words(tool: str, arguments: str, titles: Mapping[int, str], limits: str |
         head = f"Use the tool {for_people(tool)}"
     else:
         template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
-        head = template.format_map({"task_id": "…", "title": "…", **given, "count": len(named)})
+        head = template.format_map({"task_id": "…", "title": "…", "path": "…", **given, "count": len(named)})
+    if agent is not None:
+        head = f"Let the {agent} {head[0].lower()}{head[1:]}"
     lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
-    values = [
-        f"{name}: {_shown(value)}"
-        for name, value in given.items()
-        if name not in (first, *_NAMING) and value is not None
-    ]
+    values = [(name, _shown(value)) for name, value in given.items() if value is not None]
     limits = limits or (words.limits if words is not None else "")
     last = [limits] if limits else []
-    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *values, *last]))
+    if agent is not None:  # whose tools name no tasks, and may be given programs
+        return "\n".join([_line(head), *(line for value in values for line in _value(*value)), *last])
+    said = [f"{name}: {value}" for name, value in values if name not in (first, *_NAMING)]
+    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *said, *last]))
+
+
+def shown_whole(tool: str, arguments: str, *, agent: str | None = None) -> bool:
+    """Whether a card says all that a call would do; of what an `agent` would do also what no reader sees."""
+    given = arguments_of(arguments) or {}
+    parts = [part for name, value in given.items() for part in (name, _shown(value))] if agent is not None else []
+    text = in_words(tool, arguments, {}, agent=agent)
+    is_seen = all(without_unseen(part) == part for part in parts)
+    return is_seen and len(text) <= _CHARACTERS and text.count("\n") < _LINES
+
+
+def question(text: str) -> str:
+    """What is asked, of what `in_words` says that a call would do."""
+    head, *lines = text.split("\n")
+    return "\n".join([f"{head}?", *lines])
 
 
 def titled(arguments: str) -> list[int]:
@@ -132,7 +160,19 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def _value(name: str, text: str) -> list[str]:
+    """What is set, in a line; of a text that has several each in its own, as a program is read."""
+    lines = without_unseen(text).rstrip().splitlines()
+    if len(lines) < 2:
+        return [f"{_line(name)}: {_as_written(text.strip())}"]
+    return [f"{_line(name)}:", *(_BESIDE * 2 + _as_written(line) for line in lines)]
+
+
+def _as_written(line: str) -> str:
+    """With all its blanks, which mean something in a program."""
+    text = without_unseen(line).expandtabs(4).rstrip()
+    return _BLANKS.sub(lambda found: _BESIDE * len(found[0]), text)
+
+
 def _line(text: str) -> str:
-    line = " ".join(without_unseen(text).split())
-    more = len(line) - _CHARS_IN_A_LINE
-    return line if more <= 0 else f"{line[:_CHARS_IN_A_LINE]}… and {more:,} characters more"
+    return " ".join(without_unseen(text).split())

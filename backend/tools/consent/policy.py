@@ -1,12 +1,13 @@
 """Which calls wait for their person's consent."""
 
+import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from backend.tools.connectors.names import server_of
-from backend.tools.table import TOOLS, shown
+from backend.tools.table import OF_AGENTS, TOOLS, shown
 from service.environment import SettingsInvalid
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
@@ -14,26 +15,59 @@ WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
 _NO = (None, False, "false", "", "null")  # as models send it
 MOST_DELETED = 10  # tasks in a turn without its person being asked
 
+_FOLDER = "It may write files in a folder of its own."
+_UNCONFINED = (
+    "Nothing confines it, nor what of the folder's files it may run: it can do whatever the account can that the "
+    "workspace runs as."
+)
+
 
 class Policy:
     """What is asked before it is done: tools by their names, and `WORDS`.
 
-    Tools of other MCP servers are asked for by the word `connectors`, but for those of the servers in `allowed`. Raises
-    `SettingsInvalid` for other words, with a sentence that names the setting. `limits` are told of tools on a card, in
-    place of those of the table.
+    Tools of other MCP servers are asked for by the word `connectors`, but for those of the servers in `allowed`. What
+    runs programs is always asked for where `is_unconfined` tells that nothing confines them. Raises `SettingsInvalid`
+    for other words, with a sentence that names the setting. `limits` are told of tools on a card, in place of those of
+    the table; `servers` are those that tools reach, by tool or by their own names.
     """
 
     def __init__(
-        self, wanted: Sequence[str], *, allowed: Collection[str] = (), limits: Mapping[str, str] | None = None
+        self,
+        wanted: Sequence[str],
+        *,
+        allowed: Collection[str] = (),
+        limits: Mapping[str, str] | None = None,
+        servers: Mapping[str, Sequence[object]] | None = None,
+        is_unconfined: Callable[[], bool] = lambda: False,
     ) -> None:
         self._wanted = frozenset(wanted)
         self._allowed = frozenset(allowed)
-        self.limits = limits or {}
-        known = (*WORDS, *TOOLS)
+        self._limits = limits or {}
+        self._servers = servers or {}
+        self._is_unconfined = is_unconfined
+        known = (*WORDS, *TOOLS, *OF_AGENTS)
         if unknown := [word for word in wanted if word not in known]:
             raise SettingsInvalid(f"APPROVALS must be of {', '.join(known)}; {unknown[0]!r} is none of these.")
         if not wanted or (NONE in wanted and len(self._wanted) > 1):
             raise SettingsInvalid(f"APPROVALS must be {NONE} alone, or name what is asked before it is done.")
+
+    def limits_of(self, tool: str) -> str | None:
+        """What a card says last of a call of this tool, if that is not what the table says."""
+        row, limits = shown(tool), self._limits.get(tool)
+        if not self._is_unconfined():
+            return limits
+        if row.agent is not None:
+            return f"{limits or _FOLDER} Nothing confines its programs: you are asked for each."
+        return _UNCONFINED if row.runs_programs else limits
+
+    def reach_of(self, tool: str) -> str | None:
+        """A fingerprint of what a card says that a call of this tool may reach; None where it says nothing of that."""
+        row = shown(tool)
+        if row.asked_with is None and not row.runs_programs:
+            return None
+        said = self.limits_of(tool) or (row.words.limits if row.words else "")
+        reached = [said, self._servers.get(server_of(tool) or tool)]
+        return hashlib.sha256(json.dumps(reached).encode()).hexdigest()
 
     def may_ask(self, tool: str) -> bool:
         """Whether a call of this tool may have to wait."""
@@ -50,6 +84,8 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
+        if shown(tool).runs_programs and self._is_unconfined():
+            return True
         word = None if server_of(tool) in self._allowed else shown(tool).asked_with
         return not self._wanted.isdisjoint((ALWAYS, tool, word))
 

@@ -3,17 +3,22 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import httpx2
 from mcp.shared.exceptions import MCPError
 
 from backend.conversation.errors import BackendError, LimitReached
+from backend.tools.connectors.server import AgentName
 from backend.tools.task_tools import KEY, USER, calling_for
-from backend.tools.workspace.tools import FOLDER, WorkspaceTools, WorkspaceUnavailable, text_of
+from backend.tools.workspace.tools import FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
 from service.database import new_id
 
+_UNCONFINED = (
+    "Nothing was committed: nothing confines git here, and it could run what an agent wrote into the folder. Let an "
+    "agent commit, which asks you first, or commit by hand."
+)
 _AT_ONCE = 8  # files and lists of one person on their way; a browser has six
 
 
@@ -41,8 +46,9 @@ class FolderFiles:
         self._under_way = Counter[str]()  # by person
 
     def agents(self) -> dict[str, object]:
-        """Whether they may be started now, and what their commands are confined by."""
-        return {"offered": self._tools.may_start, "confinement": self._tools.confinement}
+        """Whether they may be started now, and what their commands are confined by; None where they have none."""
+        confinement = self._tools.confinement if self._tools.runs_commands else None
+        return {"offered": self._tools.may_start, "confinement": confinement}
 
     async def list(self, folder: str, *, user_id: str) -> dict[str, Any]:
         async with self._sent("GET", f"files/{folder}", user_id) as response:
@@ -64,8 +70,17 @@ class FolderFiles:
             await response.aread()
             return response.status_code, response.json()
 
+    async def delete(self, folder: str, path: str, *, user_id: str) -> None:
+        async with self._sent("DELETE", _place(folder, path), user_id):
+            pass
+
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
-        """Keep a version of the folder; what is said of it. Raises `NotCommitted`."""
+        """Keep a version of the folder; what is said of it. Raises `NotCommitted`.
+
+        The folder's configuration and hooks are its agents', and git runs them.
+        """
+        if self._tools.is_unconfined:
+            raise NotCommitted(_UNCONFINED)
         meta = {USER: user_id, FOLDER: folder, KEY: new_id("key")}
         try:
             result = await self._tools.call_tool("commit", {"message": message}, meta)
@@ -76,8 +91,10 @@ class FolderFiles:
             raise NotCommitted(text_of(result))
         return text_of(result)
 
-    async def remove(self, folder: str, *, user_id: str) -> None:
-        await self._tools.remove(folder, user_id=user_id)
+    async def remove_all(self, conversation_id: str, *, user_id: str) -> None:
+        """Delete the conversation's folder, and those of its agents that worked apart."""
+        for folder in (conversation_id, *(folder_apart(conversation_id, agent) for agent in get_args(AgentName))):
+            await self._tools.remove(folder, user_id=user_id)
 
     @contextmanager
     def _counted(self, user_id: str) -> Iterator[None]:

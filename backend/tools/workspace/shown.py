@@ -15,6 +15,7 @@ from service.database.text import without_unseen
 _LINE = 160  # characters
 _OUTPUT = 2_000  # characters: of a longer output the end is shown
 _DIFF = 8  # lines
+_LINKS = 20  # files of a command
 _TICKS = re.compile("`+")
 
 
@@ -33,6 +34,7 @@ class _Row:
     running: str
     done: str
     icon: str
+    failed: str | None = None
     below: Callable[[Called], str] = lambda called: ""
 
 
@@ -45,7 +47,8 @@ def _output(called: Called) -> str:
     head += f", {seconds:.1f} s" if isinstance(seconds, int | float) else ""
     wrote = "\n".join(str(found[name]).rstrip("\n") for name in ("stdout", "stderr") if found.get(name))
     cut = "…" + wrote[-_OUTPUT:] if len(wrote) > _OUTPUT else wrote
-    return f"{head}\n\n{_fenced(cut)}" if cut else head
+    links = [_link(called, str(file["path"]), file["bytes"]) for file in found.get("files", ())[:_LINKS]]
+    return "\n\n".join([head, *links, *([_fenced(cut)] if cut else [])])
 
 
 def _ran(called: Called) -> str:
@@ -55,15 +58,19 @@ def _ran(called: Called) -> str:
     return shown + (_output(called) if called.details is not None else "")
 
 
+def _link(called: Called, path: str, size: Any) -> str:
+    """A file, to be opened."""
+    sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
+    label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(without_unseen(path).split()))
+    return f"[Open {label}]({called.folder_url}/{quote(_place(path))}){sized}"
+
+
 def _file(called: Called) -> str:
     """The file to open, and what was changed in it."""
     found, path = called.details or {}, str(called.given.get("path") or "")
     if not found.get("ok", True) or called.details is None:
         return ""
-    size = found.get("bytes")
-    sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
-    label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", path)
-    link = f"[Open {label}]({called.folder_url}/{quote(path.removeprefix('./'))}){sized}"
+    link = _link(called, path, found.get("bytes"))
     lines = [line for line in str(found.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
     changed = [line[:_LINE] for line in lines if line.startswith(("+", "-"))]
     if not changed or found.get("created"):
@@ -76,14 +83,26 @@ _TOOLS: Mapping[str, _Row] = {
     "list_files": _Row("Listing files…", "Listed the files", "document"),
     "read_file": _Row("Reading {path}…", "Read {path}", "document"),
     "search_files": _Row("Searching for {pattern}…", "Searched for {pattern}", "search"),
-    "write_file": _Row("Writing {path}…", "Wrote {path}", "document", _file),
-    "edit_file": _Row("Changing {path}…", "Changed {path}", "document", _file),
-    "run_command": _Row("Running {command}…", "Ran {command}", "square-code", _ran),
-    "run_python": _Row("Running Python…", "Ran Python", "square-code", _ran),
+    "write_file": _Row("Writing {path}…", "Wrote {path}", "document", below=_file),
+    "edit_file": _Row("Changing {path}…", "Changed {path}", "document", below=_file),
+    "run_command": _Row("Running {command}…", "Ran {command}", "square-code", below=_ran),
+    "run_python": _Row("Running Python…", "Ran Python", "square-code", below=_ran),
     "commit": _Row("Keeping a version…", "Kept a version: {message}", "check"),
     "list_tasks": _Row("Looking at the list…", "Looked at the list", "search"),
 }
-WRITING = frozenset({"write_file", "edit_file"})
+_WRITING = frozenset({"write_file", "edit_file"})
+
+
+def written(tool: str, details: Json | None) -> dict[str, int | None]:
+    """The files that a call wrote, as the folder's list has them, with their sizes."""
+    found = details or {}
+    if tool in _WRITING:
+        return {_place(str(found["path"])): found.get("bytes")} if found.get("ok") else {}
+    return {str(file["path"]): file["bytes"] for file in found.get("files", ())}
+
+
+def _place(path: str) -> str:
+    return "/".join(name for name in path.split("/") if name not in ("", "."))
 
 
 def running(tool: str, arguments: str, folder_url: str) -> Json:
@@ -97,9 +116,8 @@ def done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json
     row = _TOOLS.get(tool, _unknown(tool))
     called = Called(arguments_of(arguments) or {}, folder_url, details or {}, text)
     if not (details or {}).get("ok", True):
-        return _step(f"{row.running.removesuffix('…')}: not done", called, row, state="failed") | {
-            "content": _fenced(text[:_OUTPUT])
-        }
+        title = row.failed or f"{row.running.removesuffix('…')}: not done"
+        return _step(title, called, row, state="failed") | {"content": _fenced(text[:_OUTPUT])}
     return _step(row.done, called, row, state="done")
 
 
@@ -128,7 +146,7 @@ class _Values(dict[str, str]):
 
 def _unknown(tool: str) -> _Row:
     name = for_people(tool).replace("{", "").replace("}", "")
-    return _Row(f"Using {name}…", f"Used {name}", "agent")
+    return _Row(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
 
 
 def _line(value: Any) -> str:

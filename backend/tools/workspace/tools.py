@@ -9,6 +9,7 @@ import httpx2
 from agents.mcp import MCPToolMetaContext
 from mcp.types import CallToolResult, TextContent
 
+from backend.conversation.errors import BackendError
 from backend.conversation.items import Json
 from backend.tools.connection import Connection, ToolsUnavailable
 from backend.tools.task_tools import KEY, USER, CallerToken, calling_for
@@ -17,12 +18,12 @@ from service.tls import tls_context
 logger = logging.getLogger(__name__)
 
 FOLDER = "todo/folder"
-COMMANDS = frozenset({"search_files", "run_command", "run_python", "commit"})
-"""What needs a confinement."""
 _CONFINED = ("bubblewrap", "landlock", "sandbox-exec")
+_UNCONFINED = "none"
 _ANSWER_SECONDS = 630  # a command may run for 600
 _LOOK_SECONDS = 1.5
 _REMOVE_SECONDS = httpx2.Timeout(10, connect=_LOOK_SECONDS)
+_TOO_MUCH = 413
 _AGAIN_SECONDS = (2, 30)  # between two looks: until the service is there, and then
 _MISSES = 2  # in a row, after which it is taken to be gone: one alone may be a moment of much work
 
@@ -33,16 +34,21 @@ class WorkspaceUnavailable(ToolsUnavailable):
     """The agents' workspace cannot be reached right now. What was done so far is kept; try again in a moment."""
 
 
+class NoRoom(BackendError):
+    """There is no room for the files that you put in: remove some of them."""
+
+
 class WorkspaceTools(Connection):
     """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
 
-    `offered` tells whether agents may be started now, and `runs_commands` whether there is a confinement for theirs:
-    what the service said when it was last asked, and nothing works once it does not answer any more.
+    `may_start` tells whether agents may be started now, `runs_commands` whether there are programs for them, and
+    `is_unconfined` whether nothing confines those, as only a backend has it that is made with `unconfined`: what the
+    service said when it was last asked, and nothing works once it does not answer any more.
     """
 
     unavailable = WorkspaceUnavailable
 
-    def __init__(self, url: str, token: CallerToken, *, mode: Mode, resend_seconds: float) -> None:
+    def __init__(self, url: str, token: CallerToken, *, mode: Mode, unconfined: bool, resend_seconds: float) -> None:
         super().__init__(
             "workspace",
             url,
@@ -53,6 +59,7 @@ class WorkspaceTools(Connection):
             meta=_call_meta,
         )
         self._mode = mode
+        self._unconfined = unconfined
         self._details: dict[str, Json] = {}
         self.confinement: str | None = None
         self._is_there = False
@@ -75,13 +82,17 @@ class WorkspaceTools(Connection):
         self.stack.push_async_callback(_end, watching)
 
     @property
+    def is_unconfined(self) -> bool:
+        return self._unconfined and self.confinement == _UNCONFINED
+
+    @property
     def runs_commands(self) -> bool:
-        return self.confinement in _CONFINED
+        return self.confinement in _CONFINED or self.is_unconfined
 
     @property
     def may_start(self) -> bool:
         """Whether agents are offered."""
-        return self._is_there and (self._mode == "on" or self.runs_commands)
+        return self._is_there and (self._mode == "on" or self.confinement in _CONFINED)
 
     async def look(self) -> bool:
         """Ask the service what it confines commands with; returns whether it answers."""
@@ -121,6 +132,20 @@ class WorkspaceTools(Connection):
         with calling_for(user_id), suppress(httpx2.HTTPError):
             await self.http.post(f"stop/{folder}", timeout=_LOOK_SECONDS)
 
+    async def give_uploads(self, folder: str, other: str, *, user_id: str) -> None:
+        """Copy what the person put into a folder, and nobody changed since, to `uploads` in another one.
+
+        Raises `NoRoom` and `WorkspaceUnavailable`.
+        """
+        with calling_for(user_id):
+            try:
+                response = await self.http.post(f"uploads/{folder}/{other}")
+                if response.status_code == _TOO_MUCH:
+                    raise NoRoom(response.json()["error"])
+                response.raise_for_status()
+            except (httpx2.HTTPError, ValueError, LookupError) as error:
+                raise WorkspaceUnavailable from error
+
     async def remove(self, folder: str, *, user_id: str) -> None:
         """Delete a folder; where nobody answers it stays until it is unused for long."""
         with calling_for(user_id):
@@ -128,6 +153,11 @@ class WorkspaceTools(Connection):
                 (await self.http.delete(f"files/{folder}", timeout=_REMOVE_SECONDS)).raise_for_status()
             except httpx2.HTTPError as error:
                 logger.warning("the folder of a deleted conversation may be left: %s", type(error).__name__)
+
+
+def folder_apart(conversation_id: str, agent: str) -> str:
+    """Where an agent works that has tools of other MCP servers, beside the conversation's own folder."""
+    return f"{conversation_id}.{agent}"
 
 
 def text_of(result: CallToolResult) -> str:

@@ -36,11 +36,17 @@ class Titles:
         self._engine = engine
         self._model = model
 
-    def follow(self, turn: Turn, read: Sequence[StoredItem], *, answer: str) -> None:
-        """Let a title be made after the turn, if what was `read` for its answer has one message of its person."""
+    def first_said(self, read: Sequence[StoredItem]) -> Said | None:
+        """The one message of its person in what is `read` for an answer, where a title can be made of it."""
         said = [row for row in read if row.kind == "user_message"]
-        if self._model.endpoint.profile.titles and len(said) == 1 and isinstance(first := rows.to_value(said[0]), Said):
-            turn.afterwards.append(partial(self.make, turn.run.conversation_id, turn.run.acting, first, answer))
+        if not self._model.endpoint.profile.titles or len(said) != 1:
+            return None
+        first = rows.to_value(said[0])
+        return first if isinstance(first, Said) else None
+
+    def follow(self, turn: Turn, first: Said, *, answer: str) -> None:
+        """Let a title be made after the turn."""
+        turn.afterwards.append(partial(self.make, turn.run.conversation_id, turn.run.acting, first, answer))
 
     async def make(self, conversation_id: str, ended: Acting, said: Said, answer: str) -> None:
         """Ask for a title of what was said first and answered, unless its person has given it one, or a name.

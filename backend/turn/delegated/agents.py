@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import quote
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -9,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn.delegated.call import Means
 from backend.turn.delegated.delegation import Delegation
+from backend.turn.delegated.meanwhile import Meanwhile
 from backend.turn.recorder import Recorder
 from backend.turn.turn import Turn
 
@@ -30,5 +32,6 @@ class Agents:
         """Those of one answer."""
         run = turn.run
         folder = f"{self.address}/chats/{quote(run.conversation_id)}/files"
-        means = Means(self.engine, run, turn.calls, self.tools, turn.say, folder, self.works_apart)
-        return Delegation(means, recorder.answer, per_day=self.per_day)
+        waiting, meanwhile = recorder.consent.waiting, partial(Meanwhile, self.engine, turn)
+        means = Means(self.engine, run, turn.calls, self.tools, turn.say, folder, self.works_apart, waiting, meanwhile)
+        return Delegation(means, recorder.answer, recorder.hold, per_day=self.per_day)

@@ -4,8 +4,8 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents import ModelResponse
@@ -17,17 +17,18 @@ from backend.conversation import statements
 from backend.conversation.agents import steps
 from backend.conversation.agents.steps import Kind, Step
 from backend.conversation.errors import LeaseLost
-from backend.conversation.items import Json, Work
+from backend.conversation.items import Json
 from backend.conversation.model_input.history import NOT_MADE, plain
-from backend.model.repairs import storable
-from backend.tools.workspace import shown
-from backend.tools.workspace.tools import WorkspaceTools
-from backend.turn.log import Begun, Done, Event, Progress, WorkedOn
-from backend.turn.recorder import Calls, canonical
+from backend.tools.connectors.connectors import Failed
+from backend.tools.workspace.tools import WorkspaceTools, folder_apart
+from backend.turn.calls import Calls, canonical
+from backend.turn.delegated.meanwhile import Meanwhile
+from backend.turn.delegated.transcript import MOST_CALLS, Shown, Transcript, clean
+from backend.turn.log import Begun, Done, Event, Progress, Replaced, WorkedOn
 from backend.turn.run import Run
+from backend.turn.sdk import requests
 from service.database import pipelined
 
-MOST_CALLS = 6  # that are made of one answer of an agent's
 _TOO_MANY = (
     f"This call was not made: of one answer at most {MOST_CALLS} calls are. Make it again if it is still needed."
 )
@@ -43,7 +44,8 @@ class Means:
     """What an agent's call is recorded and shown with.
 
     `folder_url` is where its person opens files. Of an agent's name `works_apart` tells whether it has a folder of its
-    own beside the conversation's.
+    own beside the conversation's, and of calls `waiting` the ids of those about which the person is asked. Each agent
+    has a `meanwhile` of its own.
     """
 
     engine: AsyncEngine
@@ -53,42 +55,55 @@ class Means:
     say: Callable[[Event], None]
     folder_url: str
     works_apart: Callable[[str], bool]
+    waiting: Callable[[Sequence[ResponseFunctionToolCall]], Awaitable[frozenset[str]]]
+    meanwhile: Callable[[], Meanwhile]
 
 
 @dataclass(eq=False)
 class AgentCall:
-    """`call` is the assistant's; `key` is that call's."""
+    """`call` is the assistant's; `key` is that call's. One that `goes_on` has waited, and is shown already.
+
+    `before` is what its model has said and read before the run of the SDK's that is under way. Of the newest step, the
+    calls in `waiting` are not made: their person is asked.
+    """
 
     means: Means
-    agent: str
     call: ResponseFunctionToolCall
     key: str
     opening: str
+    did: Transcript
+    goes_on: bool = False
     has_begun: bool = False
     is_over: bool = False
+    before: list[Any] = field(default_factory=list[Any])
+    waiting: frozenset[str] = frozenset()
     usage: Counter[str] = field(default_factory=Counter[str])
-    files: dict[str, int | None] = field(default_factory=dict[str, int | None])
 
     def __post_init__(self) -> None:
-        self.work = Work(agent=self.agent)
-        self._open: dict[str, ResponseFunctionToolCall] = {}  # of the newest step, without an output yet
-        self._begun: set[str] = set()
+        self.meanwhile = self.means.meanwhile()
         self._too_many: frozenset[str] = frozenset()
-        self._made: Counter[tuple[str, str]] = Counter()
-        self._numbers: dict[str, int] = {}  # of a call, where it is shown
         self._asked = 0.0
+        self._leaving = False
+
+    @property
+    def agent(self) -> str:
+        return self.did.agent
 
     @property
     def folder(self) -> str:
         """Where its tools work."""
         conversation = self.means.run.conversation_id
-        return f"{conversation}.{self.agent}" if self.means.works_apart(self.agent) else conversation
+        return folder_apart(conversation, self.agent) if self.means.works_apart(self.agent) else conversation
 
     async def begin(self, task: Mapping[str, Any]) -> None:
-        self.means.say(Begun(self.work))
-        title = f"{self.agent.capitalize()}: {task['task']}"
-        self._show(0, {"title": title, "content": "", "icon": "agent", "state": "none"})
-        await self._write("task", {**task, "opening": self.opening})
+        self.means.say(Begun(self.did.work))
+        self._show(self.did.begin(task["task"]))
+        await self._write("task", {**task, "opening": self.opening, "work": self.did.work.id})
+
+    def begin_again(self) -> None:
+        """Another run of the SDK's follows, which goes on from what was said and read so far."""
+        self.before = [*self.did.items]
+        self.meanwhile.begin_again()
 
     # Its model
 
@@ -96,8 +111,8 @@ class AgentCall:
         """Write the outputs that no hook told of, of calls of unknown tools; raises `OutOfSteps`."""
         self.has_begun = True
         for item in items:
-            if "output" in item and (call := self._open.get(str(item.get("call_id")))) is not None:
-                await self._answer(call, plain(item["output"]), {"ok": False})
+            if "output" in item and (call := self.did.open.get(str(item.get("call_id")))) is not None:
+                await self.answer(call, plain(item["output"]), {"ok": False})
         calls = self.means.calls
         if calls.steps >= calls.most_steps - 1:  # the last is the assistant's, to tell of it
             raise OutOfSteps
@@ -112,29 +127,25 @@ class AgentCall:
         self.usage.update(counted)
         made = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         said = "\n".join(ItemHelpers.extract_text(item) or "" for item in response.output if _is_said(item)).strip()
-        self._open, self._begun = {call.call_id: call for call in made}, set()
+        thought = [item.model_dump(exclude_unset=True) for item in response.output if _is_thought(item)]
         self._too_many = frozenset(call.call_id for call in made[MOST_CALLS:])
+        self.waiting = await self.means.waiting(made[:MOST_CALLS])
+        told, before = self.did.add_step(said, made, thought)
         for call in made:
-            self.means.calls.call_keys[call.call_id] = self._key_of(call)
-        if said and made:
-            self._show(len(self.work.steps), shown.said(said))
-        for call in made[:MOST_CALLS]:
-            self._numbers[call.call_id] = len(self.work.steps)
-            running = shown.running(call.name, call.arguments, self.means.folder_url)
-            self._show(len(self.work.steps), {**running, "state": "none"})
+            self.means.calls.call_keys[call.call_id] = self._key_of(call, before[call.call_id])
+        for shown in told:
+            self._show(shown)
         content = {
             "text": said,
             "calls": [{"call_id": one.call_id, "name": one.name, "arguments": one.arguments} for one in made],
-            "reasoning": [item.model_dump(exclude_unset=True) for item in response.output if _is_thought(item)],
+            "reasoning": thought,
         }
-        await self._write("step", content, {**counted, "seconds": round(time.monotonic() - self._asked, 3)})
+        took = requests.taken(response, model=self.means.calls.model, since=self._asked)
+        await self._write("step", content, {**took, "requests": 1})
 
-    def _key_of(self, call: ResponseFunctionToolCall) -> str:
+    def _key_of(self, call: ResponseFunctionToolCall, count: int) -> str:
         """Of this attempt alone: what it answered before is read, and done, anew by another."""
-        arguments = canonical(call.arguments)
-        count = self._made[call.name, arguments]
-        self._made[call.name, arguments] += 1
-        parts = [self.means.run.id, self.key, call.name, arguments, count]
+        parts = [self.means.run.id, self.key, call.name, canonical(call.arguments), count]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     # Its tools
@@ -144,94 +155,86 @@ class AgentCall:
         return _TOO_MANY if call_id in self._too_many else None
 
     def begin_call(self, call: ResponseFunctionToolCall) -> None:
-        self._begun.add(call.call_id)
-        if (number := self._numbers.get(call.call_id)) is not None:
-            running = shown.running(call.name, call.arguments, self.means.folder_url)
-            self._show(number, running)
-            self.means.say(Progress(running["title"]))
+        if (shown := self.did.begin_call(call)) is not None:
+            self._show(shown)
+            self.means.say(Progress(shown[1]["title"]))
 
     async def end_call(self, call: ResponseFunctionToolCall, result: Any) -> None:
         text = plain(ItemHelpers.tool_call_output_item(call, result)["output"])
-        details = self.means.tools.details(self.means.calls.call_keys[call.call_id])
-        if call.call_id in self._too_many:
+        details = self._details(call)
+        if call.call_id in self._too_many or isinstance(result, Failed):
             details = {"ok": False}
-        if call.call_id in self._open:  # else its end came first
-            await self._answer(call, text, details)
+        if call.call_id in self.did.open:  # else its end came first
+            await self.answer(call, text, details)
+
+    def _details(self, call: ResponseFunctionToolCall) -> Json | None:
+        """What its person may unfold; files in a folder that they do not open are none to them."""
+        details = self.means.tools.details(self.means.calls.call_keys[call.call_id])
+        if details and self.folder != self.means.run.conversation_id:
+            details.pop("files", None)
+        return details
 
     @property
     def is_calling(self) -> bool:
-        """Whether a call is under way."""
-        return not self._begun.isdisjoint(self._open)
+        """Whether a call is under way, or an output is written in place of one's: a stop waits for it."""
+        return self._leaving or not self.did.begun.isdisjoint(self.did.open)
 
-    async def _answer(self, call: ResponseFunctionToolCall, text: str, details: Json | None) -> None:
+    async def answer(self, call: ResponseFunctionToolCall, text: str, details: Json | None = None) -> None:
         """Write an output, and show what came of the call."""
-        self._note_file(call, details)
-        if (number := self._numbers.get(call.call_id)) is not None:
-            url = self.means.folder_url
-            self._show(number, shown.done(call.name, call.arguments, url, text=text, details=details))
-        await self._write("output", self._output(call, text), details)
-        self._open.pop(call.call_id, None)
-
-    def _note_file(self, call: ResponseFunctionToolCall, details: Json | None) -> None:
-        if call.name in shown.WRITING and (details or {}).get("ok", False):
-            path = str(json.loads(call.arguments).get("path", "")).removeprefix("./")
-            self.files[path] = (details or {}).get("bytes")
+        content = self.did.output(call, text, details)
+        self._show(self.did.answer(call, text, details))
+        await self._write("output", content, details)
+        self.did.open.pop(call.call_id, None)
 
     # Its end
 
     async def close(self) -> None:
         """Whatever came between: each call that was written down has an output."""
-        for call in [*self._open.values()]:
-            await self._leave(call, _STOPPED if call.call_id in self._begun else NOT_MADE)
+        for call in [*self.did.open.values()]:
+            begun = call.call_id in self.did.begun
+            await self.leave(call, _STOPPED if begun else NOT_MADE, why="stopped" if begun else "not made")
 
-    async def _leave(self, call: ResponseFunctionToolCall, text: str) -> None:
-        self._open.pop(call.call_id, None)
-        details = self.means.tools.details(self.means.calls.call_keys[call.call_id])
-        begun = call.call_id in self._begun
-        if (number := self._numbers.get(call.call_id)) is not None:
-            why = "stopped" if begun else "not made"
-            self._show(number, shown.left(call.name, call.arguments, self.means.folder_url, why=why))
-        await self._write("output", self._output(call, text), details)
+    async def leave(self, call: ResponseFunctionToolCall, text: str, *, why: str) -> None:
+        """Write what is said in place of the output of a call that was not made, or not to its end."""
+        self._leaving = True
+        details = self._details(call) or {"ok": False}
+        content = self.did.output(call, text, details)
+        self._show(self.did.leave(call, text, why=why))
+        await self._write("output", content, details)
+        self.did.open.pop(call.call_id, None)
+        self._leaving = False
 
-    def _output(self, call: ResponseFunctionToolCall, text: str) -> Json:
-        """With where it is shown, for who unfolds it there."""
-        shown_at = {"work": self.work.id, "number": self._numbers.get(call.call_id)}
-        return {"call_id": call.call_id, "output": text, **shown_at}
+    def pause(self) -> None:
+        """It waits for its person: what is shown of it does not grow meanwhile."""
+        if not self.goes_on:
+            self.means.say(Done(self.did.work))
 
     async def end(self, outcome: str, text: str) -> None:
         """Write how it ended, and what the assistant reads of it."""
         self.is_over = True
-        self.work.ended = self._summary(outcome)
+        self.did.work.ended = self.did.summary(outcome)
         await self._write("end", {"outcome": outcome, "output": text})
-        self.means.say(Done(self.work))
+        self.means.say(Replaced(self.did.work) if self.goes_on else Done(self.did.work))
 
-    def _summary(self, outcome: str) -> str:
-        done = sum(step["state"] == "done" for step in self.work.steps)
-        counted = f"{done} step{'s' if done != 1 else ''}"
-        files = f", {len(self.files)} file{'s' if len(self.files) != 1 else ''} written" if self.files else ""
-        how = "" if outcome == "completed" else f", {outcome}"
-        return f"{self.agent.capitalize()}: {counted}{files}{how}"
-
-    def so_far(self) -> str:
-        """What it did, a line each."""
-        lines = [f"- {step['title']}" for step in self.work.steps[1:] if step["title"]]
-        return "\n".join(lines) or "- nothing"
-
-    def _show(self, number: int, step: Json) -> None:
-        step = _clean(step)
-        self.work.steps[number : number + 1] = [step]
-        self.means.say(WorkedOn(self.work.id, number, step))
+    def _show(self, shown: Shown | None) -> None:
+        if shown is None:
+            return
+        work = self.did.work
+        number, step = shown
+        self.means.say(
+            Replaced(replace(work, steps=[*work.steps])) if self.goes_on else WorkedOn(work.id, number, step)
+        )
 
     async def _write(self, kind: Kind, content: Json, details: Json | None = None) -> None:
         """A row, and what is shown by then; raises `LeaseLost`."""
         means, calls = self.means, self.means.calls
         calls.written += 1
         step = Step(
-            means.run.id, self.call.call_id, calls.written, self.agent, kind, _clean(content), details=_clean(details)
+            means.run.id, self.call.call_id, calls.written, self.agent, kind, clean(content), details=clean(details)
         )
         async with pipelined(means.engine, means.run.user_id) as pipeline:
             added = await steps.add(pipeline, means.run.conversation_id, step, means.run.acting)
-            await statements.send_items(pipeline, means.run.conversation_id, [self.work], means.run.acting)
+            await statements.send_items(pipeline, means.run.conversation_id, [self.did.work], means.run.acting)
         if await added.fetchone() is None:
             raise LeaseLost
 
@@ -242,16 +245,3 @@ def _is_said(item: Any) -> bool:
 
 def _is_thought(item: Any) -> bool:
     return isinstance(item, ResponseReasoningItem)
-
-
-def _clean(value: Any) -> Any:
-    """The value as PostgreSQL can hold it: programs write any bytes."""
-    match value:
-        case str():
-            return storable(value)
-        case list():
-            return [_clean(one) for one in value]
-        case dict():
-            return {storable(str(name)): _clean(one) for name, one in value.items()}
-        case _:
-            return value

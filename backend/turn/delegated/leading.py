@@ -1,27 +1,30 @@
 """How the agents' runs are led: the same for all, and each call of the SDK's finds its turn in its context."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
-from agents import Agent, ModelResponse, RunConfig, RunContextWrapper, RunHooks, Tool, ToolExecutionConfig
-from agents.items import TResponseInputItem
+from agents import Agent, Model, ModelResponse, RunConfig, RunContextWrapper, RunHooks, Tool, ToolExecutionConfig
+from agents.items import TResponseInputItem, TResponseStreamEvent
 from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-from backend.agents.team import Invoke, Work
+from backend.agents.team import Start, Work
 from backend.conversation import hidden
 from backend.conversation.model_input import fitting
 from backend.model.chat_model import ChatModel
+from backend.model.choices import chosen_model
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.workspace.tools import COMMANDS, WorkspaceTools
+from backend.tools.table import shown
+from backend.tools.workspace.tools import WorkspaceTools
+from backend.turn.calls import CallNotMade, Calls
 from backend.turn.delegated.call import AgentCall
 from backend.turn.delegated.delegation import Delegation
-from backend.turn.recorder import CallNotMade, Calls
 
 
 def leading(model: ChatModel, workspace: WorkspaceTools, connectors: Connectors) -> Work:
     """For the agents whose tools are those of the workspace, and of other MCP servers."""
     config = RunConfig(
-        model=model,
+        model=_Chosen(model),
         tracing_disabled=True,
         tool_not_found_behavior="return_error_to_model",
         # In the order in which the model wrote them; in a folder, too, one command runs at a time.
@@ -34,11 +37,29 @@ def leading(model: ChatModel, workspace: WorkspaceTools, connectors: Connectors)
         run_config=config,
         carry_out=_carry_out,
         refusal=_refusal,
+        waits=_waits,
         offered=lambda: workspace.may_start,
-        usable=lambda tool: tool not in COMMANDS or workspace.runs_commands,
+        is_unconfined=lambda: workspace.is_unconfined,
+        usable=lambda tool: workspace.runs_commands or not shown(tool).runs_programs,
         reaches_others=connectors.has_any,
         of_others=connectors.tools_for,
     )
+
+
+class _Chosen(Model):
+    """The model of the answer that the agent works for."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
+        return self._model.named(chosen_model.get()).stream_response(*args, **kwargs)
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        return await self._model.named(chosen_model.get()).get_response(*args, **kwargs)
+
+    def get_retry_advice(self, request: Any) -> Any:
+        return self._model.get_retry_advice(request)
 
 
 class _Hooks(RunHooks[Calls]):
@@ -78,18 +99,23 @@ def _working(context: RunContextWrapper[Calls], *, ending: bool = False) -> Agen
     return delegation.current
 
 
-async def _carry_out(context: ToolContext[Any], arguments: str, invoke: Invoke) -> str:
-    return await _delegation(context).carry_out(context, arguments, invoke)
+async def _carry_out(context: ToolContext[Any], arguments: str, start: Start) -> str:
+    return await _delegation(context).carry_out(context, arguments, start)
+
+
+async def _waits(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+    """Stops the SDK's run before the call; which ones wait was decided when the step was written."""
+    return call_id in _working(context).waiting
 
 
 def _refusal(context: ToolContext[Any]) -> str | None:
     return _working(context).refusal(context.tool_call_id)
 
 
-def _readable(data: CallModelData[Any], tokens: int) -> ModelInputData:
-    """What the agent's model reads: first what it is asked to do, and nothing over the window."""
-    first, *others = data.model_data.input
-    delegation = data.context.delegation if data.context else None
-    opening = delegation.current.opening if delegation and delegation.current else str(first.get("content"))
-    items = [{"role": "user", "content": hidden.said(opening)}, *map(hidden.tamed, others)]
+async def _readable(data: CallModelData[Any], tokens: int) -> ModelInputData:
+    """What the agent's model reads: first what it is asked to do, then all since, and nothing over the window."""
+    assert data.context is not None
+    agent: AgentCall = data.context.delegation.current
+    others = map(hidden.tamed, [*agent.before, *data.model_data.input[1:]])
+    items = await agent.meanwhile.with_heard([{"role": "user", "content": hidden.said(agent.opening)}, *others])
     return ModelInputData(fitting.fit(items, tokens=tokens, head=1), data.model_data.instructions)

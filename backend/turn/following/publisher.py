@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
-from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -19,6 +18,7 @@ from backend.conversation.runs.leases import Outcome
 from backend.turn.following.payloads import merged, to_payload
 from backend.turn.log import Event, Grown, Log, Paused, end_with
 from backend.turn.run import Run
+from service.database import connect
 
 logger = logging.getLogger(__name__)
 
@@ -261,9 +261,7 @@ class Publisher:
 
     async def _connected(self) -> psycopg.AsyncConnection[Any]:
         if self._connection is None:
-            self._connection = await psycopg.AsyncConnection.connect(
-                _address(self._engine.url), autocommit=True, connect_timeout=5, application_name="todo-assistant"
-            )
+            self._connection = await connect(self._engine)
         return self._connection
 
     async def _disconnect(self) -> None:
@@ -285,7 +283,3 @@ def _notices(run_ids: Iterable[str]) -> Iterable[str]:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _address(url: URL) -> str:
-    return url.set(drivername="postgresql").render_as_string(hide_password=False)

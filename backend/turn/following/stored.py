@@ -1,6 +1,7 @@
 """What is stored of a run, as a log tells it: for who comes when the log itself is not held any more."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
@@ -55,19 +56,25 @@ def events_of(
 
 
 class _Steps:
-    """The calls of each step, one after the other: those that were asked for come last, after what was decided."""
+    """The calls of each step, one after the other: those that were asked for come last, after what was decided.
+
+    What an agent asked is told after the call that it worked for had begun.
+    """
 
     def __init__(self, asked: Iterable[Approval]) -> None:
         self._asked = list(asked)
         self._calls: dict[str, Json] = {}  # of the last step, without an outcome yet
         self._waiting: list[Approval] = []  # of the last step, not told yet
+        self._inside: list[Approval] = []  # of its agents
 
     def events(self, step_id: str, content: Json) -> Iterator[Event]:
         match content:
             case {"kind": "tool_calls", "calls": list(calls)}:
                 yield from self.rest()
                 self._calls = {call["call_id"]: call for call in calls}
-                self._waiting = [one for one in self._asked if one.step_id == step_id]
+                asked = [one for one in self._asked if one.step_id == step_id]
+                self._waiting = [one for one in asked if one.of_call is None]
+                self._inside = [one for one in asked if one.of_call is not None]
             case {"kind": "tool_output", "output": {"call_id": call_id, "output": output}}:
                 if any(one.call["call_id"] == call_id for one in self._waiting):
                     yield from self._decisions()
@@ -88,11 +95,8 @@ class _Steps:
 
     def _decisions(self) -> Iterator[Event]:
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            yield Asked(one.id, one.call["call_id"], one.call["name"], one.call["arguments"], one.text)
+        yield from _asked(waiting)
         decided = [one for one in waiting if one.decided_at is not None]
-        for one in sorted(decided, key=lambda one: one.decided_at or one.created_at):
-            yield Decided(one.id, one.decision == "approved", one.reason)
         for one in waiting:
             # It was not made, and its output is what the model was told; or it waits until the others are decided, too.
             if one.decision != "approved" or len(decided) < len(waiting):
@@ -100,6 +104,19 @@ class _Steps:
 
     def _begun(self, call: Json) -> Iterator[Event]:
         yield Called(call["call_id"], call["name"], call["arguments"])
+        yield from _asked([one for one in self._inside if one.of_call == call["call_id"]])
+
+
+def _asked(asked: Sequence[Approval]) -> Iterator[Event]:
+    """What was asked, and then what was decided of it, for each time that the run waited."""
+    for _, together in groupby(asked, key=lambda one: one.of_call and one.created_at):
+        waiting = [*together]
+        for one in waiting:
+            call = one.call
+            yield Asked(one.id, call["call_id"], call["name"], call["arguments"], one.text, one.agent)
+        decided = [one for one in waiting if one.decided_at is not None]
+        for one in sorted(decided, key=lambda one: one.decided_at or one.created_at):
+            yield Decided(one.id, one.decision == "approved", one.reason)
 
 
 def _rest_of(item: Item, grown: Mapping[tuple[str, int], str]) -> Iterator[Grown]:

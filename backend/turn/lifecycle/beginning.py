@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import profiles, reading, statements
-from backend.conversation.errors import NotFound
+from backend.conversation.errors import NotFound, Overloaded
 from backend.conversation.model_input import history
 from backend.conversation.runs import leases, limits
 from backend.conversation.runs.abandoned import Abandoned
@@ -34,12 +35,20 @@ class Beginnings:
     lease: Lease
     clock: Clock
     time_zone: str
+    begun_within: float | None = None
+    """Seconds that a connection of the pool is waited for; None for as long as the pool does."""
 
     async def open(self, turn: Turn, *, followed: bool) -> bool:
-        """Take the lease, store the message and read what comes before it; False when somebody else holds the lease."""
-        return await self._try(turn, followed=followed, take_over=False) or await self._try(
-            turn, followed=followed, take_over=True
-        )
+        """Take the lease, store the message and read what comes before it; False when somebody else holds the lease.
+
+        Raises `Overloaded` where no connection is free soon.
+        """
+        try:
+            return await self._try(turn, followed=followed, take_over=False) or await self._try(
+                turn, followed=followed, take_over=True
+            )
+        except PoolTimeout as error:
+            raise Overloaded from error
 
     async def _try(self, turn: Turn, *, followed: bool, take_over: bool) -> bool:
         """In one transaction. To `take_over` is to end a run that nobody leads any more, and to refuse what a run waits
@@ -50,11 +59,12 @@ class Beginnings:
         now = self.clock()
         ended = sent = None
         refused: Sequence[Approval] = ()
-        async with pipelined(self.engine, run.user_id) as pipeline:
+        async with pipelined(self.engine, run.user_id, within=self.begun_within) as pipeline:
             await limits.check(pipeline, self.limits, is_new=run.is_new, **owner)
             if run.is_new:
                 title = history.title_from(run.said.text) if run.said else None
-                await statements.send_conversation(pipeline, run.conversation_id, title=title, name=run.name, **owner)
+                made = {"title": title, "name": run.name, "left": run.left}
+                await statements.send_conversation(pipeline, run.conversation_id, **made, **owner)
             if take_over:
                 await leases.lock_conversation(pipeline, **conversation, **owner)
                 refused = await decisions.refuse(pipeline, run.conversation_id, reason=decisions.INSTEAD, **owner)
@@ -82,7 +92,7 @@ class Beginnings:
             raise NotFound
         if row.pop("claimed") is None:
             return False
-        turn.run = replace(run, recent=await sent.recent() if sent is not None else None)
+        turn.recent = await sent.recent() if sent is not None else None
         self.begin(turn, row, now)
         for approval in refused:  # that they are refused is told by their own run
             turn.say(Replaced(decisions.shown(approval, not_made=True)))
@@ -100,6 +110,7 @@ class Beginnings:
     def begin(self, turn: Turn, row: dict[str, Any], now: datetime) -> None:
         """The turn holds its lease: `row` is that of its conversation, with what is kept of the person."""
         run, kept, calendar = turn.run, row.pop("time_zone"), row.pop("calendar")
+        turn.memory = row.pop("memory") or ""
         zone = run.time_zone or kept
         here = zone or self.time_zone
         turn.run = replace(run, time_zone=zone, wall_time=wall_time(now, here))

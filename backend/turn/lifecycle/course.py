@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.errors import BackendError, LeaseLost
 from backend.conversation.items import Hidden, Thought
-from backend.conversation.model_input import history
 from backend.conversation.runs.leases import Outcome
 from backend.turn import reports
 from backend.turn.lifecycle import endings, outcomes
@@ -108,7 +107,7 @@ class Course:
         else:
             turn.ending = endings.cut("cancelled")
             outcome = "cancelled"
-        turn.closing = [decisions.output(approval, history.NOT_MADE) for approval in turn.asked]
+        turn.unmade = turn.asked
         return outcome
 
     async def _stored(self, turn: Turn, told: Sequence[tuple[int, str]]) -> bool:
@@ -133,7 +132,9 @@ class Course:
         has_ended = True
         goes_on = outcome == "completed" and turn.go_on is not None
         try:
-            recorded = await outcomes.record(self.engine, run, ended, left, if_read=goes_on)
+            recorded = await outcomes.record(
+                self.engine, run, ended, left, unmade=turn.unmade, tell=turn.say, if_read=goes_on
+            )
             has_ended = recorded != "unread"
             if recorded == "lost":
                 turn.outcome = "interrupted"
@@ -143,8 +144,9 @@ class Course:
             failure = failure_of(error)  # whose line has the error, without the texts that a database quotes
             away = isinstance(error, _AWAY)
             # What can be written later is kept for then; what is refused must not hold the conversation.
-            alone = replace(ended, outcome="failed") if turn.closing else ended
-            why = [turn.ending or endings.failed(failure)] if turn.closing or turn.ending else []
+            is_less = bool(turn.closing or turn.unmade)
+            alone = replace(ended, outcome="failed") if is_less else ended
+            why = [turn.ending or endings.failed(failure)] if is_less or turn.ending else []
             if away or not await outcomes.record_alone(self.engine, run, alone, why):
                 self.record_later(turn, outcome, if_read=goes_on)
                 if outcome == "completed":
@@ -152,7 +154,7 @@ class Course:
         for item in turn.closing:
             if not isinstance(item, Thought | Hidden):  # of a thought the log told when it ended
                 turn.say(Done(item))
-        if failure is not None and turn.closing:
+        if failure is not None and (turn.closing or turn.unmade):
             turn.say(failure)
         return has_ended
 
@@ -162,14 +164,20 @@ class Course:
         ended = turn.ended(outcome)
         self.in_background(
             outcomes.record_later(
-                self.engine, turn.run, ended, left, if_read=if_read, within_seconds=self.lease_seconds
+                self.engine,
+                turn.run,
+                ended,
+                left,
+                unmade=turn.unmade,
+                if_read=if_read,
+                within_seconds=self.lease_seconds,
             )
         )
 
 
 def _begin_again(turn: Turn) -> None:
     """What was said before is stored, and told."""
-    turn.closing, turn.ending, turn.outcome, turn.finishing = [], None, None, False
+    turn.closing, turn.unmade, turn.ending, turn.outcome, turn.finishing = [], (), None, None, False
     if turn.stop_next is not None:
         turn.stop(turn.stop_next)
 

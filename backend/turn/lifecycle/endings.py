@@ -23,6 +23,7 @@ from backend.turn.log import Event, Failed, Notice
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = "The server had to end this answer. What was done so far is kept; try again in a moment."
+OUT_OF_STEPS = "The assistant stopped after too many steps. Say what is still to be done."
 _CUT: dict[Outcome, str] = {
     "cancelled": "This answer was stopped before its end.",
     "interrupted": CUT,
@@ -115,7 +116,7 @@ def _described(error: BaseException) -> tuple[str, bool] | None:
         case openai.APIError() | NotAnEndpoint() | json.JSONDecodeError():
             return describe(error)
         case MaxTurnsExceeded():
-            return "The assistant stopped after too many steps. Say what is still to be done.", True
+            return OUT_OF_STEPS, True
         case ModelRefusalError():
             return "The model declined to answer this.", False
         case ModelBehaviorError():

@@ -101,7 +101,7 @@ class Heartbeat(Generic[Turn]):
                 self._woken.set()
 
         channels = {leases.ASKED_CHANNEL: asked, **self._heard}
-        await listen(self._engine.url, channels, again_seconds=self._every_seconds)
+        await listen(self._engine, channels, again_seconds=self._every_seconds)
 
 
 async def _tried(work: Awaitable[None]) -> None:

@@ -1,7 +1,7 @@
 """How a run ended, and what it had left to store: written in one transaction, now or when the database is back."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
@@ -15,24 +15,44 @@ from backend.conversation.acting import Acting
 from backend.conversation.items import Item
 from backend.conversation.runs import inbox, leases
 from backend.conversation.runs.abandoned import Abandoned
+from backend.conversation.runs.approvals import Approval
 from backend.turn import reports
 from backend.turn.lifecycle import endings
+from backend.turn.log import Event
 from backend.turn.run import Ended, Run
+from backend.turn.waiting import decisions
+from backend.turn.waiting.agents import Stopped
 from service.database import pipelined, system_transaction, transaction
 
 Recorded = Literal["ended", "unread", "lost"]
 
 
+def _nobody(event: Event) -> None:
+    """Is told of it: the turn is over."""
+
+
 async def record(
-    engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item], *, if_read: bool = False
+    engine: AsyncEngine,
+    run: Run,
+    ended: Ended,
+    items: Sequence[Item],
+    *,
+    unmade: Sequence[Approval] = (),
+    tell: Callable[[Event], None] = _nobody,
+    if_read: bool = False,
 ) -> Recorded:
     """Write the outcome, and with it the items; "lost" when the lease is.
 
-    With `if_read`, a run to which something was said that nobody read goes on: only the items are written, "unread".
+    The calls that are `unmade` have outputs that say so, and the agents that asked for some are ended, as is told. With
+    `if_read`, a run to which something was said that nobody read goes on: only the items are written, "unread".
     """
     held = None
+    stopped: Sequence[Stopped] = ()
     where = {"user_id": run.user_id, "conversation_id": run.conversation_id}
     async with pipelined(engine, run.user_id) as pipeline:
+        if unmade:
+            left, stopped = await decisions.leave_unmade(pipeline, run.conversation_id, unmade, run.acting)
+            items = [*left, *items]
         if if_read and items:
             held = await statements.send_last_items(pipeline, run.conversation_id, items, run.acting)
         elif if_read:
@@ -44,6 +64,9 @@ async def record(
         if ended.outcome == "cancelled":
             await inbox.drop_all(pipeline, run_id=run.id, **where)
     if await done.fetchone() is not None:
+        for one in stopped:
+            for event in one.events():
+                tell(event)
         reports.turn_ended(run, ended)
         return "ended"
     return "unread" if held is not None and await held.fetchone() is not None else "lost"
@@ -59,7 +82,14 @@ async def record_alone(engine: AsyncEngine, run: Run, ended: Ended, why: Sequenc
 
 
 async def record_later(
-    engine: AsyncEngine, run: Run, ended: Ended, items: Sequence[Item], *, if_read: bool, within_seconds: float
+    engine: AsyncEngine,
+    run: Run,
+    ended: Ended,
+    items: Sequence[Item],
+    *,
+    unmade: Sequence[Approval],
+    if_read: bool,
+    within_seconds: float,
 ) -> None:
     """Free the conversation as soon as the database is back; when it stays away, the lease runs out by itself.
 
@@ -70,7 +100,7 @@ async def record_later(
             while True:
                 await asyncio.sleep(0.1)
                 with suppress(DBAPIError, PoolTimeout, OSError):
-                    recorded = await record(engine, run, ended, items, if_read=if_read)
+                    recorded = await record(engine, run, ended, items, unmade=unmade, if_read=if_read)
                     if recorded == "unread":
                         cut = replace(ended, outcome="interrupted")
                         recorded = await record(engine, run, cut, [endings.cut("interrupted")])

@@ -5,12 +5,13 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agents import Agent, FunctionTool, RunConfig, RunContextWrapper, Runner, RunResultStreaming, Tool
+from agents import Agent, RunConfig, RunContextWrapper, Runner, RunResultStreaming
 from agents.exceptions import ModelRefusalError
-from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
-from backend.turn.recorder import Calls, Recorder
+from backend.turn.calls import Calls
+from backend.turn.recorder import Recorder
+from backend.turn.sdk.calls import make_each
 from backend.turn.turn import Turn
 
 
@@ -57,25 +58,11 @@ class AgentRuns:
 
     async def _call(self, calls: Sequence[ResponseFunctionToolCall]) -> None:
         context = RunContextWrapper[Calls](context=self._turn.calls)
-        tools = {tool.name: tool for tool in await self._agent.get_all_tools(context)}
         try:
-            await self._call_each(calls, context, tools)
+            await make_each(calls, self._agent, context, self._recorder, self._recorder.answer)
         finally:
             if context.usage.requests:  # by agents
                 self._count(context)
-
-    async def _call_each(
-        self, calls: Sequence[ResponseFunctionToolCall], context: RunContextWrapper[Calls], tools: dict[str, Tool]
-    ) -> None:
-        for call in calls:
-            tool = tools.get(call.name)
-            if not isinstance(tool, FunctionTool):
-                await self._recorder.answer(call, f"Tool {call.name!r} not found.")
-                continue
-            asked = ToolContext.from_agent_context(context, call.call_id, call, self._agent)
-            await self._recorder.on_tool_start(asked, self._agent, tool)
-            result = await tool.on_invoke_tool(asked, call.arguments)
-            await self._recorder.on_tool_end(asked, self._agent, tool, result)
 
     async def _settle(self) -> None:
         """Count what was used, and record what the SDK itself has answered."""
@@ -87,12 +74,14 @@ class AgentRuns:
 
     def _count(self, context: RunContextWrapper[Calls]) -> None:
         usage = context.usage
+        thought = usage.output_tokens_details.reasoning_tokens
         self._turn.use(
             self._model,
             self._turn.calls.take_by_agent(),
             requests=usage.requests,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
+            **({"reasoning_tokens": thought} if thought else {}),
         )
 
     async def _end(self) -> None:
@@ -104,7 +93,11 @@ class AgentRuns:
             if not running.cancelled():
                 running.exception()  # a stopped turn has no use for it, and asyncio tells of what nobody looks at
             await self._settle()
-        await self._recorder.finish()
+        try:
+            if self._turn.calls.delegation is not None:
+                await self._turn.calls.delegation.finish()
+        finally:
+            await self._recorder.finish()
 
     async def _stop(self, running: asyncio.Task[None], stream: RunResultStreaming | None) -> None:
         if stream is not None:

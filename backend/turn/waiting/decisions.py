@@ -15,17 +15,25 @@ from backend.conversation.runs import approvals, consents, events, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
 from backend.tools import table
-from backend.tools.consent.card import card
+from backend.tools.consent.card import NOT_ASKED, card
 from backend.turn.following.payloads import to_payload
 from backend.turn.log import Asked, Decided, Done, Event, Replaced, end_with
+from backend.turn.waiting import agents
+from backend.turn.waiting.agents import Stopped
 from service.database import Pipeline, pipelined
 
 INSTEAD = "The person wrote something else instead."
 STOPPED = "The person stopped this answer."
 AWAY = "The person went to another version of the conversation."
+CHANGED = "What it may reach is another now than what the person was asked about."
+ENDING = (INSTEAD, CHANGED)
+"""Reasons for which an agent is ended that had asked."""
 _INSTEAD_OF_AN_ANSWER = (INSTEAD, STOPPED, AWAY)
 _NOT_MADE = "This call was not made."
-NEVER_MADE = frozenset({NOT_MADE, *(f"{_NOT_MADE} {reason}" for reason in _INSTEAD_OF_AN_ANSWER)})
+_ENDED = "The answer was ended where it waited for the person: what it asked for was not done."
+_ASK_AGAIN = f"{_NOT_MADE} {CHANGED} Make it again if it is still needed: they are asked anew."
+_NEVER = (f"{_NOT_MADE} {reason}" for reason in _INSTEAD_OF_AN_ANSWER)
+NEVER_MADE = frozenset({NOT_MADE, NOT_ASKED, _ASK_AGAIN, *_NEVER})
 """What the model reads in place of what a call that was never begun would have answered."""
 _REFUSED = "The person refused this call: it was not made. Do not repeat it unless they ask for it."
 
@@ -75,10 +83,14 @@ async def wait(
     [conversation_id] = {one.conversation_id for one in asked}
     assert acting.run_id is not None
     async with pipelined(engine, acting.user_id) as pipeline:
+        # What was stored may be decided by now, and the run go on in another process.
+        await approvals.lock(pipeline, conversation_id, user_id=acting.user_id)
+        there = await approvals.read(await approvals.of_run(pipeline, acting.run_id, user_id=acting.user_id))
+        if {one.id for one in asked} <= {one.id for one in there}:
+            return True
         waits = await approvals.wait(pipeline, acting.run_id, user_id=acting.user_id, usage=usage)
         if await waits.fetchone() is None:
-            there = await approvals.read(await approvals.of_run(pipeline, acting.run_id, user_id=acting.user_id))
-            return {one.id for one in asked} <= {one.id for one in there}
+            return False
         cards = [shown(one) for one in asked]
         await statements.send_items(pipeline, conversation_id, cards, acting, fenced=False)
         await approvals.add(pipeline, asked, user_id=acting.user_id)
@@ -118,7 +130,7 @@ async def decide(
         if await deciding.fetchone() is None:
             raise DecidedAlready(approval)
         if always and decision == "approved" and _may_last(approval):
-            await consents.give(pipeline, conversation_id, approval.call["name"], **whose)
+            await consents.give(pipeline, conversation_id, approval.call["name"], approval.reach, **whose)
         of_person = Acting(user_id, approval.run_id)
         await statements.send_items(pipeline, conversation_id, [shown(approval)], of_person, fenced=False)
         await _tell(pipeline, approval.run_id, decided_events(approval), user_id=user_id)
@@ -128,7 +140,7 @@ async def decide(
                 pipeline, approval.run_id, lease_seconds=lease.seconds, worker=lease.worker, **whose
             )
     resumed = await taken.fetchone() if taken is not None else None
-    return Settled([approval], approvals.of_last_step(found), resumed)
+    return Settled([approval], approvals.of_last_wait(found), resumed)
 
 
 async def overtake(
@@ -180,12 +192,18 @@ async def refuse(
     if run is None or run["status"] != "waiting" or run_id not in (None, run["id"]):
         return []
     asked, refused = await approvals.refuse_open(pipeline, run["id"], reason=reason, user_id=user_id)
-    await approvals.end(pipeline, run["id"], user_id=user_id)
-    outputs = [output(one, refusal(one) if one.decision == "refused" else f"{_NOT_MADE} {reason}") for one in asked]
-    cards = [shown(one, not_made=True) for one in asked]
     of_run = Acting(user_id, run["id"])
-    await statements.send_items(pipeline, conversation_id, [*outputs, *cards], of_run, fenced=False)
-    told = [*_refused_events(asked, refused), *end_with("cancelled")]
+    left, ended = await _leave(
+        pipeline, conversation_id, asked, of_run, reason=reason, not_made=f"{_NOT_MADE} {reason}", status="waiting"
+    )
+    await approvals.end(pipeline, run["id"], user_id=user_id)
+    cards = [shown(one, not_made=True) for one in asked]
+    await statements.send_items(pipeline, conversation_id, [*left, *cards], of_run, fenced=False)
+    told = [
+        *_refused_events(asked, refused),
+        *(event for one in ended for event in one.events()),
+        *end_with("cancelled"),
+    ]
     await _tell(pipeline, run["id"], told, user_id=user_id)
     return asked
 
@@ -200,39 +218,66 @@ def refusal(approval: Approval) -> str:
     match approval.reason:
         case None:
             return _REFUSED
+        case reason if reason == CHANGED:
+            return _ASK_AGAIN
         case reason if reason in _INSTEAD_OF_AN_ANSWER:
             return f"{_NOT_MADE} {reason}"
         case reason:
             return f"{_REFUSED} Their reason: “{reason}”"
 
 
-def output(approval: Approval, text: str) -> Hidden:
+def _output(call_id: str, text: str) -> Hidden:
     """The row of a call's output that no tool has given."""
-    given = {"type": "function_call_output", "call_id": approval.call["call_id"], "output": text}
+    given = {"type": "function_call_output", "call_id": call_id, "output": text}
     return Hidden(content={"kind": "tool_output", "output": given})
 
 
-def outputs_of_none(asked: Sequence[Approval]) -> list[Item]:
-    """The outputs of a step's calls of which none was made: its turn ended before it came to them."""
-    return [output(one, refusal(one) if one.decision == "refused" else NOT_MADE) for one in asked]
+async def leave_unmade(
+    pipeline: Pipeline, conversation_id: str, asked: Sequence[Approval], acting: Acting
+) -> tuple[list[Item], list[Stopped]]:
+    """What is to be stored of a step's calls where none that was asked for was made, as its turn ends; and its agents.
+
+    Asks the database before the pipeline's end, if agents asked.
+    """
+    return await _leave(pipeline, conversation_id, asked, acting, reason=_ENDED, not_made=NOT_MADE, status="running")
+
+
+async def _leave(
+    pipeline: Pipeline,
+    conversation_id: str,
+    asked: Sequence[Approval],
+    acting: Acting,
+    *,
+    reason: str,
+    not_made: str,
+    status: str,
+) -> tuple[list[Item], list[Stopped]]:
+    """End the agents of a run of this `status`: the outputs of all that was asked and what is shown, and the agents."""
+    texts = [(one, refusal(one) if one.decision == "refused" else not_made) for one in asked]
+    inside = [(one, text) for one, text in texts if one.of_call is not None]
+    ended = await agents.end(pipeline, conversation_id, inside, acting, reason=reason, status=status)
+    outputs = [_output(one.call["call_id"], text) for one, text in texts if one.of_call is None]
+    outputs += [_output(one.call_id, one.text) for one in ended]
+    return [*outputs, *(one.work for one in ended)], ended
 
 
 def shown(approval: Approval, *, not_made: bool = False) -> Widget:
     """The card, as the approval is; of a call that was approved and is `not_made` all the same, it says so."""
-    decided = "not made" if not_made and approval.decision == "approved" else approval.decision
+    is_left = not_made and approval.decision == "approved"
+    decided = "not made" if is_left or approval.reason == CHANGED else approval.decision
     root = card(approval.id, approval.text, decided, approval.reason, lasting=_may_last(approval))
     return Widget(root=root, copy_text=approval.text, id=approval.item_id, created_at=approval.created_at)
 
 
 def _may_last(approval: Approval) -> bool:
-    """Whether it may be allowed for all of its conversation: starting an agent may."""
+    """Whether it may be allowed for all of its conversation: starting an agent may, and a tool of another server's."""
     return table.shown(approval.call["name"]).asked_with is not None
 
 
 def asked_events(approval: Approval) -> Iterator[Event]:
     """What a log tells of a call that waits."""
     call = approval.call
-    yield Asked(approval.id, call["call_id"], call["name"], call["arguments"], approval.text)
+    yield Asked(approval.id, call["call_id"], call["name"], call["arguments"], approval.text, approval.agent)
     yield Done(shown(approval))
 
 

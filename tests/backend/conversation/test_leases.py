@@ -11,7 +11,7 @@ from service.database import create_engine, new_id, pipelined, transaction
 
 @pytest.fixture
 async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(database_url, pool_size=1, max_overflow=0)
+    engine = create_engine(database_url, pool_size=1)
     async with transaction(engine, "alice") as session:
         session.add(Conversation(id="thr_1", user_id="alice", status={"type": "active"}))
     yield engine

@@ -10,6 +10,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.conversation import profiles
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError
 from backend.conversation.runs import beside, leases, limits
@@ -96,6 +97,7 @@ ATTEMPTS: dict[str, Callable[[AsyncEngine, PostgresStore, str, Any], Any]] = {
     "hold a lease": lambda e, s, t, i: in_transaction(e, leases.hold, "run_alice", user_id="bob"),
     "request a stop": lambda e, s, t, i: in_transaction(e, leases.request_stop, user_id="bob", conversation_id=t),
     "is it running": lambda e, s, t, i: in_transaction(e, leases.is_running, "run_alice", user_id="bob"),
+    "memory": lambda e, s, t, i: profiles.memory(e, "bob"),
     "count turns": lambda e, s, t, i: in_pipeline(
         e, limits.check, limits.Limits(1, 1, 1, 1), user_id="bob", is_new=True
     ),
@@ -110,6 +112,7 @@ async def test_without_its_where_a_statement_still_shows_nothing_foreign(
     thread = await new_thread(engine, "alice")
     secret = make("assistant_message", thread)
     await store.add_thread_item(thread, secret, Acting("alice"))
+    assert await profiles.set_memory(engine, "alice", secret.id, versions=None)
     await take_lease(engine, thread, user_id="alice", run_id="run_alice")
     before = [rows(f"SELECT * FROM {table}") for table in ("conversations", "messages", "runs")]
     rewritten.clear()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -493,20 +494,26 @@ async def test_a_turn_whose_wait_cannot_be_stored_fails_and_can_be_asked_again(
     check_pairs((await model.finished_requests())[-1]["body"]["messages"])
 
 
+def unanswered(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Let nobody say of the first wait that it was stored, and something happen before that is noticed."""
+    wait, breaks = decisions.wait, iter([True])
+
+    async def stored(*given: Any, **more: Any) -> bool:
+        waits = await wait(*given, **more)
+        if next(breaks, False):
+            meanwhile()
+            raise OperationalError("COMMIT", {}, psycopg.OperationalError("gone"))
+        return waits
+
+    monkeypatch.setattr(decisions, "wait", stored)
+
+
 async def test_a_wait_that_was_stored_though_nobody_said_so_waits(
     chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database goes away between the commit and its answer."""
-    wait, breaks = decisions.wait, iter([True])
-
-    async def unanswered(*given: Any, **more: Any) -> bool:
-        waits = await wait(*given, **more)
-        if next(breaks, False):
-            raise OperationalError("COMMIT", {}, psycopg.OperationalError("gone"))
-        return waits
-
     thread = await with_tasks(chat, model, 12)
-    monkeypatch.setattr(decisions, "wait", unanswered)
+    unanswered(monkeypatch, lambda: None)
     await model.script(calls(deleting(*TWELVE), text="I delete them."), {"text": "They are gone."})
     asking = await chat.say("delete all", thread)
     assert asking.error is None
@@ -514,6 +521,17 @@ async def test_a_wait_that_was_stored_though_nobody_said_so_waits(
     assert rows("SELECT status FROM runs ORDER BY started_at")[-1] == {"status": "waiting"}
     assert (await decide(chat, card, approve=True)).text == "They are gone."
     assert len(rows("SELECT 1 FROM approvals")) == 1
+
+
+async def test_a_wait_that_is_stored_twice_ends_nothing_that_goes_on_since(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person decides in another process before the first one is told that it was stored."""
+    thread = await with_tasks(chat, model, 12)
+    unanswered(monkeypatch, lambda: rows("UPDATE runs SET status = 'running' WHERE status = 'waiting'"))
+    await model.script(calls(deleting(*TWELVE), text="I delete them."))
+    assert (await chat.say("delete all", thread)).error is None
+    assert rows("SELECT status, outcome FROM runs ORDER BY started_at")[-1] == {"status": "running", "outcome": None}
 
 
 async def test_a_shutdown_leaves_what_waits(backend: Backend, model: ScriptedModel, rows: Rows) -> None:

@@ -75,7 +75,7 @@ async def converse(chats: list[ChatKit], number: int, chance: random.Random) -> 
     return told
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=15)
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_message_around_the_end_of_an_answer_is_read_once_or_said_to_be_dropped(
     backend: Backend, model: ScriptedModel, rows: Rows, seed: int, often: int

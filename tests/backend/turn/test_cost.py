@@ -7,6 +7,7 @@ import pytest
 from backend.conversation import reading
 from service.database import Pipeline, Statement
 from tests.backend.conftest import Backend, Rows
+from tests.backend.consent import call, calls
 from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import ChatKit, user_input
 from tests.scripted_model import ScriptedModel
@@ -77,3 +78,28 @@ async def test_a_summary_counts_as_used_by_the_turn_that_asked_for_it(
     assert asked
     assert after["requests"] == 2 + len(asked)
     assert after["input_tokens"] > before["input_tokens"] * 2
+
+
+async def test_what_each_request_took_stands_on_the_row_that_came_of_it(
+    chat: ChatKit, model: ScriptedModel, rows: Rows, sent: Sent
+) -> None:
+    thought = {"completion_tokens_details": {"reasoning_tokens": 7}}
+    usage = [{"prompt_tokens": n, "completion_tokens": n + 1, "total_tokens": 2 * n + 1} | thought for n in (100, 200)]
+    step = calls(call("list_tasks"), text="I look.") | {"usage": usage[0], "delay": 0.05}
+    await model.script(step, {"reasoning": "Hm.", "text": "Nothing there.", "usage": usage[1]})
+    await chat.say("what is there?")
+    found = rows("SELECT kind, usage FROM messages WHERE usage IS NOT NULL ORDER BY seq")
+    seconds = [row["usage"].pop("seconds") for row in found]
+    assert 0.05 <= seconds[0] < 5
+    assert found == [
+        {"kind": kind, "usage": {"model": "offline-rules", "input_tokens": n, "output_tokens": n + 1} | told}
+        for kind, n, told in (
+            ("tool_calls", 100, {"reasoning_tokens": 7}),
+            ("assistant_message", 200, {"reasoning_tokens": 7}),
+        )
+    ]
+    [run] = rows("SELECT usage FROM runs")
+    assert run["usage"] == {
+        "model": "offline-rules",
+        **{"requests": 2, "input_tokens": 300, "output_tokens": 302, "reasoning_tokens": 14},
+    }

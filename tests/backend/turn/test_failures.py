@@ -244,14 +244,6 @@ async def test_an_answer_cut_short_by_the_provider_says_so(
     assert rows("SELECT outcome FROM runs") == [{"outcome": "completed"}]
 
 
-async def test_a_refusal_is_an_answer(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
-    await model.script({"raw": [chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")]})
-    answer = await chat.say("do something bad")
-    assert answer.error is None
-    assert answer.text == "I will not do that."
-    assert rows("SELECT outcome FROM runs") == [{"outcome": "completed"}]
-
-
 async def test_too_many_steps_end_the_turn(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
     await model.script(*[{"tool_calls": [{"name": "list_tasks", "arguments": {"limit": n}}]} for n in range(1, 30)])
     answer = await chat.say("loop")

@@ -56,7 +56,7 @@ async def calling(chat: ChatKit, rows: Rows, text: str, thread: str | None = Non
 
     async def read() -> None:
         kind = "threads.add_user_message" if thread else "threads.create"
-        where = {"thread_id": thread} if thread else {}
+        where: dict[str, Any] = {"thread_id": thread} if thread else {}
         async with chat.open(kind, input=user_input(text), **where) as events:
             async for event in events:
                 answer.events.append(event)
@@ -72,7 +72,8 @@ async def calling(chat: ChatKit, rows: Rows, text: str, thread: str | None = Non
 async def counting(chat: ChatKit, thread: str | None = None) -> AsyncIterator[Answer]:
     """An answer that is being said; whole after the block."""
     answer = Answer()
-    kind, where = ("threads.add_user_message", {"thread_id": thread}) if thread else ("threads.create", {})
+    where: dict[str, Any] = {"thread_id": thread} if thread else {}
+    kind = "threads.add_user_message" if thread else "threads.create"
     async with chat.open(kind, input=user_input("count"), **where) as events:
         async for event in events:
             answer.events.append(event)

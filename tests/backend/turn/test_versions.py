@@ -58,7 +58,7 @@ async def test_an_edit_answers_the_new_text_in_the_place_of_the_old_one(chat: Ch
     second = await chat.say("second", thread, quoted_text="One.")
     changed = await edit(chat, thread, second.user_item_id, "changed")
     assert changed.error is None
-    assert [event["type"] for event in changed.events[:3]] == ["thread.updated", "thread.item.done", "stream_options"]
+    assert [event["type"] for event in changed.events[:3]] == ["thread.item.done", "thread.updated", "stream_options"]
     assert changed.user_item_id != second.user_item_id
     assert await texts(chat, thread) == ["first", "One.", "changed", "Other."]
     assert (await chat.items(thread))[2]["quoted_text"] == "One."

@@ -1,9 +1,11 @@
 """A conversation's files, in a real workspace: put in, listed, opened, and never another person's."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -76,7 +78,56 @@ async def test_a_conversation_may_begin_with_a_file(chat: ChatKit, model: Script
     assert (await chat.http.put(f"/chats/{thread}/files/notes.txt", content=b"one")).status_code == 201
     await model.script({"text": "Seen."})
     assert (await chat.say("what is in notes.txt?", thread)).text == "Seen."
-    assert (await chat.http.post("/conversations", json={"title": ""})).status_code == 400
+    for wrong, status in (({"title": ""}, 400), ({"left": 3}, 400), ({"left": "a/b"}, 400), ({"left": "none"}, 404)):
+        body = {"title": "notes.txt", **wrong}
+        assert (await chat.http.post("/conversations", json=body)).status_code == status
+    cleared = await chat.http.post("/conversations", json={"title": "more.txt", "left": thread})
+    lines = (await chat.http.get(f"/chats/{thread}/log")).text.splitlines()
+    assert json.loads(lines[-1])["event"] == "session_clear"
+    assert json.loads(lines[-1])["output"] == cleared.json()["id"]
+    assert len((await chat.list_threads()).data) == 2
+
+
+async def test_a_task_has_the_files_that_agents_wrote_for_it(chat: ChatKit, model: ScriptedModel) -> None:
+    async def written(task_id: int) -> list[tuple[str, str, int]]:
+        told = (await chat.http.get(f"/tasks/{task_id}/files")).json()["files"]
+        return [(one["chat_id"], one["path"], one["size"]) for one in told]
+
+    async def work(task_id: int | None, *made: dict[str, Any]) -> str:
+        coder = call("do_with_coder", task="do it", task_id=task_id)
+        await model.script(calls(coder), *(calls(one) for one in made), {"text": "Done."}, {"text": "It is done."})
+        answer = await chat.say("do it")
+        assert answer.error is None
+        return answer.thread_id
+
+    assert await written(3) == []
+    first = await work(
+        3,
+        call("write_file", path="./out//list.md", content="- flour"),
+        call("edit_file", path="out/list.md", old_text="flour", new_text="milk"),
+        call("read_file", path="out/list.md"),
+        call("write_file", path="gone.txt", content="x"),
+        call("write_file", path="a/../b", content="never"),
+    )
+    await work(None, call("write_file", path="other.md", content="of no task"))
+    await work(31, call("write_file", path="other.md", content="of another one"))
+    second = await work(3, call("write_file", path="more.md", content="more"))
+    await chat.http.put(f"/chats/{second}/files/mine.txt", content=b"put in")
+    await chat.http.post(f"/chats/{first}/commit", json={"message": "m"})
+    expected = [(second, "more.md", 4), (first, "gone.txt", 1), (first, "out/list.md", 6)]
+    assert await written(3) == expected
+    assert (await chat.http.get(f"/chats/{first}/files/out/list.md")).text == "- milk"
+    assert (await chat.http.get("/tasks/0/files")).status_code == 400
+    await model.script(
+        calls(call("do_with_coder", task="tidy", task_id=None)),
+        calls(call("run_command", command="rm gone.txt; echo more >out/list.md")),
+        {"text": "Done."},
+        {"text": "Done."},
+    )
+    await chat.say("tidy", first)
+    assert await written(3) == [(second, "more.md", 4), (first, "out/list.md", 5)], "as they are now"
+    await chat.post("threads.delete", thread_id=second)
+    assert await written(3) == [(first, "out/list.md", 5)]
 
 
 async def test_what_is_refused_says_why(chat: ChatKit, model: ScriptedModel) -> None:
@@ -86,6 +137,7 @@ async def test_what_is_refused_says_why(chat: ChatKit, model: ScriptedModel) -> 
     assert (await chat.http.put(f"{base}/%2e%2e/up.txt", content=b"x")).status_code in (400, 404)
     assert (await chat.http.get("/chats/thr_0/files")).status_code == 404
     assert (await chat.http.get("/chats/thr_0/files/notes.txt")).status_code == 404
+    assert (await chat.http.delete("/chats/thr_0/files/notes.txt")).status_code == 404
     large = await chat.http.put(f"{base}/a.bin", content=b"x" * 10_000_001)
     assert large.status_code == 413
 

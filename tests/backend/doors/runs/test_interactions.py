@@ -66,6 +66,8 @@ async def test_what_is_stored_reads_as_what_was_streamed(runs: Runs, model: Scri
     events = await runs.say("groceries", "add milk")
     stored = await runs.get_interaction("groceries", id_of(events))
     assert stored["agent_events"] == plain(events)
+    without = {"agent_events": [], "final_agent_state": None}
+    assert await runs.get_interaction("groceries", id_of(events), brief=True) == {**stored, **without}
     assert stored["status"] == "COMPLETED"
     assert stored["reason"] is None
     assert stored["user_message"] == "add milk"

@@ -31,8 +31,13 @@ TOLD: list[tuple[log.Event, list[tuple[str, dict[str, Any]]]]] = [
     (log.Called("c", "t", "{}"), [("tool_call", {"id": "c", "tool_name": "t", "tool_input": "{}"})]),
     (log.Answered("c", "t", "[]"), [("tool_result", {"id": "c", "tool_name": "t", "tool_output": "[]"})]),
     (
-        log.Asked("apr_1", "c", "t", "{}", "Do it"),
-        [("approval_required", {"approval_id": "apr_1", "tool_name": "t", "tool_input": "{}", "text": "Do it"})],
+        log.Asked("apr_1", "c", "t", "{}", "Do it", "coder"),
+        [
+            (
+                "approval_required",
+                {"approval_id": "apr_1", "tool_name": "t", "tool_input": "{}", "text": "Do it", "agent": "coder"},
+            )
+        ],
     ),
     (log.Decided("apr_1", True, None), [("approved", {"approval_id": "apr_1", "reason": None})]),
     (log.Decided("apr_1", False, "no"), [("rejected", {"approval_id": "apr_1", "reason": "no"})]),

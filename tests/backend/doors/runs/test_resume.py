@@ -23,7 +23,7 @@ from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
 logger = logging.getLogger(__name__)
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=10)
 
 TEXT = " ".join(f"word{number}" for number in range(150))
 SLOWLY = {"text": TEXT, "chunk_chars": 6, "token_delay": 0.04}

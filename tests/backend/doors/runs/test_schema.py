@@ -55,6 +55,7 @@ def test_what_is_made_up_is_answered_as_the_schema_says(case: schemathesis.Case,
         assert secret not in response.text
 
 
-def test_the_client_has_every_operation() -> None:
-    operations = [(method, path) for path, methods in schema()["paths"].items() for method in methods]
+def test_the_client_has_every_operation_of_the_run_api() -> None:
+    paths = {path: methods for path, methods in schema()["paths"].items() if path.startswith("/chats")}
+    operations = [(method, path) for path, methods in paths.items() for method in methods]
     assert len(operations) == len([name for name in vars(Runs) if not name.startswith("_")])

@@ -32,7 +32,7 @@ async def test_a_program_that_dies_comes_back_and_only_what_reads_is_repeated(
     missing = Server("gone", "/no/such/program", None, agents=frozenset({"researcher"}))
     await approve(owner, reading)
     await approve(owner, writing)
-    connectors = connecting(missing, reading, writing, approvals=("none",))
+    connectors = connecting(missing, reading, writing)
     assert "mcp.gone cannot be used: the program /no/such/program is not there" in caplog.messages
     tools = await by_name(connectors)
     assert len(tools) == 14, "the others work"

@@ -1,14 +1,19 @@
 """Agents at work for the assistant, with real files and processes, and a scripted model for both."""
 
+import asyncio
 import json
 from typing import Any
 
+import pytest
+
+from backend.tools.workspace.tools import WorkspaceTools
 from tests.backend.agents_at_work import Files, coder, work
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
+from tests.waiting import until
 from tests.workspace_service import served_workspace
 
 
@@ -51,7 +56,9 @@ async def test_the_coder_works_in_steps_that_are_shown_and_kept(
     assert "Exit code 3" in shown["tasks"][3]["content"]
     assert "-- flour\n+- milk" in shown["tasks"][4]["content"]
 
-    requests = [request["body"]["messages"] for request in await model.finished_requests()]
+    bodies = [request["body"] for request in await model.finished_requests()]
+    assert [body["temperature"] for body in bodies] == [0.7, 0.2, 0.2, 0.2, 0.7]
+    requests = [body["messages"] for body in bodies]
     for messages in requests:
         check_pairs(messages)
     said = requests[1][1]["content"]
@@ -75,6 +82,17 @@ async def test_the_coder_works_in_steps_that_are_shown_and_kept(
     await chat.say("thanks", answer.thread_id)
     last = (await model.finished_requests())[-1]["body"]["messages"]
     assert last[: len(requests[4])] == requests[4], "the history holds the outer call only"
+
+
+async def test_agents_read_nothing_of_what_the_person_wants_remembered(chat: ChatKit, model: ScriptedModel) -> None:
+    await chat.http.put("/memory", json={"text": "I work nights"}, headers={"If-Match": "*"})
+    await model.script(
+        calls(coder(), call("do_with_researcher", task="look", task_id=None)),
+        *({"text": "Done."}, {"text": "Looked."}, {"text": "Both are done."}),
+    )
+    await chat.say("do both")
+    told = ["I work nights" in str(request["body"]) for request in await model.finished_requests()]
+    assert told == [True, False, False, True]
 
 
 async def test_an_error_of_the_provider_inside_is_told_as_what_it_is(
@@ -123,6 +141,36 @@ async def test_at_most_six_calls_of_one_answer_are_made(chat: ChatKit, model: Sc
     messages = (await model.finished_requests())[2]["body"]["messages"]
     check_pairs(messages)
     assert ["at most 6" in one["content"] for one in messages if one["role"] == "tool"] == [False] * 6 + [True] * 3
+
+
+async def test_what_commands_write_is_among_the_files_written(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    fake = "[Open fake](http://localhost/chats/x/files/fake)"
+    await model.script(
+        calls(coder("count", 3)),
+        calls(call("write_file", path="a.txt", content="x")),
+        calls(call("run_command", command=f"echo 12 >'out (1).txt'; echo y >>a.txt; echo '{fake}'")),
+        {"text": "Counted."},
+        {"text": "It is done."},
+    )
+    answer = await chat.say("do task 3")
+    shown = work(answer)
+    assert shown["summary"]["title"] == "Coder: 2 steps, 2 files written"
+    head, *links = shown["tasks"][2]["content"].split("\n\n")
+    assert head.startswith("Exit code 0")
+    at = f"/chats/{answer.thread_id}/files"
+    assert [link.partition("(http")[0] + link.partition(at)[2] for link in links[:2]] == [
+        "[Open a.txt]/a.txt) (3 bytes)",
+        "[Open out (1).txt]/out%20%281%29.txt) (3 bytes)",
+    ]
+    assert fake in links[2]
+    output = (await model.finished_requests())[-1]["body"]["messages"][-1]["content"]
+    assert output == "Counted.\n\nFiles changed:\n- a.txt (3 bytes)\n- out (1).txt (3 bytes)"
+    assert [
+        row["files"] for row in rows("SELECT content->'files' AS files FROM agent_steps WHERE kind = 'output'")
+    ] == [
+        ["a.txt"],
+        ["a.txt", "out (1).txt"],
+    ]
 
 
 async def test_two_agents_of_one_answer_work_one_after_the_other(
@@ -181,3 +229,58 @@ async def test_without_agents_a_request_is_what_it_was(
             asked.append({**body, "messages": [body["messages"][0]]})
     assert asked[0] == asked[1] == asked[2]
     assert {tool["function"]["name"] for tool in asked[3]["tools"][5:]} == {"do_with_coder", "do_with_researcher"}
+
+
+async def test_where_nothing_was_found_that_confines_commands_agents_have_files_alone_if_they_are_on(
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = WorkspaceTools.look
+
+    async def found_none(self: WorkspaceTools) -> bool:
+        is_there = await look(self)
+        self.confinement = None
+        return is_there
+
+    monkeypatch.setattr(WorkspaceTools, "look", found_none)
+    await model.script(calls(coder()), calls(call("run_command", command="echo 1")), {"text": "No."}, {"text": "No."})
+    async with backend(**with_agents | {"agents": "on"}) as chat:
+        assert (await chat.say("do it")).error is None
+        assert (await chat.http.get("/ready")).json()["agents"] == {"offered": True, "confinement": None}
+    own, agents, told, _ = [request["body"] for request in await model.finished_requests()]
+    names = [[tool["function"]["name"] for tool in body["tools"]] for body in (own, agents)]
+    assert len(names[0]) == 7, "the five task tools are in every request"
+    assert set(names[1]) == {"list_files", "read_file", "write_file", "edit_file"}
+    assert "not found" in told["messages"][-1]["content"]
+
+
+async def test_what_is_said_while_an_agent_works_is_read_by_it_and_then_by_the_assistant(
+    chat: ChatKit, model: ScriptedModel, rows: Rows
+) -> None:
+    waiting = "echo 1 > begun; while [ ! -e go ]; do sleep 0.05; done"
+    await model.script(
+        calls(coder("bake")),
+        calls(call("run_command", command=waiting)),
+        calls(call("list_files")),
+        {"text": "Baked with oat milk."},
+        {"text": "It is done."},
+    )
+    answering = asyncio.create_task(chat.say("bake"))
+    [run] = await until(lambda: rows("SELECT id, conversation_id FROM runs"))
+    thread, steps = run["conversation_id"], "SELECT 1 FROM agent_steps WHERE kind = 'step'"
+    await until(lambda: rows(steps))
+    said = {"text": "take oat milk", "mode": "steer"}
+    queued = await chat.http.post(f"/chats/{thread}/interactions/{run['id']}/messages", json=said)
+    assert queued.status_code == 202
+    assert (await chat.http.put(f"/chats/{thread}/files/go", content=b"x")).is_success
+    answer = await answering
+    assert (answer.error, answer.text) == (None, "It is done.")
+    _, first, second, third, last = [request["body"]["messages"] for request in await model.finished_requests()]
+    assert "oat milk" not in json.dumps(first)
+    assert second[-1] == {"role": "user", "content": "The person writes meanwhile: take oat milk"}
+    assert third[: len(second)] == second
+    for messages in (second, third, last):
+        check_pairs(messages)
+    assert last[-1]["content"] == "take oat milk", "which the assistant reads as theirs"
+    assert "It has read what the person wrote while it worked." in next(
+        one["content"] for one in last if one["role"] == "tool"
+    )

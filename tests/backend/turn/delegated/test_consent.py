@@ -1,12 +1,14 @@
 """Whoever starts an agent is asked first, once or for all of a conversation."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from tests.backend.agents_at_work import Files, coder, work
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
-from tests.backend.consent import call, calls, cards
+from tests.backend.consent import badge, call, calls, cards
+from tests.backend.other_servers import at
 from tests.chatkit_client import Answer, ChatKit, user_input
 from tests.scripted_model import ScriptedModel
 
@@ -17,6 +19,11 @@ async def decide(chat: ChatKit, card: dict[str, Any], **form: Any) -> Answer:
     action = card["widget"]["confirm"]["action"]
     clicked = {"type": action["type"], "payload": {**form, **action["payload"]}}
     return await chat.stream("threads.custom_action", thread_id=card["thread_id"], item_id=card["id"], action=clicked)
+
+
+async def refuse(chat: ChatKit, card: dict[str, Any]) -> Answer:
+    action = card["widget"]["cancel"]["action"]
+    return await chat.stream("threads.custom_action", thread_id=card["thread_id"], item_id=card["id"], action=action)
 
 
 async def test_the_card_says_what_an_agent_may_do_and_another_process_goes_on(
@@ -54,6 +61,37 @@ async def test_the_card_says_what_an_agent_may_do_and_another_process_goes_on(
         assert (await chat.say("and again", thread)).text == "Unasked."
         await model.script(calls(coder()), {"text": "never"})
         assert cards(await chat.say("elsewhere")), "the consent is the conversation's"
+
+
+async def test_consent_holds_for_what_its_card_said_and_is_asked_for_again_where_that_has_changed(
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, rows: Rows
+) -> None:
+    asking = with_agents | {"approvals": ("agents",)}
+    starting, web = calls(call("do_with_researcher", task="look")), at("http://127.0.0.1:9")
+    async with backend(**asking) as chat:
+        await model.script(
+            starting, {"text": "Seen."}, {"text": "Done."}, starting, {"text": "Seen."}, {"text": "Yes."}
+        )
+        [card] = cards(await chat.say("look"))
+        thread = card["thread_id"]
+        assert (await decide(chat, card, always="on")).text == "Done."
+        assert (await chat.say("again", thread)).text == "Yes.", "nobody is asked"
+    async with backend(**asking, servers=[web]) as chat:
+        await model.script(starting)
+        [card] = cards(await chat.say("once more", thread))
+        assert "mcp.web" in json.dumps(card["widget"])
+    steps = rows("SELECT count(*) AS steps FROM agent_steps")
+    async with backend(**asking, servers=[replace(web, tools=frozenset({"say"}))]) as chat:
+        await model.script(starting)
+        [other] = cards(await decide(chat, card, always="on"))
+        assert [badge(item) for item in await chat.items(thread) if item["id"] == card["id"]] == ["Not done"]
+        assert rows("SELECT count(*) AS steps FROM agent_steps") == steps
+        told = (await model.finished_requests())[-1]["body"]["messages"]
+        check_pairs(told)
+        assert told[-1]["content"].startswith("This call was not made. What it may reach is another now")
+        await model.script({"text": "Then not."}, starting)
+        assert (await refuse(chat, other)).text == "Then not."
+        assert cards(await chat.say("and now", thread)), "what was allowed is what the first card said"
 
 
 async def test_what_cannot_be_allowed_for_good_is_asked_again(

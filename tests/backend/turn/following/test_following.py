@@ -167,7 +167,7 @@ async def test_an_owner_that_is_gone_is_told_of(backend: Backend, model: Scripte
         reading = asyncio.create_task(read(following(other), run))
         await until(lambda: rows("SELECT 1 FROM run_events WHERE seq > 5"))
         turns = one.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
-        for task in (turns._keeper, turns._publishing):
+        for task in turns._services:
             task.cancel()
         told = await asyncio.wait_for(reading, 5)
     assert isinstance(told[-2].event, Failed)
@@ -190,7 +190,7 @@ async def test_who_has_read_more_than_a_crash_has_left_begins_anew(
         reader = asyncio.create_task(reading())
         await until(lambda: told and told[-1].seq > 5)
         turns = one.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
-        for task in (turns._keeper, turns._publishing):
+        for task in turns._services:
             task.cancel()
         rows("DELETE FROM run_events WHERE seq > 2")
         await asyncio.wait_for(reader, 5)

@@ -23,7 +23,7 @@ ITEMS: list[Item] = [
     Hidden(content={"kind": "note", "text": "hush"}, created_at=WHEN),
 ]
 TEXTS = {"item_id": "msg_1", "part": 1, "text": "väl\u2028ue", "call_id": "call_1", "tool": "add_task"}
-TEXTS |= {"approval_id": "apr_1", "approved": False, "reason": None}
+TEXTS |= {"approval_id": "apr_1", "approved": False, "reason": None, "agent": "coder"}
 TEXTS |= {
     "arguments": '{"a": 1}',
     "output": "{}",

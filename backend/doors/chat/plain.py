@@ -1,0 +1,26 @@
+"""What tools were given and have answered, as values that every client can read."""
+
+import json
+from typing import Any
+
+_REFUSED = ("__proto__", "constructor", "prototype")
+
+
+def plain(text: str) -> Any:
+    """The object or list in this JSON; the text where it is none, or has what clients in JavaScript refuse."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if any(name in _REFUSED for name, _ in pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _refuse(_: str) -> Any:
+    raise ValueError

@@ -1,0 +1,70 @@
+"""What goes in and out at `/chat`: the fields, as `docs/frontends.md` and the published schema have them."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr
+
+Action = Literal["use_tool", "delegate", "final"]
+Status = Literal["completed", "waiting_approval", "cancelled", "failed"]
+
+
+class Message(BaseModel):
+    """Only the last one of the person is read, and of an assistant's that comes last what it says of approvals."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: StrictStr
+    content: Any = Field(default=None, description="A text, or parts: `{type: text, text}`.")
+    parts: Any = Field(default=None, description="Parts, in place of `content`.")
+
+
+class NewChat(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    messages: list[Message] = Field(description="Those of the assistant never become history.")
+    thread_id: StrictStr | None = Field(
+        default=None, alias="threadId", description="A chat's id, or a name that its person chose."
+    )
+    id: StrictStr | None = Field(
+        default=None, description="The same, as `useChat` names it: where there is no threadId."
+    )
+    trigger: StrictStr | None = Field(default=None, description="`regenerate-message`: answer the message again.")
+
+
+class StepEvent(BaseModel):
+    """`step` is the model's request that wanted it, counted over all agents; one may want several things."""
+
+    step: int
+    agent: str
+    action: Action
+    tool: str | None = None
+    target_agent: str | None = None
+    thought: str = ""
+
+
+class Question(BaseModel):
+    approval_id: str
+    agent: str | None = Field(description="Which wants to make the call; null: the assistant.")
+    tool_name: str
+    tool_input: str
+    text: str
+
+
+class Answered(BaseModel):
+    answer: str
+    events: list[StepEvent]
+    thread_id: str = Field(alias="threadId")
+    interaction_id: str = Field(alias="interactionId")
+    status: Status
+    reason: str | None = Field(description="Why it did not come to its end.")
+    approvals: list[Question] = Field(description="What is to be decided before it goes on.")
+
+
+class Failed(Answered):
+    error: str = Field(description="One sentence that says what to do next.")
+
+
+class Chunk(BaseModel):
+    """A server-sent event of the UI message stream; the last is `[DONE]`."""
+
+    data: str = Field(description="JSON, with a `type`.")

@@ -1,0 +1,88 @@
+"""The calls of a turn: whose they are, and the key of each."""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from openai.types.responses import ResponseFunctionToolCall
+
+from backend.agents.assistant import MAX_STEPS
+from backend.conversation.acting import Acting
+from backend.conversation.items import Json
+from backend.conversation.runs.beside import Beginning
+
+
+@dataclass
+class Calls:
+    """Whose calls these are, and the key of each by its id: what the tools know of the turn that makes them.
+
+    `time_zone` is the person's, if it is known. `message_id` is the message that the run began with: the keys are made
+    of it, and of how often each call was `repeated` since. `batch` is what they can be taken back with. Of the newest
+    step, the calls in `waiting` are not made: their person is asked.
+
+    Agents work for the assistant by its `delegation`: for the message, which is what the person `asked`, the models of
+    all have taken so many `steps`, and may take `most_steps`. `by_agent` is what they used and was not counted yet,
+    and `written` how many rows there are of the run's agents. The `notes` are what the assistant reads of its person's
+    memory; its agents read none. `model` is the name of the one that all of them ask.
+    """
+
+    acting: Acting
+    conversation_id: str
+    message_id: str
+    batch: str
+    time_zone: str | None = None
+    call_keys: dict[str, str] = field(default_factory=dict[str, str])
+    repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    waiting: frozenset[str] = frozenset()
+    made: int = 0
+    steps: int = 0
+    most_steps: int = MAX_STEPS
+    asked: str = ""
+    delegation: Any = None
+    by_agent: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    written: int = 0
+    notes: str = ""
+    model: str = ""
+
+    @property
+    def user_id(self) -> str:
+        return self.acting.user_id
+
+    @property
+    def waits_inside(self) -> bool:
+        """Whether an agent waits for the person."""
+        return self.delegation is not None and bool(self.delegation.asks)
+
+    def take_by_agent(self) -> dict[str, dict[str, int]]:
+        """What agents have used since it was taken the last time."""
+        used, self.by_agent = self.by_agent, defaultdict(Counter)
+        return {agent: dict(counted) for agent, counted in used.items()}
+
+    def go_on_from(self, began: Beginning) -> None:
+        """Count on where an answer begins in the middle of a run: the same calls have the same keys again."""
+        self.message_id = began.message_id
+        self.repeated = Counter((call["name"], canonical(call["arguments"])) for call in began.calls)
+
+    def key_of(self, call: ResponseFunctionToolCall) -> str:
+        """The same for the same call of the same message in another attempt; another for a second such call in one."""
+        arguments = canonical(call.arguments)
+        count = self.repeated[call.name, arguments]
+        self.repeated[call.name, arguments] += 1
+        return hashlib.sha256(json.dumps([self.message_id, call.name, arguments, count]).encode()).hexdigest()
+
+
+class CallNotMade(Exception):
+    """The turn ends: what was not begun is left undone."""
+
+
+def canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        return arguments
+
+
+def as_stored(call: ResponseFunctionToolCall) -> Json:
+    return {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
