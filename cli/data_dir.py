@@ -81,6 +81,11 @@ def workspaces(data_dir: Path, account: int | None) -> Path:
     return path
 
 
+def chat_history(data_dir: Path) -> Path:
+    """What was typed in `./todo chat` here, for its owner only."""
+    return data_dir / "chat_history"
+
+
 def logs(data_dir: Path) -> Path:
     return data_dir / "logs"
 

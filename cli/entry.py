@@ -4,14 +4,15 @@ import os
 import sys
 from pathlib import Path
 
-from cli import __main__, arguments, terminal
+from cli import __main__, terminal
+from cli.arguments import asked
 from cli.errors import CliError
 
-WITHOUT_PACKAGES = ("status", "logs")
+WITHOUT_PACKAGES = ("status", "logs", "down")
 
 
 def main() -> int:
-    given, _ = arguments.parse()
+    given, _ = asked.parse()
     if given.command not in WITHOUT_PACKAGES:
         from cli.packages import install
 

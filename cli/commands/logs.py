@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cli import data_dir, terminal
-from cli.arguments import LOGS
+from cli.arguments.values import LOGS
 from cli.errors import CliError
 from cli.processes.children import last_lines
 

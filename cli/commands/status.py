@@ -39,15 +39,18 @@ def _condition(part: dict[str, Any]) -> tuple[bool, str]:
     status, text = probe.get(part["port"], part["path"])
     if not status:
         return False, "does not answer"
-    return (True, f"ready{_confinement(text)}") if status == http.client.OK else (False, f"not ready: {_reason(text)}")
+    if status != http.client.OK:
+        return False, f"not ready: {_reason(text)}"
+    return True, f"ready{_more(json.loads(text))}"
 
 
-def _confinement(text: str) -> str:
-    """What the commands of a workspace run in."""
-    answer = json.loads(text)
-    if "confinement" not in answer:
-        return ""
-    return f", commands in {answer['confinement']}" if answer["confinement"] else ", no commands: nothing confines them"
+def _more(answer: dict[str, Any]) -> str:
+    """What the commands of a workspace run in, and what a backend cannot use."""
+    told = [f", but {name} {reason}" for name, reason in answer.get("unusable", {}).items()]
+    if "confinement" in answer:
+        confined = answer["confinement"]
+        told.append(f", commands in {confined}" if confined else ", no commands: nothing confines them")
+    return "".join(told)
 
 
 def _reason(text: str) -> str:

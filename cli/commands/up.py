@@ -4,7 +4,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from cli.data_dir import CHECKOUT
 from cli.errors import CliError
 from cli.processes.keeper import Keeper
 from cli.processes.signals import Signals
-from cli.services import environment, running, zone
+from cli.services import environment, ollama, running, zone
+from cli.services.ollama import Found
 from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
 from service import given
@@ -43,6 +45,8 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
     if not _has_workspace(variables, directory):
         ports = ports._replace(workspace=None)
     _check_different(ports)
+    found = ollama.find(variables) if ollama.is_wanted(variables) else None
+    variables |= found.settings if found and found.model else ollama.base_url(variables)
     variables.setdefault("TIME_ZONE", zone.time_zone(variables))
     variables.setdefault("MCP_TOKEN_SECRET", data_dir.token_secret(directory))
     variables.setdefault("WORKSPACE_TOKEN_SECRET", data_dir.workspace_secret(directory))
@@ -69,7 +73,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
             for service in _services(variables, ports, directory):
                 supervisor.start(service)
             answers = supervisor.wait_until_ready()
-            _print_addresses(ports, _model(answers["Backend"]), directory)
+            _print_addresses(ports, _model(answers["Backend"], found), directory)
             supervisor.watch()
         except StopWanted:
             terminal.say("\nStopping …")
@@ -212,10 +216,11 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _print_addresses(ports: Ports, model: str, directory: Path) -> None:
+def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> None:
     terminal.say()
     terminal.heading("The to-do assistant is running. Ctrl-C stops all of it.")
-    terminal.say(f"  model     {model}")
+    for label, line in zip(chain(["model"], repeat("")), model, strict=False):
+        terminal.say(f"  {label:<9} {line}")
     terminal.say(f"  logs      {data_dir.logs(directory)}, or ./todo logs")
     terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")
@@ -226,10 +231,17 @@ def _page(port: int) -> str:
     return f"http://localhost:{port}/"  # the name for which OpenAI's widget needs no key
 
 
-def _model(readiness: str) -> str:
-    """Who answers, as the backend's `/ready` reports it."""
+def _model(readiness: str, found: Found | None) -> Iterator[str]:
+    """Who answers, as the backend's `/ready` reports it, and what to know of it."""
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:
-        return "offline: rules instead of a language model; set CEREBRAS_API_KEY for a real one"
+        yield "offline: rules instead of a language model; set CEREBRAS_API_KEY for a real one"
+        if found:
+            yield f"{found.note}: docs/providers.md names some"
+        return
     text = f"{model['name']} on {model['provider']}"
-    return text if model["last"] == "ok" else f"{text}, but: {model['last']}"
+    yield text if model["last"] == "ok" else f"{text}, but: {model['last']}"
+    if found:
+        yield f"found at {found.url}, on this machine; LLM_PROVIDER=offline takes none"
+    if model["provider"] == "ollama":
+        yield "Ollama cuts what its context does not hold, and says nothing: start it with OLLAMA_CONTEXT_LENGTH=16384"

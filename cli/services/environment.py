@@ -12,6 +12,7 @@ from service.given import is_setting
 OFFLINE = "offline"
 EXAMPLE = CHECKOUT / ".env.example"
 SERVERS = CHECKOUT / "mcp.json"
+OLLAMAS_OWN = {"OLLAMA_HOST"}
 
 
 def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
@@ -27,7 +28,7 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
-    for name in sorted(values.keys() - _settings() - named_by_servers(found).keys()):
+    for name in sorted(values.keys() - _settings() - OLLAMAS_OWN - named_by_servers(found).keys()):
         terminal.warn(f".env: {name} is no setting of this program; see .env.example.")
     return found
 

@@ -10,6 +10,11 @@ _DATABASE = "zoneinfo/"
 
 def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str:
     """The name of this machine's time zone, as `TZ` or its own settings have it; UTC where they name none."""
+    return named_zone(environment, localtime=localtime) or "UTC"
+
+
+def named_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
+    """The same; None where they name none."""
     from service.clock import find_zone
 
     link = os.readlink(localtime) if localtime.is_symlink() else ""
@@ -17,4 +22,4 @@ def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) ->
         name = named.rpartition(_DATABASE)[2]
         if find_zone(name) is not None:
             return name
-    return "UTC"
+    return None

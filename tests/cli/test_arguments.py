@@ -76,3 +76,34 @@ def test_what_is_asked_of_other_servers_is_checked(said, arguments, sentence):
     errors, status = said(*arguments)
     assert status == 2
     assert errors.startswith(f"error: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--repeat", "0"), "argument --repeat: 0 is no number from 1 to 100"),
+        (("--limit-rpm", "-5"), "argument --limit-rpm: -5 is no number above 0"),
+        (("--price-in", "nan"), "argument --price-in: nan is no number above 0"),
+        (("--resume", "nowhere.json"), "nowhere.json holds no results: ./todo eval --json FILE writes some."),
+        (("--compare", "nowhere.json", "x"), "nowhere.json holds no results: ./todo eval --json FILE writes some."),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_sentence(said, arguments, sentence):
+    errors, status = said("eval", *arguments)
+    assert status in (1, 2)
+    assert errors.startswith(f"error: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--seconds", "5"), "bench --seconds needs --load"),
+        (("--load", "--soak", "5"), "bench takes one of --load and --soak"),
+        (("--full", "--show", "x"), "bench takes one of --full and --show"),
+        (("--show", "nowhere.json"), "nowhere.json holds no figures: ./todo bench --json FILE writes some."),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(said, arguments, sentence):
+    errors, status = said("bench", *arguments)
+    assert status in (1, 2)
+    assert errors.startswith(f"error: {sentence}")

@@ -19,6 +19,7 @@ from cli.services import environment
 from service.commands import NOTHING
 
 EXPORT_VERSION = 1  # of the shape that docs/data.md describes
+LOCAL = "local"  # who everybody is with AUTH_MODE=none
 PARTS = {"todo": "mcp_server", "chat": "backend"}
 
 
@@ -26,9 +27,7 @@ def export(*, user: str, output: Path | None, files: Path | None, directory: Pat
     """Write one JSON document, and the files as an archive; each is put together on disk, and written whole or not."""
     if output and output == files:
         raise CliError("Give --output and --files two different files.")
-    for place in (output, files):
-        if place and os.path.lexists(place):
-            raise CliError(f"{place} exists already: choose another file, or remove it first.")
+    _check_new(output, files)
     with local_database.reached(environment.load(), directory) as variables, contextlib.ExitStack() as stack:
         parts = {name: stack.enter_context(tempfile.TemporaryFile()) for name in PARTS}
         services = [
@@ -56,6 +55,22 @@ def export(*, user: str, output: Path | None, files: Path | None, directory: Pat
     return 0
 
 
+def log(*, user: str, thread: str | None, output: Path | None, directory: Path) -> int:
+    """Write the conversations, or one, as lines of JSON, put together on disk as an export is."""
+    _check_new(output)
+    with local_database.reached(environment.load(), directory) as variables, tempfile.TemporaryFile() as lines:
+        more = [] if thread is None else [f"--thread={thread}"]
+        if not _found(_start("backend", "log", user, variables, *more, out=lines)):
+            raise CliError(f"{user} has no conversation {thread}: check both.") if thread else _nothing(user)
+        lines.seek(0)
+        if output is None:
+            terminal.copy(lines)
+        else:
+            _save(lines, output)
+            terminal.notice(f"The conversations of {user} are in {output}.")
+    return 0
+
+
 def forget(*, user: str, yes: bool, directory: Path) -> int:
     """Delete everything. The backend goes first: a turn that still ran would add tasks."""
     if not yes:
@@ -64,9 +79,17 @@ def forget(*, user: str, yes: bool, directory: Path) -> int:
         given = _with_folders(variables, directory)
         modules = ["backend", "mcp_server", *(["workspace"] if _has_folders(given) else [])]
         found = [_found(_start(module, "forget", user, given)) for module in modules]
+        if user == LOCAL:
+            data_dir.chat_history(directory).unlink(missing_ok=True)
         if not any(found):
             raise _nothing(user)
     return 0
+
+
+def _check_new(*places: Path | None) -> None:
+    for place in places:
+        if place and os.path.lexists(place):
+            raise CliError(f"{place} exists already: choose another file, or remove it first.")
 
 
 def _pack(archive: BinaryIO, user: str, variables: Mapping[str, str], directory: Path) -> bool:
@@ -85,9 +108,9 @@ def _has_folders(given: Mapping[str, str]) -> bool:
 
 
 def _start(
-    module: str, command: str, user: str, variables: Mapping[str, str], *, out: BinaryIO | None = None
+    module: str, command: str, user: str, variables: Mapping[str, str], *more: str, out: BinaryIO | None = None
 ) -> subprocess.Popen[str]:
-    arguments = [sys.executable, "-m", module, command, f"--user={user}"]
+    arguments = [sys.executable, "-m", module, command, f"--user={user}", *more]
     return subprocess.Popen(arguments, cwd=CHECKOUT, env=variables, stdout=out, stderr=subprocess.PIPE, text=True)
 
 

@@ -10,8 +10,8 @@ from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.packages import install
 
-PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-audit"))
-NPM_LOCKS = (CHECKOUT / "tests/mcp_clients/package-lock.json", CHECKOUT / "tests/web/package-lock.json")
+PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-audit", "-kubernetes"))
+NPM_LOCKS = tuple(CHECKOUT / "tests" / room / "package-lock.json" for room in ("frontends", "mcp_clients", "web"))
 # Of the lists that pip-audit knows, the one whose address can be set: PIP_AUDIT_OSV_URL.
 PIP_AUDIT = ["--disable-pip", "--require-hashes", "--strict", "--vulnerability-service", "osv"]
 PIP_AUDIT += ["--format", "json", "--desc", "on", "--progress-spinner", "off"]

@@ -2,82 +2,58 @@ import contextlib
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cli import terminal
-from cli.commands.development import report
-from cli.data_dir import CHECKOUT
+from cli.commands.development import driven, files, report
 from cli.database import postgres_binaries
-from cli.database.postgres import Cluster
-from cli.errors import CliError
-from cli.processes.keeper import Keeper
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a directory of our own is made there
-MEMORY_NEEDED = 2 * 1024**3
-BAR = 24
+LOAD_SECONDS = 300
+FIELDS = ("machine", "seconds", "notes", "rows")
 
 
-def run(*, scale: str, json_file: Path | None, against: Path | None = None) -> int:
-    """Everything on a throwaway PostgreSQL, durable as a real one, on a disk in memory where there is room.
+class Options(NamedTuple):
+    """What is measured: rows beside what it is made of, or `against` another checkout, or seconds of load or soak."""
 
-    Another checkout that it is compared `against` gets one of its own.
+    scale: str = "short"
+    against: Path | None = None
+    load: float | None = None
+    soak: float | None = None
+
+
+def run(options: Options, *, json_file: Path | None = None, chart: Path | None = None, show: Path | None = None) -> int:
+    """Everything on a throwaway PostgreSQL, durable as a real one.
+
+    Another checkout gets one of its own. To `show` a file is to run nothing.
     """
-    # An end by SIGTERM clears away as one by Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > MEMORY_NEEDED
-    with (
-        Keeper() as keeper,
-        tempfile.TemporaryDirectory(
-            prefix="todo-bench-", dir=SHARED_MEMORY if roomy else None, ignore_cleanup_errors=True
-        ) as name,
-    ):
-        directory = Path(name)
-        directory.chmod(0o711)  # PostgreSQL may run as another user than we do
-        work = directory / "work"
-        work.mkdir(mode=0o711)
-        with contextlib.ExitStack() as clusters:
-            addresses = _prepared(clusters, directory / "database", CHECKOUT)
-            command = [sys.executable, "-m", "bench", "--scale", scale, "--work", str(work), *_pgbench()]
-            if against:
-                other = against.resolve()
-                named = _prepared(clusters, directory / "other", other)
-                addresses |= {f"AGAINST_{name}": url for name, url in named.items()}
-                command += ["--against", str(other)]
-            with _group(command, addresses, keeper) as process:
-                found = _follow(process)
+    if show:
+        found = files.read(show, FIELDS, what="figures", command="bench")
+    else:
+        for file in (json_file, chart):
+            files.check(file)
+        found = _measured(options)
     for line in report.table(found):
         terminal.say(line)
     if json_file:
-        json_file.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        files.write(json_file, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    if chart:
+        files.write(chart, report.drawn(found))
     return 0
 
 
-def _prepared(clusters: contextlib.ExitStack, directory: Path, checkout: Path) -> dict[str, str]:
-    """A database with the checkout's tables."""
-    cluster = clusters.enter_context(Cluster.start(directory))
-    _migrate(cluster.owner_url, checkout)
-    return {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.admin_url}
-
-
-def _migrate(url: str, checkout: Path) -> None:
-    own = checkout / ".venv" / "bin" / "python"
-    command = [str(own) if own.exists() else sys.executable, "-m", "migrations"]
-    done = subprocess.run(
-        command,
-        cwd=checkout,
-        env=os.environ | {"MIGRATION_DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise CliError(f"The migrations failed:\n{done.stdout}{done.stderr}")
+def _measured(options: Options) -> dict[str, Any]:
+    with driven.directory("bench") as directory, contextlib.ExitStack() as databases:
+        addresses = databases.enter_context(driven.database(directory / "database"))
+        command = ["bench", "--scale", options.scale, "--work", str(directory / "work"), *_pgbench()]
+        if options.against:
+            other = options.against.resolve()
+            named = databases.enter_context(driven.database(directory / "other", other))
+            addresses |= {f"AGAINST_{name}": url for name, url in named.items()}
+            command += ["--against", str(other)]
+        for name, seconds in (("load", options.load), ("soak", options.soak)):
+            command += [f"--{name}", str(seconds)] if seconds else []
+        return driven.follow(command, os.environ | addresses)
 
 
 def _pgbench() -> list[str]:
@@ -85,31 +61,3 @@ def _pgbench() -> list[str]:
     candidates = [beside_the_server / "pgbench"] if beside_the_server else []
     found = next((str(path) for path in candidates if path.exists()), shutil.which("pgbench"))
     return ["--pgbench", found] if found else []
-
-
-@contextlib.contextmanager
-def _group(command: list[str], addresses: dict[str, str], keeper: Keeper) -> Iterator[subprocess.Popen[bytes]]:
-    """The benchmark and all that it starts are one process group, which ends with the block."""
-    process = subprocess.Popen(
-        command, cwd=CHECKOUT, env=os.environ | addresses, stdout=subprocess.PIPE, start_new_session=True
-    )
-    keeper.watch(process.pid)
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # what it measured is all that is worth keeping
-        process.wait()
-        keeper.release(process.pid)
-
-
-def _follow(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    assert process.stdout
-    with terminal.Progress() as progress:
-        for line in process.stdout:
-            told = json.loads(line)
-            if "report" in told:
-                return told["report"]
-            filled = round(told["share"] * BAR)
-            progress.show(f"[{'#' * filled}{'.' * (BAR - filled)}] {told['doing']}")
-    raise CliError("The benchmark ended before its report.")

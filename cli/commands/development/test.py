@@ -19,8 +19,10 @@ CHECKS = {
 TYPES = ["pyright"]
 
 
-# A file stays with one process, for what is started for all of it; tests/conftest.py puts the longest files first.
-_AT_ONCE = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+# A file stays with one process, for what is started for all of it; tests/conftest.py puts the longest files first. They
+# wait much, for processes, pages and times, so there is one more than there are processors.
+_PROCESSES = min((os.cpu_count() or 1) + 1, 4)
+_AT_ONCE = ["--numprocesses", f"{_PROCESSES}", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["-m", "not long", *_AT_ONCE]
 TOGETHER = ["-m", "not alone", *_AT_ONCE]
 ALONE = ["-m", "alone"]

@@ -21,6 +21,7 @@ from cli.database import postgres
 from cli.database.postgres import Cluster
 from client.chatkit import request, user_input
 from tests.chatkit_client import Answer, ChatKit
+from tests.fake_ollama import listening, model
 from tests.soon import is_soon
 
 KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
@@ -35,7 +36,10 @@ def up(start, shared_dir, free_port):
         kept = {name: value for name, value in os.environ.items() if name not in KEYS}
         arguments = ["--port", str(port), "--mcp-port", str(mcp_port), "--workspace-port", str(workspace_port)]
         arguments += ["--data-dir", str(shared_dir / "data"), *options]
-        process = start("-m", "cli", "up", *arguments, env=kept | {"NO_COLOR": "1"} | variables)
+        # Whoever runs the tests may have an Ollama here.
+        process = start(
+            "-m", "cli", "up", *arguments, env=kept | {"NO_COLOR": "1", "LLM_PROVIDER": "offline"} | variables
+        )
         process.port, process.mcp_port, process.workspace_port = port, mcp_port, workspace_port
         return process
 
@@ -177,7 +181,7 @@ def test_an_unknown_argument_is_refused(up):
     assert "unrecognized arguments: --workers 2" in output
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=20)
 class TestRunning:
     def test_from_nothing_to_ready_and_to_nothing_again(self, up, shared_dir):
         process = up()
@@ -241,20 +245,35 @@ class TestRunning:
         accounts = re.findall(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[0].split()
         assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
 
-    def test_without_agents_there_is_no_workspace(self, up, shared_dir):
-        process = up(AGENTS="off")
-        assert "Workspace" not in wait_until_up(process)
-        assert "WORKSPACE_URL" not in environment_of(child_of(process, "backend"))
+    @pytest.mark.alone  # an Ollama is waited for so shortly
+    def test_without_agents_there_is_no_workspace_and_with_an_ollama_here_no_offline_model(self, up, shared_dir):
+        with listening(model("qwen3:8b", "completion", "tools")) as ollama:
+            process = up(AGENTS="off", LLM_PROVIDER="", OLLAMA_HOST=ollama)
+            output = wait_until_up(process)
+        assert "Workspace" not in output
+        told = environment_of(child_of(process, "backend"))
+        assert "WORKSPACE_URL" not in told
         assert not (shared_dir / "data/workspaces").exists()
+        assert "Offline model" not in output
+        assert f"  model     qwen3:8b on ollama\n            found at http://{ollama}, on this machine" in output
+        assert "OLLAMA_CONTEXT_LENGTH" in output
+        assert (told["LLM_PROVIDER"], told["LLM_BASE_URL"]) == ("ollama", f"http://{ollama}/v1")
+        assert "OLLAMA_HOST" not in told
 
-    def test_killed_it_leaves_nothing_running_and_starts_again(self, up, shared_dir, eventually):
-        process = up()
-        wait_until_up(process)
-        process.kill()
-        process.wait()
+    def test_one_that_was_killed_is_followed_by_another_at_once_and_leaves_nothing_running(
+        self, up, shared_dir, eventually
+    ):
+        first = up()
+        wait_until_up(first)
+        first.kill()
+        first.wait()
+        ports = ("--port", "--mcp-port", "--workspace-port")
+        same = zip(ports, map(str, (first.port, first.mcp_port, first.workspace_port)), strict=True)
+        second = up(*(word for pair in same for word in pair))  # while services of the first still end
+        assert "ready     Backend" in wait_until_up(second)
+        second.kill()
+        second.wait()
         eventually(lambda: running_in(shared_dir) == [], seconds=20)
-        process = up()
-        wait_until_up(process)
 
     def test_each_part_that_is_killed_is_started_again_and_nothing_is_lost(self, up, shared_dir):
         process = up()
@@ -280,7 +299,7 @@ class TestRunning:
         process = up(OFFLINE_TOKEN_DELAY="0.2")
         wait_until_up(process)
         with as_admin(shared_dir / "data") as database:
-            for _ in range(3):
+            for _ in range(2):
                 with being_answered(process.port, database):
                     killed = time.monotonic()
                     os.kill(child_of(process, "backend"), signal.SIGKILL)
@@ -288,9 +307,9 @@ class TestRunning:
                     assert is_soon(time.monotonic() - killed)
                 read_until(process, "  ready     Backend")
             told = database.execute("SELECT item->'task'->>'title' FROM messages WHERE kind = 'task'").fetchall()
-        assert told == [("The server had to end this answer. What was done so far is kept.",)] * 3
+        assert told == [("The server had to end this answer. What was done so far is kept.",)] * 2
         log = (shared_dir / "data/logs/backend.log").read_text()
-        assert len(re.findall(r'"message": "turn ended".*"outcome": "interrupted"', log)) == 3
+        assert len(re.findall(r'"message": "turn ended".*"outcome": "interrupted"', log)) == 2
 
     def test_a_database_that_cannot_start_again_is_given_up_with_its_log(self, up, shared_dir):
         process = up()
@@ -309,6 +328,7 @@ class TestRunning:
         arguments = ["-m", "cli", "up", "--port", str(port), "--mcp-port", str(free_port())]
         arguments += ["--workspace-port", str(free_port()), "--data-dir", data]
         environment = {"NO_COLOR": "1", "OFFLINE_TOKEN_DELAY": "0.02", "LEASE_SECONDS": "600"} | dict.fromkeys(KEYS, "")
+        environment["LLM_PROVIDER"] = "offline"
         for number in range(1, 4):
             never_waits.start(*arguments, output=output, **environment)
             while output.read_text().count("  page ") < number if output.exists() else True:
@@ -321,44 +341,34 @@ class TestRunning:
                     never_waits.kill_everything()
             assert never_waits.zombies()
 
-    def test_a_second_one_on_the_same_data_is_told_who_has_it(self, up, shared_dir):
-        first = up()
-        wait_until_up(first)
-        second = up("--port", str(first.port))
-        output, _ = second.communicate(timeout=20)
-        assert second.returncode == 1
-        assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {first.pid}, ")
-        assert f"with the page at http://localhost:{first.port}/. ./todo status shows it" in output
-        assert output.count("\n") == 1
-
-    def test_one_that_was_killed_is_followed_by_another_at_once(self, up):
-        first = up()
-        wait_until_up(first)
-        first.kill()
-        first.wait()
-        ports = ("--port", "--mcp-port", "--workspace-port")
-        same = zip(ports, map(str, (first.port, first.mcp_port, first.workspace_port)), strict=True)
-        second = up(*(word for pair in same for word in pair))  # while services of the first still end
-        assert "ready     Backend" in wait_until_up(second)
-
-    def test_what_runs_and_what_was_logged_is_shown_beside_it(self, up, start, shared_dir):
+    def test_what_runs_and_what_was_logged_is_shown_beside_it_and_a_second_one_is_told(self, up, start, shared_dir):
         def ask(*arguments: str) -> tuple[str, int]:
             process = start("-m", "cli", *arguments, "--data-dir", str(shared_dir / "data"))
             output, _ = process.communicate(timeout=20)
             return output, process.returncode
 
         assert ask("status") == (f"Nothing runs with the data in {shared_dir}/data: ./todo up starts it.\n", 1)
-        first = up()
+        servers = shared_dir / "mcp.json"
+        servers.write_text(json.dumps({"mcpServers": {"gone": {"command": "no-such-program", "readOnly": True}}}))
+        first = up(MCP_SERVERS_FILE=str(servers))
         wait_until_up(first)
         output, status = ask("status")
         assert status == 0
         today = datetime.datetime.now().astimezone().strftime("%Y-%m-%d")
-        for name, where in (("Backend", first.port), ("MCP server", first.mcp_port)):
-            assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since {today} [\d:]+ +ready$", output, re.MULTILINE)
+        missing = r"ready, but mcp\.gone cannot be used: the program no-such-program is not there"
+        for name, where, how in (("Backend", first.port, missing), ("MCP server", first.mcp_port, "ready")):
+            assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since {today} [\d:]+ +{how}$", output, re.MULTILINE)
         assert re.search(r"^  Workspace +127\.0\.0\.1:\d+ +since .* ready, (no )?commands", output, re.MULTILINE)
         assert re.search(r"^  PostgreSQL +a local socket +since .* runs$", output, re.MULTILINE)
         assert f"  page  http://localhost:{first.port}/\n  data  {shared_dir}/data\n" in output
         assert f"./todo up is process {first.pid}.\n" in output
+
+        second = up("--port", str(first.port))
+        output, _ = second.communicate(timeout=20)
+        assert second.returncode == 1
+        assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {first.pid}, ")
+        assert f"with the page at http://localhost:{first.port}/. ./todo status shows it" in output
+        assert output.count("\n") == 1
 
         os.kill(child_of(first, "mcp_server"), signal.SIGSTOP)
         output, status = ask("status")

@@ -29,7 +29,7 @@ def test_a_file_that_cannot_be_opened_is_one_sentence(todo, tmp_path, name, sent
     assert todo("import", str(file), "--user", "alice") == (f"error: {file} cannot be read: {sentence}.\n", 1)
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=18)
 def test_a_file_is_imported_from_the_command_line(todo, tmp_path, database_url):
     settings = {"MIGRATION_DATABASE_URL": as_owner(database_url)}
     file = tmp_path / "todo.txt"
@@ -57,7 +57,7 @@ def test_a_file_is_imported_from_the_command_line(todo, tmp_path, database_url):
     assert (status, output.count("\n")) == (1, 1)
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=18)
 def test_ten_thousand_tasks_are_imported_in_well_under_a_minute(todo, tmp_path, database_url):
     file = tmp_path / "todo.txt"
     file.write_text("".join(f"(B) task {number} +home @desk due:2026-11-27 rec:+1w\n" for number in range(10_000)))

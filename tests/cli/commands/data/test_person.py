@@ -26,6 +26,7 @@ def todo(start, shared_dir):
         ["usage"],
         ["calendar", "--user", "alice"],
         ["export", "--user", "alice"],
+        ["export", "--user", "alice", "--format", "jsonl"],
         ["forget", "--user", "alice", "--yes"],
     ],
 )
@@ -54,6 +55,13 @@ def test_one_file_cannot_hold_both(todo, shared_dir):
     place = str(shared_dir / "alice")
     output, status = todo("export", "--user", "alice", "--output", place, "--files", place)
     assert (output, status) == ("error: Give --output and --files two different files.\n", 1)
+
+
+@pytest.mark.parametrize("wrong", [["--thread", "thr_1"], ["--format", "jsonl", "--files", "alice.tar"]])
+def test_what_does_not_go_together_is_refused(todo, wrong):
+    output, status = todo("export", "--user", "alice", *wrong)
+    assert "needs --format" in output
+    assert status == 2
 
 
 def test_without_a_terminal_to_ask_on_nothing_is_deleted(todo):

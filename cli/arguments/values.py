@@ -1,0 +1,52 @@
+"""What may stand behind an argument: its value, or a sentence about what is wrong with it."""
+
+import argparse
+import math
+import re
+import unicodedata
+
+from service import given
+
+IMPORTED = ("todoist", "todo.txt", "export")
+LOGS = (*(part.replace("_", "-") for part in given.PARTS), "postgres")
+
+
+def service(text: str) -> str:
+    if text not in LOGS:
+        raise argparse.ArgumentTypeError(f"there is no service {text}: it is one of {', '.join(LOGS)}")
+    return text
+
+
+def chat(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", text) or not text.strip("."):
+        raise argparse.ArgumentTypeError(f"{text!r} is no conversation's id or name")
+    return text
+
+
+def name(text: str) -> str:
+    invisible = ("Cc", "Cs", "Zl", "Zp")  # control characters, line ends, halves of a pair
+    if not text.strip() or any(unicodedata.category(character) in invisible for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+    return text
+
+
+def count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 100):
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 to 100")
+    return int(text)
+
+
+def amount(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+    return number
+
+
+def port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text} is no port from 1 to 65535")
+    return int(text)

@@ -1,0 +1,250 @@
+"""What the terminal asks of the assistant, and answers that are read on when a connection breaks."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from cli.chat.options import Options
+from cli.services.zone import named_zone
+from client.chatkit import ChatKit, user_input
+from client.connection import ConnectionLost, Refused
+from client.page import Page
+from client.runs import Event, Events, Runs
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries to go on reading
+_INTERACTION = "todo.interaction"
+_NO_MORE = ("interaction_complete",)
+_AWAY = (502, 503, 504)  # what a proxy says of a server that is not there
+_NOT_THERE = 404
+
+Begun = TypeVar("Begun")
+
+
+def is_own(chat_id: str | None) -> bool:
+    """Whether it is the id that a conversation was given, and no name that its person chose."""
+    return chat_id is not None and chat_id.startswith("thr_")
+
+
+def opened(options: Options, url: str, *, patience: float) -> "Connection":
+    zone = named_zone(os.environ)
+    return Connection(url, options.token, zone, options.model, options.temperature, patience)
+
+
+@dataclass
+class Reading:
+    """An answer as it is read: where it is, and what was read of it. `begin` asks for it, where it is not there yet."""
+
+    chat_id: str
+    run_id: str | None = None
+    begin: Callable[[], Events] | None = None
+    number: int = 0
+
+
+@dataclass
+class Connection:
+    """One person's. `lost` is told when an answer is not heard any more, and when it is again.
+
+    An answer is not waited for beyond `patience` seconds without its server. `model` and `temperature` are asked for
+    with each message.
+    """
+
+    url: str
+    token: str | None = None
+    zone: str | None = None
+    model: str | None = None
+    temperature: float | None = None
+    patience: float = 60
+    lost: Callable[[bool], None] = lambda lost: None
+    page: Page = field(init=False)
+    runs: Runs = field(init=False)
+    chatkit: ChatKit = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.page = Page(self.url, token=self.token, headers={"X-Time-Zone": self.zone} if self.zone else {})
+        self.runs = Runs(self.url, over=self.page)
+        self.chatkit = ChatKit(self.url, detached=True, over=self.page)
+
+    async def close(self) -> None:
+        await self.page.http.aclose()
+
+    async def alive(self) -> None:
+        """Raises `ConnectionLost` where no assistant answers."""
+        try:
+            await self.page.request("GET", "/health")
+        except Refused as refusal:
+            raise ConnectionLost from refusal
+
+    async def say(self, chat_id: str | None, text: str, *, left: str | None = None) -> Reading:
+        """Something in a conversation; None: in a new one, which takes the place of the one that was `left`."""
+        if chat_id is None:
+            message = user_input(text, **self._options())
+
+            async def begin(left: str | None) -> Reading:
+                return await self._begun("threads.create", None, {"left": left} if left else {}, input=message)
+
+            return await _in_place_of(left, begin)
+        key = str(uuid.uuid4())
+        return Reading(chat_id, begin=lambda: self.runs.interact(chat_id, text, key=key, more=self._more()))
+
+    def edit(self, chat_id: str, run_id: str, text: str) -> Reading:
+        """Something else in place of a message."""
+        key = str(uuid.uuid4())
+        return Reading(chat_id, begin=lambda: self.runs.edit(chat_id, run_id, text, key=key, more=self._more()))
+
+    async def retry(self, chat_id: str) -> Reading:
+        """The last message, answered once more; raises `Refused` where there is none."""
+        thread = await self.thread(chat_id)
+        items = (await self.chatkit.list_items(thread, limit=100)).data
+        said = next((item for item in items if item["type"] == "user_message"), None)
+        if said is None:
+            raise Refused(_NOT_THERE, "There is no message here that could be answered again.")
+        return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=said["id"])
+
+    async def begin(self, title: str, *, left: str | None) -> str:
+        """The id of a new conversation, in which nothing is said yet; in place of one that was `left`."""
+
+        async def begin(left: str | None) -> str:
+            return (await self.page.begin(title, left=left))["id"]
+
+        return await _in_place_of(left, begin)
+
+    async def events(self, reading: Reading) -> AsyncGenerator[Event]:
+        """All that is told of the answer from where it was read to; raises `ConnectionLost` beyond patience."""
+        pause, silent_since = FIRST_PAUSE, None
+        clock = asyncio.get_running_loop().time
+        while True:
+            goes_on = False  # where a stream that told something ends in order, it was moved
+            try:
+                async with self._open(reading) as events:
+                    async for event in events:
+                        pause, goes_on = FIRST_PAUSE, True
+                        if silent_since is not None:
+                            silent_since = None
+                            self.lost(False)
+                        _note(reading, event)
+                        yield event
+                        if event.name in _NO_MORE:
+                            return
+            except ConnectionLost:
+                goes_on = False
+            except Refused as refusal:
+                if refusal.status not in _AWAY:
+                    raise
+                goes_on = False
+            if not goes_on:
+                if silent_since is None:
+                    silent_since = clock()
+                    self.lost(True)
+                elif clock() - silent_since > self.patience:
+                    raise ConnectionLost
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.6, LONGEST_PAUSE)
+
+    async def cancel(self, reading: Reading) -> None:
+        """Stop the answer. One that nothing was heard of is asked for again, by its key: it may have begun."""
+        if reading.run_id is None:
+            async with self._open(reading) as events:
+                async for event in events:
+                    if event.name == "interaction_started":
+                        reading.run_id = event.data["interaction_id"]
+                        break
+        if reading.run_id is not None:
+            await self.runs.cancel(reading.chat_id, reading.run_id)
+
+    async def newest(self) -> dict[str, Any] | None:
+        """The conversation that was used last."""
+        return next(iter((await self.chatkit.list_threads(limit=1)).data), None)
+
+    async def last(self, chat_id: str) -> dict[str, Any] | None:
+        """The interaction that a conversation shows last; None for a name that is new, or where nothing was said."""
+        try:
+            leaf = (await self.runs.get_chat(chat_id, limit=1))["leaf"]
+        except Refused as refusal:
+            if refusal.status == _NOT_THERE and not is_own(chat_id):
+                return None
+            raise
+        return await self.runs.get_interaction(chat_id, leaf) if leaf else None
+
+    async def leaf(self, chat_id: str, before: str) -> str | None:
+        """The id of the interaction that a conversation shows last, where `before` was that once."""
+        try:
+            return (await self.runs.get_chat(chat_id, limit=1, after=before))["leaf"]
+        except Refused as refusal:
+            if refusal.status != _NOT_THERE:
+                raise
+            return (await self.runs.get_chat(chat_id, limit=1))["leaf"]  # it shows another version
+
+    async def thread(self, chat_id: str) -> str:
+        """The conversation's own id, where it has a name: ChatKit knows no names."""
+        after = None
+        while not is_own(chat_id):
+            page = await self.runs.get_chats(limit=100, after=after)
+            if found := [chat["chat_id"] for chat in page["chats"] if chat["name"] == chat_id]:
+                return found[0]
+            if (after := page["after"]) is None:
+                raise Refused(_NOT_THERE, f"There is no conversation {chat_id}.")
+        return chat_id
+
+    async def steps(self, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """What the agents of an answer have done, after the step of a number."""
+        more: int | None = after
+        while more is not None:
+            page = await self.runs.get_steps(chat_id, run_id, limit=100, after=more)
+            for step in page["steps"]:
+                yield step
+            more = page["after"]
+
+    def _open(self, reading: Reading) -> Events:
+        if reading.run_id is None:
+            assert reading.begin is not None, "an answer is there, or can be asked for"
+            return reading.begin()
+        return self.runs.events(reading.chat_id, reading.run_id, after=reading.number)
+
+    async def _begun(self, kind: str, chat_id: str | None, beside: dict[str, Any], **params: Any) -> Reading:
+        """The answer that a request of ChatKit's begins, which goes on when its stream is left."""
+        run_id: str | None = None
+        async with self.chatkit.open(kind, metadata={**self._metadata(), **beside}, **params) as events:
+            async for event in events:
+                match event:
+                    case {"type": "client_effect", "name": name, "data": data} if name == _INTERACTION:
+                        run_id = data["interaction_id"]
+                    case {"type": "thread.created", "thread": thread}:
+                        chat_id = thread["id"]
+                    case {"type": "error", "message": message}:
+                        raise Refused(409, message)
+                    case _:
+                        pass
+                if run_id is not None and chat_id is not None:
+                    return Reading(chat_id, run_id)
+        raise ConnectionLost
+
+    def _options(self) -> dict[str, Any]:
+        return {"inference_options": {"model": self.model}} if self.model else {}
+
+    def _metadata(self) -> dict[str, Any]:
+        beside = {"model": self.model, "temperature": self.temperature}
+        return {name: value for name, value in beside.items() if value is not None}
+
+    def _more(self) -> dict[str, Any]:
+        """What goes beside a message of the run API."""
+        warmth = {} if self.temperature is None else {"metadata": {"temperature": self.temperature}}
+        return {**({"model": self.model} if self.model else {}), **warmth}
+
+
+async def _in_place_of(left: str | None, begin: Callable[[str | None], Awaitable[Begun]]) -> Begun:
+    """A conversation in place of another, which may have been deleted meanwhile."""
+    try:
+        return await begin(left)
+    except Refused as refusal:
+        if left is None or refusal.status != _NOT_THERE:
+            raise
+        return await begin(None)
+
+
+def _note(reading: Reading, event: Event) -> None:
+    if event.name == "interaction_started":
+        reading.run_id = event.data["interaction_id"]
+    reading.number = event.number or reading.number

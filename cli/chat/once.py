@@ -1,0 +1,161 @@
+"""One message and its answer: that alone on stdout, all else on stderr, and a status that says how it ended."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import aclosing, suppress
+from typing import Any
+
+from cli.chat.connection import Connection, Reading
+from cli.chat.options import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, Options, wants_colour
+from cli.chat.retold import Retold
+from cli.chat.screens import drawing
+from cli.chat.screens.text import Style, clean
+from client.connection import ConnectionLost, Refused
+from client.runs import Event
+
+PATIENCE = 30  # seconds without the server in the middle of an answer
+_ENDED: dict[str, Exit] = {"COMPLETED": DONE, "CANCELLED": STOPPED}
+_WIDTH = 100
+_STOP_SECONDS = 5  # for an answer that was just asked for to be found, and stopped
+
+
+class Once:
+    def __init__(self, connection: Connection, options: Options) -> None:
+        self._connection = connection
+        self._options = options
+        self._style = Style(colour=wants_colour(terminal=sys.stderr.isatty()))
+        self._said = ""  # of the message that grows
+        self._has_said = False  # one before it
+        self._retold = Retold()
+        self._list: str | None = None
+        self._calls: dict[str, str] = {}
+
+    async def run(self, text: str) -> Exit:
+        """Say it, and follow the answer to its end; who interrupts it stops the answer, too."""
+        task = asyncio.ensure_future(self._answer(text))
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            self._tell("Stopped.")
+            return STOPPED
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's end is silent
+            return STOPPED
+        except Refused as refusal:
+            self._tell(f"{self._style.bad('error:')} {clean(str(refusal))}")
+            return FAILED
+        except ConnectionLost:
+            where = self._connection.url
+            self._tell(f"{self._style.bad('error:')} No assistant answers at {where}: ./todo up starts one here.")
+            return NO_SERVER
+
+    async def _answer(self, text: str) -> Exit:
+        began = time.monotonic()
+        await self._connection.alive()
+        saying = asyncio.ensure_future(self._connection.say(await self._chat(), text))
+        try:
+            reading = await asyncio.shield(saying)
+            async with aclosing(self._connection.events(reading)) as events:
+                async for event in events:
+                    self._tell_of(event)
+                    if event.name == "approval_required":
+                        return self._leave(reading)
+                    if event.name == "interaction_complete":
+                        await self._tell_usage(reading, time.monotonic() - began)
+                        return _ENDED.get(event.data["status"], FAILED)
+        except (asyncio.CancelledError, BrokenPipeError):
+            with suppress(Refused, ConnectionLost, TimeoutError):
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await self._connection.cancel(await saying)  # which the server may have taken already
+            raise
+        raise ConnectionLost
+
+    async def _chat(self) -> str | None:
+        if self._options.thread != NEWEST:
+            return self._options.thread
+        newest = await self._connection.newest()
+        return newest["id"] if newest else None
+
+    def _tell_of(self, event: Event) -> None:
+        if self._options.as_json:
+            _write(json.dumps({"id": event.number, "event": event.name, "data": event.data}))
+            return
+        match event.name:
+            case "answer_delta":
+                self._say(event.data["content"])
+            case "answer":
+                self._end_answer(event.data["content"])
+            case "reset":
+                self._said = ""
+                self._retold.begin_again()
+            case _ if self._retold.is_new(event.name, event.data):
+                self._tell_beside(event.name, event.data)
+            case _:
+                pass
+        if self._options.debug:
+            self._tell(self._style.dim(f"{event.number} {event.name} {json.dumps(event.data)}"))
+
+    def _tell_beside(self, name: str, data: dict[str, Any]) -> None:
+        match name:
+            case "tool_call":
+                self._calls[data["id"]] = data["tool_input"]
+            case "tool_result":
+                self._list = data["tool_output"] if drawing.listed(data["tool_output"]) else None
+                given = self._calls.get(data["id"], "")
+                self._tell(drawing.call_line(self._style, data["tool_name"], given, data["tool_output"], _WIDTH))
+            case "approval_required":
+                self._tell("\n".join(drawing.asked_lines(self._style, data["text"], _WIDTH)))
+            case "error":
+                self._tell(f"{self._style.bad('error:')} {clean(data['error'])}")
+            case "interaction_complete" if "reason" in data:
+                self._tell(clean(data["reason"]))
+            case "compaction":
+                self._tell(self._style.dim(f"{data['messages']} earlier messages are read as a summary."))
+            case _:
+                pass
+
+    def _say(self, piece: str) -> None:
+        new = self._retold.new_of(piece)
+        begins = not self._said and new == piece  # else it is told again, and the beginning was said
+        self._said += piece
+        if new:
+            _write(f"\n{clean(new)}" if begins and self._has_said else clean(new), end="")
+
+    def _end_answer(self, whole: str) -> None:
+        """All of it was said, unless nothing of it was, as to a reader who came late."""
+        if whole.startswith(self._said):
+            self._say(whole[len(self._said) :])
+        self._said = ""
+        if self._retold.is_new("answer", {"content": whole}):
+            _write("" if whole.endswith("\n") else "\n", end="")
+            self._has_said = True
+
+    def _leave(self, reading: Reading) -> Exit:
+        self._tell(f"It waits for your consent: ./todo chat --thread {reading.chat_id}")
+        return ASKS
+
+    async def _tell_usage(self, reading: Reading, seconds: float) -> None:
+        tasks = drawing.listed(self._list) if self._list and not self._options.as_json else None
+        if tasks:
+            self._tell("\n".join(drawing.task_lines(self._style, tasks, _WIDTH)))
+        assert reading.run_id is not None, "it has ended"
+        with suppress(Refused, ConnectionLost):
+            told = await self._connection.runs.get_interaction(reading.chat_id, reading.run_id, brief=True)
+            self._tell(self._style.dim(drawing.usage_line(told["usage"], seconds)))
+
+    def _tell(self, text: str) -> None:
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+
+def _write(text: str, *, end: str = "\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()

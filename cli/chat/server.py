@@ -1,0 +1,73 @@
+"""Where the assistant is, and starting it where it is not."""
+
+import ipaddress
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli import data_dir
+from cli.chat.options import Options
+from cli.data_dir import CHECKOUT
+from cli.errors import CliError
+from cli.services import environment, running
+
+PORT = 8000
+LOG = "up.log"
+
+
+def find(options: Options) -> str:
+    """The address that was given, else that of the `./todo up` of the data directory, else where it would be."""
+    if options.url is not None:
+        return _checked(options.url)
+    state = running.read(options.directory)
+    if state is not None and "page" in state:
+        return f"http://127.0.0.1:{urlsplit(state['page']).port or PORT}"
+    return f"http://127.0.0.1:{environment.port(environment.load(), 'BACKEND_PORT', PORT)}"
+
+
+def check_token(url: str, token: str | None) -> None:
+    """A token is not sent where others could read it."""
+    parts = urlsplit(url)
+    if token is not None and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+        raise CliError(f"TODO_TOKEN is sent over https or to this machine only, and not to {url}: use https.")
+
+
+def start(directory: Path) -> "subprocess.Popen[bytes]":
+    """`./todo up` in the background, which `./todo down` stops."""
+    data_dir.prepare(directory)
+    with log_of(directory).open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "cli", "up", "--data-dir", str(directory)],
+            cwd=CHECKOUT,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def log_of(directory: Path) -> Path:
+    """What it says there."""
+    return data_dir.logs(directory) / LOG
+
+
+def _checked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+        _ = parts.port
+    except ValueError:
+        good = False
+    if not good:
+        raise CliError(f"--url is the address of the page, as http://localhost:8000, and not {url}.")
+    return url.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

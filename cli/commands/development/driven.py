@@ -1,0 +1,99 @@
+"""What drives the services: a process on throwaway databases, which tells in lines of JSON how far it is."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cli import terminal
+from cli.data_dir import CHECKOUT
+from cli.database.postgres import Cluster
+from cli.errors import CliError
+from cli.processes.keeper import Keeper
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a directory of our own is made there
+MEMORY_NEEDED = 2 * 1024**3
+BAR = 24
+
+
+@contextlib.contextmanager
+def directory(name: str) -> Iterator[Path]:
+    """A directory that ends with the block, on a disk in memory where there is room."""
+    # An end by SIGTERM clears away as one by Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > MEMORY_NEEDED
+    place = SHARED_MEMORY if roomy else None
+    with tempfile.TemporaryDirectory(prefix=f"todo-{name}-", dir=place, ignore_cleanup_errors=True) as made:
+        directory = Path(made)
+        directory.chmod(0o711)  # PostgreSQL may run as another user than we do
+        (directory / "work").mkdir(mode=0o711)
+        yield directory
+
+
+@contextlib.contextmanager
+def database(directory: Path, checkout: Path = CHECKOUT, *, durable: bool = True) -> Iterator[dict[str, str]]:
+    """The addresses of a new database with the checkout's tables."""
+    with Cluster.start(directory, durable=durable) as cluster:
+        _migrate(cluster.owner_url, checkout)
+        yield {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.admin_url}
+
+
+def follow(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    told: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Its report; `python -m COMMAND` and all that it starts end with it.
+
+    Each line that says something else than how far it is, is `told`.
+    """
+    with Keeper() as keeper, _group([sys.executable, "-m", *command], variables, keeper) as process:
+        assert process.stdout
+        with terminal.Progress() as progress:
+            for line in process.stdout:
+                match json.loads(line):
+                    case {"report": report}:
+                        return report
+                    case {"share": share, "doing": doing}:
+                        filled = round(share * BAR)
+                        progress.show(f"[{'#' * filled}{'.' * (BAR - filled)}] {doing}")
+                    case other:
+                        told(other)
+    raise CliError(f"python -m {command[0]} ended before its report.")
+
+
+def _migrate(url: str, checkout: Path) -> None:
+    own = checkout / ".venv" / "bin" / "python"
+    command = [str(own) if own.exists() else sys.executable, "-m", "migrations"]
+    done = subprocess.run(
+        command,
+        cwd=checkout,
+        env=os.environ | {"MIGRATION_DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise CliError(f"The migrations failed:\n{done.stdout}{done.stderr}")
+
+
+@contextlib.contextmanager
+def _group(command: list[str], variables: Mapping[str, str], keeper: Keeper) -> Iterator[subprocess.Popen[bytes]]:
+    """The process and all that it starts are one process group, which ends with the block."""
+    process = subprocess.Popen(command, cwd=CHECKOUT, env=variables, stdout=subprocess.PIPE, start_new_session=True)
+    keeper.watch(process.pid)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what it found is all that is worth keeping
+        process.wait()
+        keeper.release(process.pid)

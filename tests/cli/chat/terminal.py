@@ -1,0 +1,150 @@
+"""A terminal that a person sits at: keys in, and what is seen on its screen."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Self
+
+import pyte
+
+from cli.processes.children import die_with_parent
+from tests.conftest import ROOT
+
+ENTER, TAB, ALT_ENTER, UP = "\r", "\t", "\x1b\r", "\x1b[A"
+CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R = "\x01", "\x03", "\x04", "\n", "\x12"
+SECONDS = 30
+
+
+class _Screen(pyte.HistoryScreen):
+    """Answers where the cursor is, as terminals do."""
+
+    def __init__(self, columns: int, rows: int, answer: Callable[[str], None]) -> None:
+        super().__init__(columns, rows, history=10_000, ratio=0.5)
+        self._answer = answer
+
+    def write_process_input(self, data: str) -> None:
+        self._answer(data)
+
+
+class Terminal:
+    """`./todo chat` in a terminal of so many columns; `raw` is every byte that it was sent, `pieces` with the times.
+
+    `reads_lines` is how often it was seen reading by itself, with another Enter and another Ctrl-C.
+    """
+
+    def __init__(
+        self, *arguments: str, columns: int = 80, rows: int = 24, environment: dict[str, str] | None = None
+    ) -> None:
+        self._master, slave = pty.openpty()
+        self.raw = b""
+        self.pieces: list[tuple[float, bytes]] = []
+        self.reads_lines = 0
+        self._screen = _Screen(columns, rows, self.keys)
+        self._stream = pyte.ByteStream(self._screen)
+        self._resize(slave, columns, rows)
+        variables = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "cli", "chat", *arguments],
+            cwd=ROOT,
+            env={**variables, "PYTHONPATH": str(ROOT), **(environment or {})},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=_controlled(),
+        )
+        os.close(slave)
+        self._guard = threading.Lock()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join(5)
+        os.close(self._master)
+
+    def keys(self, *keys: str) -> None:
+        os.write(self._master, "".join(keys).encode())
+
+    def say(self, text: str) -> None:
+        """Type it, and send it."""
+        self.keys(text, ENTER)
+
+    @property
+    def lines(self) -> list[str]:
+        """All that was and is on the screen, without what is right of the text."""
+        with self._guard:
+            above = ["".join(line[x].data for x in range(self._screen.columns)) for line in self._screen.history.top]
+            return [line.rstrip() for line in (*above, *self._screen.display)]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    async def wait_for(self, *texts: str, times: int = 1) -> str:
+        """The screen, once each of these is on it, the last so often."""
+        return await self.wait_until(lambda text: all(one in text for one in texts) and text.count(texts[-1]) >= times)
+
+    async def wait_until(self, condition: Callable[[str], bool]) -> str:
+        deadline = time.monotonic() + SECONDS
+        while not condition(text := self.text):
+            assert time.monotonic() < deadline, f"it is not there:\n{text}"
+            await asyncio.sleep(0.01)
+        return text
+
+    async def ended(self) -> int:
+        """The status."""
+        return await asyncio.to_thread(self.process.wait, SECONDS)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._master, 65_536)
+            except OSError:
+                return
+            if not piece:
+                return
+            self.reads_lines += bool(termios.tcgetattr(self._master)[3] & termios.ICANON)
+            with self._guard:
+                self.raw += piece
+                self.pieces.append((time.monotonic(), piece))
+                self._stream.feed(piece)
+
+    @staticmethod
+    def _resize(terminal: int, columns: int, rows: int) -> None:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def _controlled() -> Callable[[], None]:
+    die = die_with_parent(signal.SIGKILL)
+
+    def controlled() -> None:
+        if die is not None:
+            die()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    return controlled
+
+
+async def chat(*arguments: str, stdin: bytes = b"", **variables: str) -> "subprocess.CompletedProcess[str]":
+    """`./todo chat` without a terminal."""
+    kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **variables}
+    command: Sequence[str] = [sys.executable, "-P", "-m", "cli", "chat", *arguments]
+    run = partial(subprocess.run, command, cwd=ROOT, env=kept, capture_output=True, timeout=SECONDS)
+    done = await asyncio.to_thread(run, input=stdin)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

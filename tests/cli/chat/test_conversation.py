@@ -1,0 +1,393 @@
+"""`./todo chat` as a person uses it: the keys, the commands, and what is on the screen then."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backend.consent import badge, calls, deleting, with_tasks
+from tests.chatkit_client import ChatKit
+from tests.cli.chat.conftest import Start
+from tests.cli.chat.terminal import ALT_ENTER, CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R, ENTER, TAB, UP
+from tests.runs_client import Runs
+from tests.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.long(seconds=8)
+
+COUNTING = "one two three four five six seven eight nine ten"
+SLOW: dict[str, Any] = {"text": COUNTING, "chunk_chars": 4, "token_delay": 0.1}
+MARKDOWN = """# Head
+
+A **bold** word and `code`.
+
+1. first
+2. second
+
+```python
+print("x")
+```
+
+| a | b |
+|---|---|
+| 1 | 日本語 |
+"""
+
+
+async def test_a_message_is_answered_as_markdown_and_counted(start: Start, model: ScriptedModel) -> None:
+    await model.script({"text": MARKDOWN, "chunk_chars": 7})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("hello")
+        text = await terminal.wait_for("total")
+        assert "> hello\nHead\n\nA bold word and code.\n\n 1 first\n 2 second\n\n  print(" in text
+        assert " 1  日本語" in text.replace("日 本 語 ", "日本語").replace("日 本 語", "日本語")
+        assert re.search(r"[\d,]+ in · [\d,]+ out · 0 thinking · [\d,]+ total · \d+\.\d s", text)
+        assert b"\x1b[1mbold" in terminal.raw
+        terminal.keys(CTRL_D)
+        assert await terminal.ended() == 0
+
+
+async def test_stop_and_the_prompt_clears_and_twice_leaves(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+    await model.script({**SLOW, "token_delay": 0.3}, SLOW)
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("count")
+        await terminal.wait_for("three")
+        for command in ("/edit", "/retry", "/version 1", "/clear", "/open 1"):
+            terminal.say(command)
+            await terminal.wait_for(f"> {command}\n✗ An answer is under way")
+        terminal.say("/stop")
+        text = await terminal.wait_for("Stopped.", "total")
+        assert "ten" not in text
+        terminal.say("/edit")
+        await terminal.wait_for("edit> count")
+        terminal.keys(CTRL_C)
+        await terminal.wait_until(lambda text: "edit>" not in text)
+        terminal.say("again")
+        await terminal.wait_for("one", times=2)
+        terminal.keys(CTRL_C)
+        await terminal.wait_for("Stopped.", "total", times=2)
+        terminal.keys("half a thought")
+        await terminal.wait_for("> half a thought")
+        terminal.keys(CTRL_C)
+        await terminal.wait_until(lambda text: "half a thought" not in text)
+        terminal.keys(CTRL_C)
+        await terminal.wait_for("once more leaves")
+        assert terminal.process.poll() is None
+        terminal.keys(CTRL_C)
+        assert await terminal.ended() == 0
+    [thread] = (await served.list_threads()).data
+    async with Runs(served.base_url) as runs:
+        assert (await runs.get_chat(thread["id"]))["interactions"][0]["status"] == "CANCELLED"
+
+
+async def test_what_is_typed_meanwhile_is_answered_afterwards_or_read_at_once(
+    start: Start, model: ScriptedModel
+) -> None:
+    adds = calls({"name": "add_task", "arguments": {"title": "milk"}})
+    await model.script(SLOW, {"text": "And that."}, {**adds, "delay": 1.5}, {"text": "Both of it."})
+    with start("--thread", "mine") as terminal:
+        await terminal.wait_for(">")
+        terminal.say("count")
+        await terminal.wait_for("two")
+        terminal.say("and that?")
+        await terminal.wait_for("> and that?", "Enter has it read now", "And that.", "total")
+        terminal.say("add milk")
+        await model.received_requests(3)
+        terminal.say("and eggs")
+        await terminal.wait_for("> and eggs", "Enter has it read now", times=2)
+        terminal.keys(ENTER)
+        await terminal.wait_for("before the next step", "Both of it.", "total", times=2)
+    said = [[one["content"] for one in request["body"]["messages"]] for request in await model.finished_requests()]
+    assert "and that?" in said[1][-1]
+    assert "and eggs" in said[3][-1]
+
+
+async def test_it_asks_and_a_reason_goes_with_a_refusal(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+    thread = await with_tasks(served, model, 2)
+    await model.script(calls(deleting(1)), {"text": "Kept."}, calls(deleting(2)), {"text": "Gone."})
+    with start("--thread", thread) as terminal:
+        await terminal.wait_for("add them", "Added.")
+        terminal.say("delete the first")
+        await terminal.wait_for("The assistant asks:", "“task number 1” (1)", "[y/N]")
+        terminal.say("yes but not now")
+        await terminal.wait_for("y alone approves")
+        terminal.say("n it is not done yet")
+        await terminal.wait_for("Refused: it is not done yet", "Kept.", "total")
+        terminal.say("delete the second")
+        await terminal.wait_for("“task number 2” (2)", "[y/N]")
+        terminal.say("y")
+        await terminal.wait_for("Approved", "delete task 2 task number 2", "Gone.", "total", times=2)
+        terminal.say("/tasks")
+        text = await terminal.wait_for("> /tasks", "· 1 task number 1")
+        assert "task number 2" not in text.rpartition("> /tasks")[2]
+        terminal.say("/undo")
+        await terminal.wait_for("As before:", "· task number 2")
+    requests = await model.finished_requests()
+    assert "it is not done yet" in str(requests[-3]["body"]["messages"][-1])
+
+
+async def test_undo_takes_back_one_answer_after_the_other_as_the_page_does(
+    start: Start, model: ScriptedModel, served: ChatKit
+) -> None:
+    bread, eggs = (calls({"name": "add_task", "arguments": {"title": title}}) for title in ("bread", "eggs"))
+    await model.script({**bread, "delay": 0.5}, {"text": "Bread."}, eggs, {"text": "Eggs."}, {"text": "I see."})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("/undo")
+        await terminal.wait_for("No answer here has changed a task")
+        terminal.say("add bread")
+        await model.received_requests(1)
+        terminal.say("and eggs")
+        await terminal.wait_for("Bread.", "Eggs.", "total")
+        terminal.say("/undo")
+        await terminal.wait_for("As before:", "· eggs (deleted)")
+    with start("--continue") as terminal:
+        await terminal.wait_for("Eggs.")
+        terminal.say("/undo")
+        await terminal.wait_for("As before:", "· bread (deleted)")
+        terminal.say("/undo")
+        await terminal.wait_for("it was taken back already")
+        terminal.say("what is left?")
+        await terminal.wait_for("I see.", "total")
+    assert "took back what was done" in str((await model.finished_requests())[-1]["body"]["messages"])
+    cards = [item for item in await served.items((await served.list_threads()).data[0]["id"]) if "widget" in item]
+    assert [badge(card) for card in cards] == ["Undone", "Undone"]
+
+
+async def test_edit_retry_and_versions(start: Start, model: ScriptedModel) -> None:
+    await model.script(*({"text": text} for text in ("First.", "Second.", "Third.", "Fourth.")))
+    with start("--thread", "mine") as terminal:
+        await terminal.wait_for(">")
+        terminal.say("one")
+        await terminal.wait_for("First.", "total")
+        terminal.say("/edit")
+        await terminal.wait_for("edit> one")
+        terminal.keys(" more", ENTER)
+        await terminal.wait_for("> one more", "Second.", "total", times=2)
+        terminal.say("/edit something else")
+        await terminal.wait_for("> something else", "Third.", "total", times=3)
+        terminal.say("/retry")
+        await terminal.wait_for("Fourth.", "total", times=4)
+        terminal.say("/version 2")
+        await terminal.wait_for("Version 2 of 4", "> one more", times=2)
+        terminal.say("/version 9")
+        await terminal.wait_for("There are 4 versions")
+    last = (await model.finished_requests())[1]["body"]["messages"][-1]
+    assert "one more" in str(last)
+
+
+async def test_an_answer_that_runs_is_gone_on_with(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+    await model.script({**SLOW, "token_delay": 0.5}, {"text": "Here."})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("count")
+        await terminal.wait_for("two")
+        terminal.keys(CTRL_D)
+        assert await terminal.ended() == 0
+        assert "The answer goes on: ./todo chat --thread thr_" in terminal.text
+    with start("--continue") as one, start("--continue") as other:
+        for terminal in (one, other):
+            await terminal.wait_for("> count", COUNTING, "total")
+        one.say("from one")
+        await other.wait_for("> from one", "Here.", "total", times=2)
+        [thread] = (await served.list_threads()).data
+        await model.script({"text": "On the page."})
+        await served.say("from the page", thread["id"])
+        for terminal in (one, other):
+            await terminal.wait_for("> from the page", "On the page.")
+
+
+async def test_commands(start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path) -> None:
+    await with_tasks(served, model, 1)
+    await model.script(*({"text": text} for text in ("Large.", "A slash.", "They talked.", "New.")))
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("/tsks")
+        await terminal.wait_for("There is no /tsks. Did you mean /tasks?")
+        terminal.say("/help")
+        await terminal.wait_for("/compact", "Alt-Enter begins a line")
+        terminal.say("/threads")
+        await terminal.wait_for(" 1 add them")
+        terminal.say("/open 1")
+        await terminal.wait_for("> add them", "Added.")
+        terminal.say("/model large")
+        await terminal.wait_for("● large")
+        terminal.say("hello")
+        await terminal.wait_for("Large.", "total")
+        terminal.say("//slash")
+        await terminal.wait_for("> /slash", "A slash.", "total", times=2)
+        terminal.say("/tasks never")
+        await terminal.wait_for("There is no view never")
+        terminal.say("/model huge")
+        await terminal.wait_for("There is no model huge here")
+        terminal.say("/open nothing/here")
+        await terminal.wait_for("There is no conversation nothing/here")
+        terminal.say("/stop")
+        await terminal.wait_for("Nothing is being answered.")
+        for command, answer in (
+            ("/agents", "No agent has worked"),
+            ("/files", "no workspace"),
+            ("/commit done", "no workspace"),
+            (f"/put {tmp_path}/none", "cannot be read"),
+            ("/compact", "ompact"),
+            ("/open", "/open N:"),
+            ("/undo", "As before:"),
+            ("/clear", "begins a new conversation"),
+        ):
+            terminal.say(command)
+            await terminal.wait_for(f"> {command}", answer)
+        terminal.say("anew")
+        await terminal.wait_for("New.", "total", times=3)
+        terminal.say("/quit")
+        assert await terminal.ended() == 0
+    bodies = [request["body"] for request in await model.finished_requests()]
+    assert [body["model"] for body in bodies[-4:]] == ["large", "large", "offline-rules", "large"]
+    assert "/slash" in str(bodies[-3]["messages"][-1])
+    assert len((await served.list_threads()).data) == 2
+
+
+async def test_lines_history_and_completion(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+    await with_tasks(served, model, 1)
+    await model.script({"text": "Two lines."}, {"text": "Again."}, {"text": "Completed."})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.keys("one", ALT_ENTER, "two")
+        await terminal.wait_for("> one\n  two")
+        terminal.keys(CTRL_J, "three\\", ENTER, "four")
+        await terminal.wait_for("  two\n  three\n  four")
+        terminal.keys(CTRL_A, CTRL_D)
+        await terminal.wait_for("  three\n  our")
+        terminal.keys(ENTER)
+        await terminal.wait_for("Two lines.", "total")
+        terminal.keys("/thr", TAB)
+        await terminal.wait_for("> /threads")
+        terminal.keys(ENTER)
+        await terminal.wait_for("add them")
+        for whole in ("/open add them", "/model large", "/tasks upcoming"):
+            terminal.keys(whole[:-3], TAB)
+            await terminal.wait_for(f"> {whole}")
+            terminal.keys(CTRL_C)
+            await terminal.wait_until(lambda text, whole=whole: f"> {whole}" not in text)
+    with start("--continue") as terminal:
+        await terminal.wait_for("> one\n  two", "Two lines.")
+        terminal.keys(UP, UP, ENTER)
+        await terminal.wait_for("Again.", "total")
+        terminal.keys(CTRL_R, "one")
+        await terminal.wait_for("I-search backward: one")
+        terminal.keys(CTRL_C)
+        await terminal.wait_until(lambda text: "I-search" not in text)
+        terminal.keys(CTRL_R, "/th")
+        await terminal.wait_for("> /threads", "I-search backward: /th")
+        terminal.keys(ENTER, ENTER)
+        await terminal.wait_for("● ", "add them")
+        terminal.keys("complete task nu", TAB)
+        await terminal.wait_for("> complete task number 1")
+        terminal.keys(ENTER)
+        await terminal.wait_for("Completed.")
+    said = [str(request["body"]["messages"][-1]) for request in await model.finished_requests()]
+    assert "one\\ntwo\\nthree\\nour" in said[-3]
+    assert "complete task number 1" in said[-1]
+
+
+async def test_what_is_cleared_may_never_have_begun_or_be_gone(
+    start: Start, model: ScriptedModel, served: ChatKit
+) -> None:
+    await model.script({"text": "First."}, {"text": "Second."})
+    with start("--thread", "unused") as terminal:
+        await terminal.wait_for(">")
+        terminal.say("/clear")
+        await terminal.wait_for("begins a new conversation")
+        terminal.say("one")
+        await terminal.wait_for("First.", "total")
+        terminal.say("/clear")
+        await terminal.wait_for("begins a new conversation", times=2)
+        await served.delete_thread((await served.list_threads()).data[0]["id"])
+        terminal.say("two")
+        await terminal.wait_for("Second.", "total", times=2)
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+async def test_nothing_is_wider_than_the_terminal_nor_obeyed_by_it(
+    columns: int, start: Start, model: ScriptedModel
+) -> None:
+    nasty = "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b5m \u202eback\u202c \x08\x08 done"
+    wide = "日本語のとても長いタスクの名前です" * 2
+    add = {"name": "add_task", "arguments": {"title": wide, "due": "2026-11-30"}}
+    listing = calls({"name": "list_tasks", "arguments": {}})
+    await model.script(calls(add), {"text": nasty}, listing, {"text": "שלום עולם, " * 12})
+    with start(columns=columns) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("hello")
+        await terminal.wait_for("done", "s\n")
+        terminal.say("list")
+        await terminal.wait_for("> list", "Mon 2026-11-30", " s\n")
+        assert all(len(line) < columns for line in terminal.lines)
+        for obeyed in (b"\x1b]0;", b"\x1b[2J", b"\x1b[31mred", b"\xc2\x9b", "\u202e".encode()):
+            assert obeyed not in terminal.raw
+        assert "[31mred" in terminal.text
+
+
+async def test_a_long_answer_is_drawn_without_being_drawn_again(start: Start, model: ScriptedModel) -> None:
+    paragraphs = "\n\n".join(" ".join(f"p{place}w{word}" for word in range(80)) for place in range(50))
+    await model.script({"text": paragraphs, "chunk_chars": 40, "token_delay": 0.002})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        before = terminal.reads_lines
+        terminal.say("at length")
+        text = await terminal.wait_for("total")
+        assert terminal.reads_lines == before, "what is typed meanwhile is what was typed"
+        assert re.findall(r"p\d+w\d+", text) == paragraphs.split()
+    told = terminal.raw.partition(b"at length")[2]
+    drawn = [int(place) for place in re.findall(rb"p(\d+)w", told)]
+    assert drawn == sorted(drawn), "what is finished is never drawn again"
+    assert not re.search(rb"\x1b\[[23]J", told), "nor the screen cleared"
+    frames = [at for at, piece in terminal.pieces for _ in re.findall("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", piece.decode(errors="ignore"))]
+    assert len(frames) <= 10 * (frames[-1] - frames[0]) + 2
+    assert len(told) < 4 * len(paragraphs)
+
+
+async def test_without_colour_or_on_a_dumb_terminal(start: Start, model: ScriptedModel) -> None:
+    await model.script(*[{"text": MARKDOWN}] * 2)
+    with start(environment={"NO_COLOR": "1"}) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("hello")
+        await terminal.wait_for("A bold word", "total")
+        assert not re.search(rb"\x1b\[[0-9;]*3[0-7]m", terminal.raw)
+    with start(environment={"TERM": "dumb"}) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("hello")
+        await terminal.wait_for("A bold word", "total")
+        assert b"\x1b" not in terminal.raw
+        terminal.keys(CTRL_D)
+        assert await terminal.ended() == 0
+
+
+async def test_what_is_remembered_and_the_log(
+    start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path
+) -> None:
+    await model.script({"text": "Noted."}, {"text": "Anew."})
+    (tmp_path / "AGENT.md").write_text("* I have a dog\n")
+    with start(columns=900) as terminal:
+        await terminal.wait_for(">")
+        terminal.say("/memory")
+        await terminal.wait_for("Nothing is remembered yet")
+        terminal.say("/memory I work nights")
+        await terminal.wait_for("Remembered.")
+        terminal.say(f"/memory import {tmp_path}/AGENT.md")
+        await terminal.wait_for("Remembered.", times=2)
+        terminal.say("/memory")
+        await terminal.wait_for("* I work nights\n* I have a dog")
+        terminal.say("hello")
+        await terminal.wait_for("Noted.", "total")
+        terminal.say("/log")
+        await terminal.wait_for('"event": "session_start"', '"output": "Noted."')
+        terminal.say("/clear")
+        await terminal.wait_for("begins a new conversation")
+        terminal.say("again")
+        await terminal.wait_for("Anew.", "total", times=2)
+    assert (await served.http.get("/memory")).json()["text"] == "* I work nights\n* I have a dog\n"
+    cleared = (await served.list_threads()).data[-1]["id"]
+    assert "session_clear" in (await served.http.get(f"/chats/{cleared}/log")).text.splitlines()[-1]
+    assert "I work nights" in str((await model.finished_requests())[0]["body"]["messages"][0])
