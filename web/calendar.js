@@ -16,7 +16,7 @@ const SAID = TEXTS.calendar;
 /** Show the dialog in which the address of the person's calendar is made and revoked. */
 export async function showCalendar() {
   const dialog = document.createElement("dialog");
-  dialog.className = "calendar";
+  dialog.className = "sheet";
   dialog.setAttribute("aria-labelledby", "calendar-title");
   dialog.addEventListener("close", () => dialog.remove()); // with the address in it
   /** @type {State} */

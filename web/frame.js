@@ -24,7 +24,7 @@ export class Frame {
   #theme;
   #actions;
 
-  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, signOut: () => void}} actions */
+  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, signOut: () => void}} actions */
   constructor(config, theme, actions) {
     this.#config = config;
     this.#theme = theme;
@@ -84,7 +84,7 @@ export class Frame {
   }
 
   #menu() {
-    const { remind, calendar, signOut } = this.#actions;
+    const { remind, calendar, memory, signOut } = this.#actions;
     const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
@@ -99,6 +99,7 @@ export class Frame {
             </button>`
           : nothing}
         ${this.entered ? menuButton("calendar", TEXTS.calendar.title, calendar) : nothing}
+        ${this.entered ? menuButton("notes", TEXTS.memory.title, memory) : nothing}
         ${this.entered && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
       </div>
     `;

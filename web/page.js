@@ -33,6 +33,7 @@ const frame = new Frame(config, theme, {
     frame.remind(reminders.possible ? reminders.wanted : undefined);
   },
   calendar: async () => (await import("./calendar.js")).showCalendar(),
+  memory: async () => (await import("./memory.js")).showMemory(),
   signOut: () => void leave(),
 });
 const SWITCH = { text: TEXTS.chats.useWidget, href: "?ui=openai" };

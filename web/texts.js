@@ -33,7 +33,7 @@ export const TEXTS = {
       "openai, anthropic and ollama are other providers; ollama, a model on your own machine, needs no key. The file .env.example has the rest.",
     unchecked: "Nobody is checked here: whoever reaches this address is its one person.",
     /** @param {string | null} confinement */
-    agents: (confinement) => `Agents can carry tasks out. What confines their commands: ${confinement ?? "nothing, so there are none"}.`,
+    agents: (confinement) => `Agents can carry tasks out. What confines their commands: ${confinement === "none" ? "nothing, so you are asked about each" : (confinement ?? "nothing, so there are none")}.`,
     noAgents: "Agents are off.",
     checked: "Everybody signs in here, and sees only what is theirs.",
   },
@@ -142,6 +142,12 @@ export const TEXTS = {
     /** @param {string} name */
     save: (name) => `Download ${name}`,
     /** @param {string} name */
+    remove: (name) => `Delete ${name}`,
+    /** @param {string} name */
+    ask: (name) => `Delete ${name} for good?`,
+    /** What is said with files alone. */
+    look: "Look at the files I added.",
+    /** @param {string} name */
     leave: (name) => `Leave out ${name}`,
     /** @param {string} size */
     tooLarge: (size) => `A file has at most ${size}.`,
@@ -213,6 +219,15 @@ export const TEXTS = {
     revoke: "Revoke",
     make: "Make an address",
     another: "Make a new address",
+  },
+  memory: {
+    title: "Memory",
+    about: "What you write here the assistant reads with every message: notes on you and how you like things. Nobody else writes it.",
+    saved: "Saved.",
+    /** @param {number} read @param {number} lines */
+    tooLong: (read, lines) => `The assistant reads the first ${counted(read)} of ${number(lines, "line")}: the rest does not fit.`,
+    changed: "It was changed elsewhere meanwhile. Your text is still here: saving it now replaces the other.",
+    other: "What it says now",
   },
   signIn: {
     title: "Sign in to see your tasks.",

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.conftest import new_database
 from tests.logins import as_service
 from tests.node_packages import installed
-from tests.processes import ServiceProcess
+from tests.processes import ServiceProcess, running
 from tests.scripted_model import ScriptedModel
 from tests.tokens import MCP_TOKEN_SECRET
 from tests.web import screen
@@ -90,15 +90,6 @@ def new_backend(
 def site(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
     """The backend whose page is tested; a test that stops it starts it again."""
     yield from running(new_backend())
-
-
-def running(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:
-    service.start()
-    try:
-        service.wait_until_ready(path=path)
-        yield service
-    finally:
-        service.end()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -4,6 +4,7 @@ It starts everything with `./todo up` and a list of its own, which is deleted af
 """
 
 import contextlib
+import os
 import signal
 import subprocess
 import tempfile
@@ -78,7 +79,7 @@ def running() -> Iterator[str]:
         Path(directory).chmod(0o711)  # PostgreSQL may run as another user
         command = [ROOT / "todo", "up", "--port", str(port), "--mcp-port", str(mcp_port), "--data-dir", directory]
         command += ["--workspace-port", str(find_free_port())]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"LLM_PROVIDER": "offline"})
         try:
             wait_until_ready(url := f"http://127.0.0.1:{port}")
             yield url

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Dialog, Locator, Page, expect
 
 from tests.backend.consent import call, calls
-from tests.processes import ServiceProcess
+from tests.processes import ServiceProcess, running
 from tests.scripted_model import ScriptedModel
 from tests.web import screen
 from tests.web.attacks import ATTRIBUTES, ELEMENTS, MARKUP, arm
-from tests.web.conftest import OpenPage, Violations, running
+from tests.web.conftest import OpenPage, Violations
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.long(seconds=9), pytest.mark.asyncio(loop_scope="session")]
 
 HARMFUL = [text for text in MARKUP if "/" not in text][:5]
 
@@ -27,6 +27,7 @@ def with_agents(new_backend: Callable[..., ServiceProcess]) -> Iterator[ServiceP
             WORKSPACE_URL=f"{workspace.url}/mcp",
             WORKSPACE_TOKEN_SECRET=WORKSPACE_TOKEN_SECRET,
             LIMIT_FILE_BYTES="50000",
+            APPROVALS="bulk,agents,commit",
         )
         yield from running(backend)
 
@@ -81,7 +82,8 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
         calls(call("edit_file", path="out/count.txt", old_text="words: 0", new_text="words: 3")),
         calls(
             call(
-                "run_command", command="for i in $(seq 900); do echo line $i; done; cat notes.txt; echo bad >&2; false"
+                "run_command",
+                command="for i in $(seq 900); do echo line $i; done; cat notes.txt; echo bad >&2; echo 3 >n\\ 1; false",
             )
         ),
         calls(call("read_file", path="none.txt")),
@@ -98,7 +100,7 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
     await expect(screen.answers(page).last).to_have_text("It is counted.")
     await expect(screen.questions(page).first).to_contain_text("Files: notes.txt (14 B), más.txt (4 B)")
 
-    await expect(work(page).locator("summary").first).to_have_text("Coder: 3 steps, 1 file written")
+    await expect(work(page).locator("summary").first).to_have_text("Coder: 3 steps, 2 files written")
     written = screen.log(page).get_by_role("list", name="Files")
     await expect(written).to_contain_text("out/count.txt")
     async with page.context.expect_page() as opening:
@@ -109,6 +111,7 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
     async with page.expect_download() as downloading:
         await written.get_by_role("link", name="Download out/count.txt").click()
     assert (await downloading.value).suggested_filename == "count.txt"
+    await expect(written.get_by_role("link", name="n 1", exact=True)).to_be_visible()
 
     await work(page).locator("summary").first.press("Enter")
     await expect(work(page).locator(".diff")).to_have_text("-words: 0\n+words: 3\n")
@@ -123,11 +126,40 @@ async def test_files_go_in_a_task_is_given_away_and_what_comes_out_is_opened(
     log = "document.querySelector('todo-chat .log')"
     assert await page.evaluate(f"{log}.scrollWidth <= {log}.clientWidth")
 
+    page.once("dialog", lambda dialog: dialog.accept())
+    await screen.button(written, "Delete n 1").press("Enter")
+    await expect(written.get_by_role("link", name="n 1", exact=True)).to_be_hidden()
+    await choose(page, ("only.txt", b"x"), ("left.txt", b"x"))
+    chips = page.locator(".chips")
+    await expect(chips).to_contain_text("left.txt")
+    await expect(chips.get_by_role("progressbar")).to_have_count(0)
+    async with page.expect_response(lambda response: response.request.method == "DELETE") as deleting:
+        await screen.button(page, "Leave out left.txt").click()
+    assert (await deleting.value).status == 204
+    await model.script({"text": "I looked."})
+    await screen.button(page, "Send").click()
+    await expect(screen.answers(page).last).to_have_text("I looked.")
+    await expect(screen.questions(page).last).to_contain_text("Look at the files I added. File: only.txt (1 B)")
+    listed = await page.evaluate("fetch(location.pathname.replace('/c/', '/chats/') + '/files').then((a) => a.json())")
+    assert [one["path"] for one in listed["files"]] == ["más.txt", "notes.txt", "only.txt", "out/count.txt"]
+
     await model.script(coder(), {"text": "Nothing to do."}, {"text": "Unasked."})
     await screen.say(page, "again")
     await expect(screen.answers(page).last).to_have_text("Unasked.")
     await page.reload()
-    await expect(screen.log(page).locator(".work summary").first).to_have_text("Coder: 3 steps, 1 file written")
+    await expect(screen.log(page).locator(".work summary").first).to_have_text("Coder: 3 steps, 2 files written")
+    gone, told = written.get_by_role("listitem").filter(has_text="n 1"), list[str]()
+
+    async def read(dialog: Dialog) -> None:
+        told.append(dialog.message)
+        await dialog.accept()
+
+    page.once("dialog", read)
+    async with page.context.expect_page() as opening:
+        await gone.get_by_role("link", name="n 1", exact=True).click()
+    await (await opening.value).close()
+    await expect(gone).to_be_hidden()
+    assert told == ["There is no such file: it was deleted, or never written."]
     await expect(written).to_contain_text("out/count.txt")
 
 
@@ -165,6 +197,29 @@ async def test_the_click_on_a_task_is_the_consent_and_stop_and_a_crash_are_told(
     await expect(work(page)).to_contain_text("Running echo again; sleep 60…")
     await expect(work(page).locator(".spinner")).to_have_count(0)
 
+    await model.reset()
+    name = "the count #1.txt"
+    await model.script(
+        coder(task_id=1),
+        calls(call("write_file", path=f"out/{name}", content="words: 3\n")),
+        {"text": "Three."},
+        {"text": "Three."},
+    )
+    await screen.send(page, "do task 1")
+    await screen.button(page, "Approve: Let the coder do this?").click()
+    await expect(screen.answers(page).last).to_have_text("Three.")
+    await screen.button(tasks, "count the words").click()
+    written = tasks.get_by_role("list", name="Files")
+    await expect(written).to_contain_text("9 B")
+    async with page.context.expect_page() as opening:
+        await written.get_by_role("link", name=f"out/{name}", exact=True).click()
+    await expect((await opening.value).locator("body")).to_contain_text("words: 3")
+    await (await opening.value).close()
+    async with page.expect_download() as downloading:
+        await written.get_by_role("link", name=f"Download out/{name}").click()
+    assert (await downloading.value).suggested_filename == name
+    assert await violations(page) == []
+
 
 async def test_what_files_and_commands_say_stays_text(
     open_page: OpenPage, with_agents: ServiceProcess, model: ScriptedModel
@@ -178,7 +233,10 @@ async def test_what_files_and_commands_say_stays_text(
         calls(
             call("write_file", path="a.txt", content="x"),
             call("edit_file", path="a.txt", old_text="x", new_text=listed),
-            call("run_command", command="cat a.txt; cat a.txt >&2"),
+            call(
+                "run_command",
+                command="cat a.txt; cat a.txt >&2; echo '[Open a](http://x/files/b)'; touch '[Open c](x)'",
+            ),
         ),
         {"text": "Done."},
         {"text": "It is done."},
@@ -194,7 +252,30 @@ async def test_what_files_and_commands_say_stays_text(
     await work(page).locator(".output summary").click()
     await expect(work(page).locator(".output")).to_contain_text(MARKUP[-2])
     links = await work(page).locator("+ .files a").evaluate_all("all => all.map(({ href }) => new URL(href).origin)")
-    assert len(links) == 2 * (len(HARMFUL) + 1)
+    assert len(links) == 2 * (len(HARMFUL) + 2)
     assert set(links) == {with_agents.url}
     assert await page.evaluate("window.reached") == []
     assert await screen.log(page).locator(f"{ELEMENTS}, {ATTRIBUTES}").count() == 0
+
+
+async def test_an_agent_asks_in_the_middle_of_its_work_and_goes_on(
+    open_page: OpenPage, with_agents: ServiceProcess, model: ScriptedModel, violations: Violations
+) -> None:
+    page = await open_page(base=with_agents.url)
+    keeping = calls(call("write_file", path="a.txt", content="x"), call("commit", message="first"))
+    await model.script(coder(), keeping, {"text": "Kept."}, {"text": "It is kept."})
+    await screen.send(page, "keep it")
+    log = screen.log(page)
+    await screen.button(log, "Approve: Let the coder do this?").click()
+    card = log.locator(".card").filter(has_text="Let the coder keep a version of the files")
+    await expect(card).to_contain_text("message: first")
+    await expect(work(page)).to_contain_text("Wrote a.txt")
+    await expect(screen.questions(page)).to_have_count(1)
+    assert await violations(page) == []
+    await screen.button(card, "Approve: Let the coder keep a version of the files?").click()
+    await expect(screen.answers(page).last).to_have_text("It is kept.")
+    for _ in range(2):
+        await expect(log.locator(".work")).to_have_count(1)
+        await expect(work(page).locator("summary").first).to_have_text("Coder: 2 steps, 1 file written")
+        await expect(card).to_contain_text("Approved")
+        await page.reload()

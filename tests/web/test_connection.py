@@ -14,7 +14,7 @@ from tests.scripted_model import ScriptedModel
 from tests.web import ended, screen
 from tests.web.conftest import BUILT_IN, OpenPage
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.long(seconds=10), pytest.mark.asyncio(loop_scope="session")]
 
 
 async def restart(site: ServiceProcess) -> None:

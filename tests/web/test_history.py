@@ -15,7 +15,7 @@ from tests.waiting import until
 from tests.web import screen
 from tests.web.conftest import BUILT_IN, OpenPage
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.long(seconds=9), pytest.mark.asyncio(loop_scope="session")]
 
 Rows = Callable[..., list[Any]]
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.processes import ServiceProcess
+from tests.processes import ServiceProcess, running
 from tests.tokens import IDP_SECRET, ISSUER, minted
 from tests.web import screen
-from tests.web.conftest import OpenPage, running
+from tests.web.conftest import OpenPage
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 

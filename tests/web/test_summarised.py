@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.async_api import expect
 
-from tests.processes import ServiceProcess
+from tests.processes import ServiceProcess, running
 from tests.scripted_model import ScriptedModel
 from tests.web import screen
-from tests.web.conftest import OpenPage, Violations, running
+from tests.web.conftest import OpenPage, Violations
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 

@@ -28,6 +28,11 @@ export class Files {
     return this.#shown.some(({ sent, problem }) => sent < 1 && !problem);
   }
 
+  /** Whether one is there. */
+  get any() {
+    return this.#shown.some(({ sent }) => sent === 1);
+  }
+
   /** @param {File[]} files @param {number} largest in bytes */
   async add(files, largest) {
     const { conversation } = this.#ui;
@@ -66,9 +71,9 @@ export class Files {
   }
 
   /** Not by fetch, which does not tell how far it is. @param {Chip} chip @param {File} file @param {Conversation} conversation */
-  #send(chip, file, { id }) {
+  #send(chip, file, conversation) {
     const request = (chip.request = new XMLHttpRequest());
-    request.open("PUT", `/chats/${encodeURIComponent(id ?? "")}/files/${encodeURIComponent(file.name)}`);
+    request.open("PUT", place(conversation, chip));
     request.responseType = "json";
     request.upload.onprogress = ({ loaded, total }) => {
       chip.sent = Math.min(loaded / total, 0.99); // the server's answer is the rest
@@ -98,6 +103,7 @@ export class Files {
           const { name, size, sent, problem, request } = chip;
           const leave = () => {
             request?.abort();
+            if (sent === 1) void fetch(place(conversation, chip), { method: "DELETE" }).catch(() => {}); // it is in the folder then
             this.#keep(conversation, chips.filter((other) => other !== chip));
           };
           return html`<li class="going-along ${problem ? "over" : ""}">
@@ -112,3 +118,6 @@ export class Files {
     `;
   }
 }
+
+/** @param {Conversation} conversation @param {Chip} chip */
+const place = ({ id }, { name }) => `/chats/${encodeURIComponent(id ?? "")}/files/${encodeURIComponent(name)}`;

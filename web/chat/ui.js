@@ -83,7 +83,7 @@ export class Ui {
 
   get #written() {
     const { draft, selected } = this;
-    return draft.trim() !== "" && !this.files?.busy && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
+    return Boolean(draft.trim() || this.files?.any) && !this.files?.busy && lengthOf(draft) <= this.messageChars && selected.length <= MOST_TAGS;
   }
 
   /** Offer tasks, should the caret stand behind an "@". @param {HTMLTextAreaElement} field */
@@ -111,7 +111,7 @@ export class Ui {
 
   /** What is written, and below it the tasks that go with it. */
   get #message() {
-    let text = this.draft.trim();
+    let text = this.draft.trim() || TEXTS.files.look; // else there are files: nothing more can be sent
     this.selected.forEach(({ id, title }, at) => (text += `${at ? " " : "\n\n"}${written(String(id), title, text)}`));
     return text + (this.files?.take() ?? "");
   }

@@ -1,5 +1,6 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { filesView } from "../files.js";
 import { icon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { codeBlock } from "./code.js";
@@ -31,7 +32,7 @@ export function workView(item, ui) {
         ${steps.map((task, index) => stepView(task, index + 1, item, ui))}
       </ol>
     </details>
-    ${filesView(steps, item)}
+    ${writtenView(steps, item)}
   `;
 }
 
@@ -49,7 +50,7 @@ function stepView(task, number, item, ui) {
 /** @param {Task} task @param {number} number @param {Item} item @param {Ui} ui */
 function below(task, number, item, ui) {
   const { content = "", icon: drawn } = task;
-  const file = fileOf(task);
+  const [file] = drawn === "document" ? filesOf(task) : [];
   if (file) return file[4] ? changesView(FENCED.exec(file[4])?.[2] ?? "") : nothing;
   const ran = drawn === "square-code" && CODE.exec(content);
   if (ran) return commandView(ran, number, item, ui);
@@ -64,28 +65,28 @@ const changesView = (changes) =>
     .split("\n")
     .map((line) => (line[0] === "-" ? html`<del>${line}\n</del>` : line[0] === "+" ? html`<ins>${line}\n</ins>` : line))}</pre>`;
 
-/** The files that were written, to be opened and saved. @param {Task[]} steps @param {Item} item */
-function filesView(steps, { thread_id: chat = "" }) {
-  const found = steps.map(fileOf).filter((file) => file !== null);
-  const files = new Map(found.map((file) => [file[2], file]));
+/** The files that were written. @param {Task[]} steps @param {Item} item */
+function writtenView(steps, { thread_id: chat = "" }) {
+  const files = new Map(steps.flatMap(filesOf).map((file) => [file[2], file]));
   if (files.size === 0) return nothing;
-  return html`
-    <ul class="files" aria-label=${TEXTS.files.title}>
-      ${[...files.values()].map(([, label = "", path, size]) => {
-        const href = `/chats/${encodeURIComponent(chat)}/files/${path}`;
-        const name = label.replace(/\\(.)/g, "$1");
-        return html`<li>
-          <a href=${href} target="_blank" rel="noopener" dir="auto">${name}</a>
-          ${size ? html`<span>${TEXTS.files.size(Number(size.replaceAll(",", "")))}</span>` : nothing}
-          <a class="icon-button" href=${href} download=${name.split("/").at(-1)} aria-label=${TEXTS.files.save(name)} title=${TEXTS.files.save(name)}>${icon("down")}</a>
-        </li>`;
-      })}
-    </ul>
-  `;
+  return filesView(
+    [...files.values()].map(([, label = "", path, size]) => ({
+      chat,
+      path,
+      name: label.replace(/\\(.)/g, "$1"),
+      size: size ? Number(size.replaceAll(",", "")) : null,
+    })),
+  );
 }
 
-/** @param {Task} step */
-const fileOf = ({ icon: drawn, content = "" }) => (drawn === "document" ? FILE.exec(content) : null);
+/** What is linked before anything that was written by others. @param {Task} step */
+function filesOf({ icon: drawn, content = "" }) {
+  const ran = drawn === "square-code" ? CODE.exec(content) : null;
+  let rest = ran ? content.slice(ran[0].length).trimStart() : drawn === "document" ? content : "";
+  const found = [];
+  for (let file; (file = FILE.exec(rest)); rest = file[4]) found.push(file);
+  return found;
+}
 
 /** How a command ended; what it wrote is asked for when that is unfolded. @param {RegExpExecArray} found @param {number} number @param {Item} item @param {Ui} ui */
 function commandView([, , code, ended], number, item, ui) {

@@ -10,6 +10,8 @@ import { dueInGrammar, repeatWords } from "./language/phrases.js";
 export class Editing {
   /** Why it cannot be saved. */
   problem = "";
+  /** The view of those that agents wrote for it. @type {unknown} */
+  files;
   /** @type {Record<string, string>} */
   written;
   #before;

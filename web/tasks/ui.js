@@ -39,6 +39,7 @@ export class Ui {
   selection = new Selection(() => this.#tellSelection());
   window = new Window();
   acts = new Acts(this);
+  #api;
   #element;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #search;
@@ -46,6 +47,7 @@ export class Ui {
   /** @param {TodoTasks} element @param {Api} api */
   constructor(element, api) {
     this.#element = element;
+    this.#api = api;
     this.reader = new Reader(api, {
       seen: () => element.seen,
       range: () => this.window.seen,
@@ -224,6 +226,17 @@ export class Ui {
     this.editing = new Editing(task);
     this.current = task.id;
     this.#element.focusOn(task.id, "title");
+    if (this.agents) void this.#lookForFiles(this.editing).catch(() => {}); // the task can be edited without
+  }
+
+  /** What agents wrote for it. @param {Editing} editing */
+  async #lookForFiles(editing) {
+    const { files } = await this.#api.files(editing.task.id);
+    if (files.length === 0) return;
+    const { filesView } = await import("../files.js");
+    const written = files.map(({ chat_id: chat, path, size }) => ({ chat, path: path.split("/").map(encodeURIComponent).join("/"), name: path, size }));
+    editing.files = filesView(written);
+    this.changed();
   }
 
   /** End editing: keep what was written, or leave the task as it was. @param {boolean} keep */

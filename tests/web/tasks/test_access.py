@@ -11,7 +11,7 @@ from tests.web.tasks import listed
 from tests.web.tasks.conftest import OpenList
 from tests.web.tasks.listed import Stored, today
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.long(seconds=12), pytest.mark.asyncio(loop_scope="session")]
 
 LONG = "a task with a title that is much longer than others and has averyveryverylongwordthatdoesnotendatall in it"
 STOPS = """[...document.querySelectorAll('.rows [data-row]')]

@@ -14,7 +14,7 @@ from tests.web.tasks import listed
 from tests.web.tasks.conftest import OpenList
 from tests.web.tasks.listed import Stored, today
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.long(seconds=9), pytest.mark.asyncio(loop_scope="session")]
 
 SOON = 2_000  # ms
 

@@ -24,6 +24,11 @@ export class Api {
     return this.#ask(`/tasks/${id}`);
   }
 
+  /** What agents wrote for it. @param {number} id @returns {Promise<{files: {chat_id: string, path: string, size: number | null}[]}>} */
+  files(id) {
+    return this.#ask(`/tasks/${id}/files`);
+  }
+
   /** @param {number} after @returns {Promise<Changes>} */
   changes(after) {
     return this.#ask(`/tasks/changes?after=${after}`);

@@ -48,6 +48,7 @@ export function editingView(editing, ui) {
         </label>
         ${input("labels", NAMES.labels, editing, { hint: LIST.labelsHint })}
       </div>
+      ${editing.files}
       ${editing.problem ? html`<p class="problem" role="alert">${editing.problem}</p>` : nothing}
       <div class="ends">
         ${iconButton("remove", LIST.remove, () => ui.remove([editing.task]))}

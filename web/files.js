@@ -1,0 +1,35 @@
+// @ts-check
+import { html, nothing } from "./vendor/lit-html/lit-html.js";
+import { icon, iconButton } from "./icons.js";
+import { sentence } from "./chat/protocol.js";
+import { TEXTS } from "./texts.js";
+
+/** A file in a conversation's folder; `path` as it stands in an address. @typedef {{chat: string, path: string, name: string, size?: number | null}} Kept */
+
+/** Files, to be opened, saved and deleted. @param {Kept[]} files */
+export const filesView = (files) => html`
+  <ul class="files" aria-label=${TEXTS.files.title}>
+    ${files.map(({ chat, path, name, size }) => {
+      const href = `/chats/${encodeURIComponent(chat)}/files/${path}`;
+      const save = TEXTS.files.save(name);
+      return html`<li @click=${(/** @type {Event} */ event) => clicked(href, name, event)}>
+        <a href=${href} target="_blank" rel="noopener" dir="auto">${name}</a>
+        ${size == null ? nothing : html`<span>${TEXTS.files.size(size)}</span>`}
+        <a class="icon-button" href=${href} download=${name.split("/").at(-1)} aria-label=${save} title=${save}>${icon("down")}</a>
+        ${iconButton("remove", TEXTS.files.remove(name), () => {})}
+      </li>`;
+    })}
+  </ul>
+`;
+
+/** Delete it, or say why it does not open: a conversation names files that were deleted, too. @param {string} href @param {string} name @param {Event} event in its row */
+async function clicked(href, name, { target, currentTarget }) {
+  const pressed = /** @type {HTMLElement} */ (target);
+  const deletes = pressed.closest("button");
+  if (deletes ? !confirm(TEXTS.files.ask(name)) : !pressed.closest("a")) return;
+  const response = await fetch(href, deletes ? { method: "DELETE" } : {}).catch(() => null);
+  const gone = response?.status === 404;
+  /** @type {HTMLElement} */ (currentTarget).hidden = Boolean(gone || (deletes && response?.ok));
+  if (response?.ok) void response.body?.cancel();
+  else if (!deletes || !gone) alert(response ? await sentence(response) : TEXTS.talk.lost);
+}
