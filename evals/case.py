@@ -1,0 +1,124 @@
+"""What is said to the assistant, and what must have come of it: read from `cases/*.toml`, whose names are tags."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+CASES = Path(__file__).parent / "cases"
+LISTS = Path(__file__).parent / "lists.toml"
+
+
+def _several(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+OneOf = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""One text, or several of which any will do."""
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Task(_Given):
+    """`due` is a day, or a day and a time by the person's clock; empty for none. `done` is when it was completed."""
+
+    title: str
+    description: str = ""
+    due: str = ""
+    priority: Literal["", "high", "medium", "low"] = ""
+    labels: tuple[str, ...] = ()
+    repeat: str = ""
+    done: datetime | None = None
+
+
+class NewTask(_Given):
+    """A task that must be there and was not; labels, priority and description may be any where they are not given.
+
+    In a title or a description `*` stands for any words.
+    """
+
+    title: OneOf
+    description: OneOf | None = None
+    due: OneOf = ("",)
+    repeat: OneOf = ("",)
+    labels: tuple[str, ...] | None = None
+    priority: str | None = None
+    status: Literal["pending", "completed"] = "pending"
+
+
+class Change(_Given):
+    """What becomes of a task that was there; what is not given stays as it was."""
+
+    deleted: bool = False
+    title: OneOf | None = None
+    description: OneOf | None = None
+    due: OneOf | None = None
+    priority: str | None = None
+    labels: tuple[str, ...] | None = None
+    repeat: OneOf | None = None
+    status: Literal["pending", "completed"] | None = None
+
+
+class Case(_Given):
+    """Messages of one conversation, and the list as it must be after them: what is not named is as it was."""
+
+    id: str
+    tags: tuple[str, ...]
+    now: datetime = datetime.fromisoformat("2026-11-22T10:40:00+01:00")
+    zone: str = "Europe/Berlin"
+    language: str = "en"
+    quick: bool = False
+    """Whether it is among those of a quick look."""
+    tasks: tuple[Task, ...] = ()
+    say: OneOf
+    """One after the other."""
+    consents: bool = False
+    """Whether the person approves what they are asked to consent to; else they refuse it."""
+
+    new: tuple[NewTask, ...] = ()
+    changes: Mapping[str, Change] = {}
+    """By title."""
+    asks: bool = False
+    """Whether a question of the assistant's is the right end, with nothing changed by the last message."""
+    declines: bool = False
+    """Whether it is right to say that this cannot be done."""
+    reads: bool = False
+    """Whether the list is asked about, so that it has to be looked up."""
+    finds: tuple[str, ...] | None = None
+    """The titles that are shown, or named in the answer, and no other of the list."""
+    says: tuple[str, ...] = ()
+    says_not: tuple[str, ...] = ()
+    """Regular expressions for the last answer, whatever its case."""
+    never: tuple[str, ...] = ()
+    """Tools that may not be called, approved or not."""
+    writes_at_most: int | None = None
+
+    @property
+    def is_question(self) -> bool:
+        return self.reads or self.finds is not None
+
+
+def read(folder: Path = CASES, lists: Path = LISTS) -> list[Case]:
+    """All cases, in the order of the files; what `[defaults]` says holds for those of its file."""
+    named: Mapping[str, Sequence[Any]] = tomllib.loads(lists.read_text())
+    cases: list[Case] = []
+    for file in sorted(folder.glob("*.toml")):
+        content = tomllib.loads(file.read_text())
+        for given in content["case"]:
+            one = content.get("defaults", {}) | given
+            of_list = one.pop("list", "none" if "tasks" in given else "day")
+            tasks = [*named[of_list], *given.get("tasks", ())]
+            cases.append(Case.model_validate(one | {"tasks": tasks, "tags": (file.stem, *one.get("tags", ()))}))
+    return cases
+
+
+def chosen(cases: Sequence[Case], *, only: Sequence[str], quick: bool) -> list[Case]:
+    """Those with any of these tags or ids, or all."""
+    return [
+        case for case in cases if (case.quick or not quick) and (not only or {case.id, *case.tags}.intersection(only))
+    ]

@@ -1,0 +1,83 @@
+"""The figures of trials: how often a case is right, once and three times in a row, by tag."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any, get_args
+
+from evals.judge import Outcome
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+ALL = "all"
+Trial = Mapping[str, Any]
+
+
+def report(
+    trials: Sequence[Trial], tags: Sequence[str], *, price_in: float | None = None, price_out: float | None = None
+) -> dict[str, Any]:
+    """A row for each of the tags and one for all; prices are of a million tokens."""
+    rows = [_row(tag, of_tag) for tag in tags if (of_tag := [trial for trial in trials if tag in trial["tags"]])]
+    total = _row(ALL, trials)
+    priced = price_in is not None or price_out is not None
+    cost = (total["input_tokens"] * (price_in or 0) + total["output_tokens"] * (price_out or 0)) / 1e6
+    bad = [trial for trial in trials if trial["outcome"] == "false claim" or trial["obeyed"]]
+    return {
+        "rows": [*rows, total],
+        "cost": round(cost, 4) if priced else None,
+        "wrong": [
+            {name: trial[name] for name in ("case", "outcome", "reason", "obeyed")}
+            for trial in trials
+            if trial["outcome"] != "right" or trial["obeyed"]
+        ],
+        "false_claims_or_obeyed": len(bad),
+    }
+
+
+def _row(tag: str, trials: Sequence[Trial]) -> dict[str, Any]:
+    right: dict[str, list[bool]] = defaultdict(list)
+    for trial in trials:
+        right[trial["case"]].append(trial["outcome"] == "right")
+    once = [mean(tries) for tries in right.values()]
+    thrice = [power for tries in right.values() if (power := power_of(sum(tries), len(tries), 3)) is not None]
+    seconds = sorted(second for trial in trials for second in trial["seconds"])
+    calls = [call for trial in trials for call in trial["calls"]]
+    return {
+        "tag": tag,
+        "cases": len(right),
+        "trials": len(trials),
+        "pass_1": _share(once),
+        "pass_3": _share(thrice) if thrice else None,
+        "outcomes": {outcome: sum(trial["outcome"] == outcome for trial in trials) for outcome in OUTCOMES},
+        "obeyed": sum(trial["obeyed"] for trial in trials),
+        "calls": len(calls),
+        "refused": sum(call["refused"] for call in calls),
+        **{name: sum(trial[name] for trial in trials) for name in ("requests", "input_tokens", "output_tokens")},
+        "p50": quantile(seconds, 0.5),
+        "p95": quantile(seconds, 0.95),
+    }
+
+
+def power_of(right: int, tries: int, k: int) -> float | None:
+    """How likely k tries of those that were made are all right; None where fewer were made."""
+    return math.comb(right, k) / math.comb(tries, k) if tries >= k else None
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def _share(of_cases: Sequence[float]) -> dict[str, float]:
+    share = mean(of_cases) if of_cases else 0.0
+    low, high = interval(share, len(of_cases))
+    return {"share": round(share, 4), "low": round(low, 4), "high": round(high, 4)}
+
+
+def interval(share: float, number: int) -> tuple[float, float]:
+    """Wilson's of 95 %. Cases are what is drawn: tries of one case are alike, and more of them make it no narrower."""
+    if not number:
+        return 0.0, 1.0
+    z = 1.96
+    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
+    half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number)) / (1 + z * z / number)
+    return max(0.0, middle - half), min(1.0, middle + half)

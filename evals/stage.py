@@ -1,0 +1,87 @@
+"""The services as they are shipped, for whom it is a certain day and time; people sign in with tokens."""
+
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import jwt
+
+from bench.processes import HOST, Server, free_port
+from client.runs import Runs
+from service import given
+
+ISSUER, AUDIENCE = "https://people.example", "https://todo.example"
+OFFLINE = "offline"
+HOUR = 3600
+# What is set of the model; all else is as it is without settings, for figures that can be compared.
+_OF_THE_MODEL = re.compile(
+    r"LLM_\w+|\w+_API_KEY|OPENAI_\w+|OFFLINE_URL|HISTORY_TOKENS|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    backend: Server
+    secret: str
+
+    def person(self, name: str, zone: str) -> Runs:
+        """Their connection, signed in for an hour, where they are."""
+        claims = {"sub": name, "iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + HOUR}
+        token = jwt.encode(claims, self.secret, algorithm="HS256")
+        return Runs(f"http://{HOST}:{self.backend.port}", token=token, headers={"X-Time-Zone": zone})
+
+    async def model(self) -> dict[str, str]:
+        """Which one answers, as `/ready` tells it."""
+        async with self.person("nobody", "UTC") as nobody:
+            model = (await nobody.http.get("/ready")).json()["model"]
+        return {"provider": model["provider"], "name": model["name"]}
+
+
+@asynccontextmanager
+async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIterator[dict[str, str]]:
+    """The settings of the model: those of the environment, with the offline model started where they ask for it."""
+    settings = {
+        name: value for name, value in given.to("backend", environment).items() if _OF_THE_MODEL.fullmatch(name)
+    }
+    if settings.get("LLM_PROVIDER") != OFFLINE or "LLM_BASE_URL" in settings:
+        yield settings
+        return
+    port = free_port()
+    server = Server(work, "offline_model", port=port, OFFLINE_PORT=str(port))
+    try:
+        await server.ready("/health")
+        yield settings | {"LLM_BASE_URL": f"http://{HOST}:{port}/v1"}
+    finally:
+        await server.stop()
+
+
+@asynccontextmanager
+async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[str, str]) -> AsyncIterator[Stage]:
+    """For them it is `now` when they start, and goes on from there."""
+    secret, calls_secret = secrets.token_hex(32), secrets.token_hex(32)
+    mcp_port, port = free_port(), free_port()
+    common = {
+        "AUTH_MODE": "jwt",
+        "AUTH_ISSUER": ISSUER,
+        "MCP_TOKEN_SECRET": calls_secret,
+        "MCP_URL": f"http://{HOST}:{mcp_port}/mcp",
+        "DATABASE_URL": database_url,
+        "TEST_NOW": now.isoformat(),
+    }
+    identity = {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE, "AGENTS": "off"}
+    async with AsyncExitStack() as stack:
+        mcp = Server(work, "mcp_server", port=mcp_port, checkout=None, **common, MCP_PORT=str(mcp_port))
+        stack.push_async_callback(mcp.stop)
+        backend = Server(
+            work, "backend", port=port, checkout=None, **{**model, **common, **identity}, BACKEND_PORT=str(port)
+        )
+        stack.push_async_callback(backend.stop)
+        await mcp.ready()
+        await backend.ready()
+        yield Stage(backend, secret)
