@@ -6,6 +6,7 @@ Writes lines of JSON: what it is doing, at last the report.
 """
 
 import argparse
+import asyncio
 import json
 import os
 import platform
@@ -20,6 +21,8 @@ from typing import Any
 import uvloop
 
 from bench import checkouts
+from bench.measure.capacity.soak import soak
+from bench.measure.capacity.under_load import Load
 from bench.measure.database import database
 from bench.measure.driver import driver
 from bench.measure.followed import logged_tokens, resumed_readers
@@ -27,11 +30,13 @@ from bench.measure.lists import lists
 from bench.measure.memory import idle, streaming
 from bench.measure.sizes import first_pages, open_threads, turns_in_threads
 from bench.measure.starts import starts
+from bench.measure.terminal import terminal
 from bench.measure.tool_calls import tool_calls
-from bench.measure.turns import tokens, turns
+from bench.measure.turns import chats, tokens, turns
+from bench.processes import cores, free_port
 from bench.rows import Row
-from bench.scale import SCALES, Scale
-from bench.stage import Stage, set_up
+from bench.scale import SCALES, UNDER_LOAD, Scale
+from bench.stage import Place, Stage, product, set_up
 
 Measurement = Callable[[Stage], Awaitable[list[Row] | Row]]
 
@@ -42,9 +47,11 @@ MEASUREMENTS: dict[str, Measurement] = {
     "turns, 1 conversation": lambda stage: turns(stage, 1),
     "turns, 16 conversations": lambda stage: turns(stage, 16),
     "turns, 64 conversations": lambda stage: turns(stage, 64),
+    "turns at /chat": chats,
     "streamed tokens": tokens,
     "logged tokens": logged_tokens,
     "resumed readers": resumed_readers,
+    "a conversation in a terminal": terminal,
     "tool calls, 1 caller": lambda stage: tool_calls(stage, 1),
     "tool calls, 16 callers": lambda stage: tool_calls(stage, 16),
     "long threads": open_threads,
@@ -75,9 +82,43 @@ async def main(arguments: argparse.Namespace) -> None:
     if scale.starts and not arguments.against:
         _tell(doing="starts", share=1)
         rows += await starts(stage.place)
+    _report(rows, notes, began)
+
+
+async def under_load(arguments: argparse.Namespace) -> None:
+    """Its own run, on the services alone."""
+    began, seconds = time.monotonic(), arguments.load or arguments.soak
+    urls = (os.environ["DATABASE_URL"], os.environ["MIGRATION_DATABASE_URL"])
+    place = Place(UNDER_LOAD, *urls, arguments.work, None, free_port())
+    progress = _Progress(seconds * (4 if arguments.load else 1.2))
+    telling = asyncio.create_task(progress.tell())
+    async with product(place, LIMIT_TURNS_AT_ONCE=str(arguments.at_once)) as services:
+        load = Load(place, services, seconds, progress.now, most=arguments.at_once)
+        rows, notes = await (load.rows() if arguments.load else soak(load))
+    telling.cancel()
+    _report(rows, notes, began)
+
+
+class _Progress:
+    """By the clock: what is done takes about as many seconds as it is given."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began, self._seconds = time.monotonic(), seconds
+        self._doing = "starting"
+
+    def now(self, doing: str) -> None:
+        self._doing = doing
+
+    async def tell(self) -> None:
+        while True:
+            _tell(doing=self._doing, share=min(1.0, (time.monotonic() - self._began) / self._seconds))
+            await asyncio.sleep(1)
+
+
+def _report(rows: list[Row], notes: list[str], began: float) -> None:
     _tell(
         report={
-            "machine": {"cores": len(os.sched_getaffinity(0)), "python": platform.python_version()},
+            "machine": {"cores": cores(), "python": platform.python_version()},
             "seconds": round(time.monotonic() - began, 1),
             "notes": notes,
             "rows": [row.as_json() for row in rows],
@@ -110,4 +151,8 @@ if __name__ == "__main__":
     parser.add_argument("--work", type=Path, required=True, help="a directory for logs and data")
     parser.add_argument("--against", type=Path, help="another checkout, on the database at AGAINST_DATABASE_URL")
     parser.add_argument("--pgbench", help="the program, when there is one")
-    uvloop.run(main(parser.parse_args()))
+    parser.add_argument("--load", type=float, help="open arrivals instead, so many seconds of each load")
+    parser.add_argument("--soak", type=float, help="half of what it carries instead, for so many seconds")
+    parser.add_argument("--at-once", type=int, default=400, help="with these, how many answers may run at once")
+    given = parser.parse_args()
+    uvloop.run(under_load(given) if given.load or given.soak else main(given))

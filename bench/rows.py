@@ -27,6 +27,7 @@ TARGETS = {
     "turns a second, 16 conversations": Target(0.4, "≥"),
     "turn p99, 16 conversations, to its p50": Target(2),
     "first event": Target(5, of="figure"),
+    "the terminal's prompt": Target(500, of="figure"),
     "a streamed token": Target(3),
     "what the log adds to a token, 1 stream": Target(2),
     "what the log adds to a token, 50 streams": Target(0.15),
@@ -44,6 +45,26 @@ TARGETS = {
     "transactions in a tool turn": Target(6, of="figure"),
     "round trips in a tool turn": Target(10, of="figure"),
 }
+UNDER_LOAD = {
+    **{
+        f"{load}: {name}": target
+        for load in ("half load", "half load, many streams", "double load")
+        for name, target in {
+            "errors": Target(0, of="figure"),
+            "token gap p99": Target(250, of="figure"),
+            "memory at the end": Target(1.02),
+        }.items()
+    },
+    **{f"{load}: first event p99": Target(3) for load in ("half load", "half load, many streams")},
+    **{f"{load}: refused": Target(0, of="figure") for load in ("half load", "half load, many streams")},
+    "double load: an answer's time p99": Target(1.1),
+    "double load: time to a refusal p99": Target(1000, of="figure"),
+    "double load: longest time to a refusal": Target(1000, of="figure"),
+    "afterwards: first event p50": Target(1.5),
+    "afterwards: answers that still run": Target(0, of="figure"),
+    **{f"soak: {name} at the end": Target(1.02) for name in ("memory", "connections", "tasks", "descriptors")},
+    "soak: errors": Target(0, of="figure"),
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,7 @@ class Row:
 
     @property
     def target(self) -> Target | None:
-        return TARGETS.get(self.name)
+        return TARGETS.get(self.name) or UNDER_LOAD.get(self.name)
 
     @property
     def reached(self) -> bool | None:

@@ -14,6 +14,8 @@ class Scale:
     starts: bool = True  # also those of everything together
 
 
+UNDER_LOAD = Scale(rounds=1, seconds=1.0, threads=6_000, connections=0)
+
 SCALES = {
     "tiny": Scale(rounds=1, seconds=0.2, threads=500, connections=4, long_thread=200, tasks=500, starts=False),
     "short": Scale(rounds=3, seconds=1.0, threads=2_000, connections=50),

@@ -54,7 +54,7 @@ class Place:
             **settings,
         )
 
-    def backend(self, database_url: str, mcp: Server) -> Server:
+    def backend(self, database_url: str, mcp: Server, **settings: str) -> Server:
         port = free_port()
         return Server(
             self.work,
@@ -65,7 +65,37 @@ class Place:
             BACKEND_PORT=str(port),
             MCP_URL=f"http://127.0.0.1:{mcp.port}/mcp",
             **self.model_settings,
+            **settings,
         )
+
+
+@dataclass(frozen=True)
+class Product:
+    """The services with their model alone, and conversations of one short exchange, round and round."""
+
+    backend: Server
+    chat: Chat
+    threads: Iterator[str]
+
+
+@asynccontextmanager
+async def product(place: Place, **settings: str) -> AsyncIterator[Product]:
+    """The backend is given these settings."""
+    async with AsyncExitStack() as stack:
+        model = _started(
+            stack, Server(place.work, "bench.endpoints.model", str(place.model_port), port=place.model_port)
+        )
+        await model.ready()
+        mcp = _started(stack, place.mcp_server(place.database_url))
+        backend = _started(stack, place.backend(place.database_url, mcp, **settings))
+        for service in (mcp, backend):
+            await service.ready()
+        chat = Chat(backend.port)
+        _, exchange = await chat.create("say 5")
+        count = place.scale.threads
+        threads = seed.copy_conversation(place.admin_url, exchange, prefix="thr_one_", threads=count, turns=1)
+        seed.settle(place.admin_url)
+        yield Product(backend, chat, cycle(threads))
 
 
 @dataclass(frozen=True)
@@ -107,7 +137,8 @@ async def set_up(
         secret = secrets.token_hex(32)
         mcp = _started(stack, place.mcp_server(database_url))
         guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", MCP_TOKEN_SECRET=secret, **_NEVER))
-        backend = _started(stack, place.backend(database_url, mcp))
+        # All that is measured here is to be answered: what is refused is measured under load.
+        backend = _started(stack, place.backend(database_url, mcp, LIMIT_LAG_SECONDS="60"))
         port = free_port()
         endpoint = _started(
             stack, Server(work, "bench.endpoints.plain", str(port), port=port, DATABASE_URL=database_url)

@@ -56,6 +56,22 @@ class Chat:
         _, told = await (self.http.post(path, body) if to_its_end else self.http.glance("POST", path, body))
         return Interaction(chat, _named(told, b"interaction_id"))
 
+    async def ask(self, thread_id: str, text: str) -> Timing:
+        """A turn that is answered whole, in one JSON."""
+        body = {"messages": [{"role": "user", "content": text}], "threadId": thread_id}
+        timing, told = await self.http.post("/chat", body)
+        if b'"status":"completed"' not in told:
+            raise Answer(told[:2000].decode(errors="replace"))
+        return timing
+
+    async def stream(self, thread_id: str, text: str) -> Timing:
+        """The same, as a UI message stream."""
+        body = {"messages": [{"role": "user", "content": text}], "threadId": thread_id}
+        timing, told = await self.http.post("/chat/stream", body)
+        if b"data: [DONE]" not in told or b'"finishReason": "stop"' not in told:
+            raise Answer(told[-2000:].decode(errors="replace"))
+        return timing
+
     async def answering(self, thread_id: str) -> Interaction:
         """The turn that answers in a conversation now."""
         _, body = await self.http.post("/chatkit", request("threads.get_by_id", thread_id=thread_id))

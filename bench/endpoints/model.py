@@ -1,8 +1,8 @@
 """A chat-completions endpoint that takes no time: a fixed tool call, then a fixed answer, a chunk for each token.
 
 The last user message says what to do: `say N` is answered with N tokens, `wait` with an answer that stays open until
-`POST /release`, `tell` with 50 tokens a second until then, anything else with a call of add_task. `POST /told` is
-answered with how many tokens were told.
+`POST /release`, `tell` with 50 tokens a second until then, `tell N at R` with N tokens, R of them a second, anything
+else with a call of add_task. `POST /told` is answered with how many tokens were told, and to how many more are.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ ANSWER_TOKENS = 20
 PACE_SECONDS = 0.02
 OPEN = ("wait", "tell")
 _SAY = re.compile(r"say (\d+)")
+_TELL = re.compile(r"tell (\d+) at (\d+(?:\.\d+)?)")
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _END = b"0\r\n\r\n"
 _CALL = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "add_task", "arguments": ""}}
@@ -57,7 +58,7 @@ class Endpoint(asyncio.Protocol):
             self._complete(json.loads(body))
             return
         if path == b"/told":
-            self._transport.write(_json({"told": Endpoint.told}))
+            self._transport.write(_json({"told": Endpoint.told, "telling": len(Endpoint.telling)}))
             return
         if path == b"/release":
             self.telling.clear()
@@ -66,6 +67,11 @@ class Endpoint(asyncio.Protocol):
         self._transport.write(_json({}))
 
     def _complete(self, request: dict[str, Any]) -> None:
+        if (wanted := paced(request)) is not None:
+            tokens, a_second = wanted
+            self._transport.write(_HEAD)
+            self._go_on(tokens, 1 / a_second, asyncio.get_running_loop().time())
+            return
         streamed = answer(doing(request), usage="stream_options" in request)
         if not request.get("stream"):
             self._transport.write(_json(_COMPLETION))
@@ -77,13 +83,35 @@ class Endpoint(asyncio.Protocol):
         else:
             self._transport.write(streamed)
 
+    def _go_on(self, tokens: int, every: float, due: float) -> None:
+        """Each token when it is due, however late the last one was."""
+        if self._transport.is_closing():
+            return
+        if tokens == 0:
+            self._transport.write(b"".join([*_finish("stop"), _usage(), *_DONE]))
+            return
+        self._transport.write(_WORD)
+        asyncio.get_running_loop().call_at(due + every, self._go_on, tokens - 1, every, due + every)
+
+
+def paced(request: dict[str, Any]) -> tuple[int, float] | None:
+    """How many tokens are to be told, and how many a second, where the last message says so."""
+    last = request["messages"][-1]
+    told = _TELL.search(_text_of(last)) if last["role"] == "user" else None
+    return (int(told[1]), float(told[2])) if told else None
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else content[0]["text"]
+
 
 def doing(request: dict[str, Any]) -> str:
     """What the request's last message asks for: `call`, `wait`, `tell` or the number of tokens to say."""
     last = request["messages"][-1]
     if last["role"] == "tool":
         return str(ANSWER_TOKENS)
-    text = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
+    text = _text_of(last)
     said = _SAY.search(text)
     return said[1] if said else next((what for what in OPEN if what in text), "call")
 
@@ -98,9 +126,13 @@ def answer(what: str, *, usage: bool) -> bytes | None:
     else:
         chunks = [*_text(int(what)), *_finish("stop")]
     if usage:
-        counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-        chunks.append(_event({"choices": [], "usage": counted}))
-    return b"".join([_HEAD, *chunks, _frame(b"data: [DONE]\n\n"), _END])
+        chunks.append(_usage())
+    return b"".join([_HEAD, *chunks, *_DONE])
+
+
+def _usage() -> bytes:
+    counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    return _event({"choices": [], "usage": counted})
 
 
 def _text(tokens: int) -> list[bytes]:
@@ -129,14 +161,17 @@ def _frame(body: bytes) -> bytes:
     return f"{len(body):x}\r\n".encode() + body + b"\r\n"
 
 
+_WORD = _chunk({"content": " word"})
+_DONE = (_frame(b"data: [DONE]\n\n"), _END)
+
+
 async def tell() -> None:
-    token = _chunk({"content": " word"})
     due = asyncio.get_running_loop().time()
     while True:
         due += PACE_SECONDS
         await asyncio.sleep(due - asyncio.get_running_loop().time())
         for transport in Endpoint.telling:
-            transport.write(token)
+            transport.write(_WORD)
         Endpoint.told += len(Endpoint.telling)
 
 

@@ -47,10 +47,12 @@ async def _told(stage: Stage, streams: int, seconds: float, *, followed: bool) -
     answers = [await stage.chat.http.hold("/chatkit", message(thread, "tell")) for thread in threads]
     for first in range(0, streams if followed else 0, _AT_ONCE):
         await asyncio.gather(*[_follow(stage.chat, thread) for thread in threads[first : first + _AT_ONCE]])
+    while (await _said(stage))["telling"] < streams:  # one that began after the release would never end
+        await asyncio.sleep(0.01)
     await asyncio.sleep(_SETTLED_SECONDS)
-    cpu, tokens = cpu_seconds(stage.backend.pid), await _tokens(stage)
+    cpu, tokens = cpu_seconds(stage.backend.pid), (await _said(stage))["told"]
     await asyncio.sleep(seconds)
-    cpu, tokens = cpu_seconds(stage.backend.pid) - cpu, await _tokens(stage) - tokens
+    cpu, tokens = cpu_seconds(stage.backend.pid) - cpu, (await _said(stage))["told"] - tokens
     await stage.model.post("/release", {})
     await asyncio.gather(*answers)
     return cpu, tokens
@@ -60,9 +62,9 @@ async def _follow(chat: Chat, thread: str) -> None:
     await chat.follow(await chat.answering(thread))
 
 
-async def _tokens(stage: Stage) -> int:
+async def _said(stage: Stage) -> dict[str, int]:
     _, body = await stage.model.post("/told", {})
-    return json.loads(body)["told"]
+    return json.loads(body)
 
 
 async def resumed_readers(stage: Stage) -> list[Row]:

@@ -27,6 +27,23 @@ async def turns(stage: Stage, callers: int) -> list[Row]:
     ]
 
 
+async def chats(stage: Stage) -> list[Row]:
+    """A turn at `/chat`, answered whole and as a stream, beside the same turn in ChatKit's protocol."""
+    threads, ours = stage.threads, (stage.backend.pid, stage.mcp.pid)
+    says = {
+        PRODUCT: stage.chat.turns(threads, "add milk"),
+        "/chat": lambda: stage.chat.ask(next(threads), "add milk"),
+        "/chat/stream": lambda: stage.chat.stream(next(threads), "add milk"),
+    }
+    seconds = stage.scale.seconds / 2
+    sides = {name: with_cpu(partial(load.run, say, callers=1, seconds=seconds), ours) for name, say in says.items()}
+    done = await in_turns(stage.scale.rounds, sides)
+    return [
+        *(done.row(f"turn p50 at {name}", "ms", p50_ms, name, PRODUCT) for name in ("/chat", "/chat/stream")),
+        *(done.row(f"CPU of a turn at {name}", "ms", cpu_ms, name, PRODUCT) for name in ("/chat", "/chat/stream")),
+    ]
+
+
 def _tail(done: Compared, name: str) -> Row:
     everything = joined(done.loads[PRODUCT])
     p50, p99 = p50_ms(everything), p99_ms(everything)
