@@ -26,11 +26,12 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--workers", type=int, default=1, help="of each service; then mostly one of them is killed")
     parser.add_argument("--agents", action="store_true", help="people let agents work; the workspace is killed, too")
+    parser.add_argument("--scaled", action="store_true", help="several of each service, HAProxy and PgBouncer")
     parser.add_argument("--keep", type=Path, help="a directory for the data and the logs, to be looked at afterwards")
     given = parser.parse_args()
     _say(f"seed {given.seed}")
     if given.keep:
         given.keep.mkdir(parents=True)
         given.keep.chmod(0o711)
-    options = {"workers": given.workers, "agents": given.agents, "directory": given.keep}
+    options = {"workers": given.workers, "agents": given.agents, "scaled": given.scaled, "directory": given.keep}
     _say(asyncio.run(harness.run(given.kills, given.seed, **options, told=_told)))

@@ -19,8 +19,9 @@ from tests.chaos.model import LookedAt, serve_model
 from tests.chaos.people import person
 from tests.chaos.plays import Plays
 from tests.chaos.record import Record
-from tests.chaos.system import LEASE_SECONDS, System, reachable_directory
+from tests.chaos.system import LEASE_SECONDS, Killable, System, reachable_directory
 from tests.chatkit_client import ChatKit
+from tests.scale.system import Scaled
 
 PEOPLE = 8
 PEOPLE_WITH_AGENTS = 4  # of which each may have a command that runs
@@ -32,7 +33,7 @@ class Harness:
     """All of it, with one seed."""
 
     def __init__(
-        self, system: System, model: LookedAt, kills: Kills, seed: str, agents: AgentsAtWork | None = None
+        self, system: Killable, model: LookedAt, kills: Kills, seed: str, agents: AgentsAtWork | None = None
     ) -> None:
         self._system = system
         self._model = model
@@ -52,7 +53,7 @@ class Harness:
         took = time.monotonic() - began
         free = await self._until_free()
         stored = Stored(self._system.cluster.admin_url)
-        async with ChatKit(self._system.backend.url) as chat, Runs(self._system.backend.url) as runs:
+        async with ChatKit(self._system.url) as chat, Runs(self._system.url) as runs:
             problems = await self._agents.problems(self._system, chat, self.record) if self._agents else []
             problems += [*stored.problems(self.record), *await told.problems(runs, chat, self.record, stored)]
         problems += [f"a request is not paired: {messages}" for messages in self._model.unpaired]
@@ -63,7 +64,7 @@ class Harness:
         """One conversation after the other, as long as there are kills."""
         chance = random.Random(f"{self._seed} person {number}")
         play = AgentPlays if self._agents else Plays
-        async with person(self._system.backend.url, self.record, self._locks, chance, number, play) as begin:
+        async with person(self._system.url, self.record, self._locks, chance, number, play) as begin:
             while not self._kills.over:
                 plays = await begin()
                 for _ in range(chance.randint(*_PLAYS)):
@@ -101,19 +102,23 @@ async def run(
     *,
     workers: int = 1,
     agents: bool = False,
+    scaled: bool = False,
     directory: Path | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> str:
     """Raises AssertionError, which names the seed; `directory` keeps what is stored and logged.
 
-    With `agents` people let these work, and the workspace is killed, too.
+    With `agents` people let these work, and the workspace is killed, too. `scaled` is several of each service, HAProxy
+    and PgBouncer, each of which is killed.
     """
     name = f"chaos-{seed}" if random.Random(seed).random() < 0.5 else None
     with nullcontext(directory) if directory else reachable_directory() as place:
         at_work = AgentsAtWork(place, asks=random.Random(f"{seed} asks").random() < 0.5) if agents else None
         async with serve_model(at_work and at_work.script) as model:
             given = {"workspace": at_work.workspace, "asked_first": at_work.asked_first} if at_work else {}
-            system = System(place, model.url, workers, name=name, **given)
+            system: Killable = (
+                Scaled(place, model.url) if scaled else System(place, model.url, workers, name=name, **given)
+            )
             counted = at_work.script if at_work else model
             killing = Kills(system, kills, random.Random(f"{seed} kills"), lambda: counted.requests, told)
             try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import httpx2
 
-from tests.chaos.system import System
+from tests.chaos.system import Killable
 from tests.processes import ServiceProcess
 
 _AT_ONCE = 0.2  # so many kills of all do not wait until people are served again
@@ -23,7 +23,12 @@ class Kills:
     """So many kills of `system`; `requests` counts what goes on, and `told` is called with the number of kills."""
 
     def __init__(
-        self, system: System, most: int, chance: random.Random, requests: Callable[[], int], told: Callable[[int], None]
+        self,
+        system: Killable,
+        most: int,
+        chance: random.Random,
+        requests: Callable[[], int],
+        told: Callable[[int], None],
     ) -> None:
         self._system = system
         self._most = most
@@ -64,8 +69,8 @@ class Kills:
     async def _start(self, part: str, after_seconds: float) -> None:
         await asyncio.sleep(after_seconds)
         await asyncio.to_thread(self._system.start, part)
-        if part != "postgres":
-            await self._until_ready(part, getattr(self._system, part))
+        if (service := self._system.service(part)) is not None:
+            await self._until_ready(part, service)
         self._there.add(part)
 
     async def _until_ready(self, part: str, service: ServiceProcess) -> None:

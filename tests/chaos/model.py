@@ -28,8 +28,8 @@ class LookedAt(offline.Endpoint):
     Beside what the rules know it can do two things in one step that are asked for one by one, and what a script says.
     """
 
-    def __init__(self, script: Script | None) -> None:
-        super().__init__(TOKEN_SECONDS)
+    def __init__(self, script: Script | None, token_seconds: float) -> None:
+        super().__init__(token_seconds)
         self._script = script
         self.url = ""
         self.requests = 0
@@ -67,9 +67,9 @@ def _two_at_once(chat: ChatRequest) -> Completion | None:
 
 
 @asynccontextmanager
-async def serve_model(script: Script | None = None) -> AsyncIterator[LookedAt]:
+async def serve_model(script: Script | None = None, *, token_seconds: float = TOKEN_SECONDS) -> AsyncIterator[LookedAt]:
     app = offline.create_app(Settings())
-    endpoint = LookedAt(script)
+    endpoint = LookedAt(script, token_seconds)
     app.router.routes.insert(0, Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]))
     async with serve(app, lifespan="off") as url:
         endpoint.url = f"{url}/v1"

@@ -9,7 +9,7 @@ from client.connection import ConnectionLost, Refused
 from tests.chaos.checks.locks import Locks, is_busy
 
 T = TypeVar("T")
-SECONDS = 300.0  # a client goes on asking while everything is killed around it
+SECONDS = 900.0  # a client goes on asking while everything is killed around it
 _PAUSE_SECONDS = 0.2
 
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol
 
 from cli.database.postgres import Cluster
 from tests.conftest import migrate
@@ -15,6 +16,30 @@ from tests.processes import ServiceProcess
 
 LEASE_SECONDS = 4.0
 ASKED_FIRST = ("delete_task", "update_task")  # the tools whose calls wait for consent
+
+
+class Killable(Protocol):
+    """Parts that can be killed, and started again by the same name."""
+
+    cluster: Cluster
+
+    @property
+    def url(self) -> str:
+        """Where people are served."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[str]: ...
+
+    def service(self, part: str) -> ServiceProcess | None:
+        """The part, if it is a service, which tells when it is ready."""
+
+    def kill(self, part: str, chance: random.Random, /) -> None: ...
+
+    def start(self, part: str) -> None:
+        """What was killed, or has ended since; returns when it is there, and at once for a service."""
+
+    def stop(self) -> None: ...
 
 
 class System:
@@ -68,6 +93,10 @@ class System:
             service.wait_until_ready()
 
     @property
+    def url(self) -> str:
+        return self.backend.url
+
+    @property
     def parts(self) -> Sequence[str]:
         return ("backend", "mcp", "postgres", *(["workspace"] if self.workspace else []))
 
@@ -77,7 +106,8 @@ class System:
             self.cluster.process.kill()
             self.cluster.process.wait()
             return
-        service: ServiceProcess = getattr(self, part)
+        service = self.service(part)
+        assert service is not None
         several = service.workers if self.workers > 1 else []
         if several and chance.random() < 0.8:
             with contextlib.suppress(ProcessLookupError):
@@ -85,13 +115,14 @@ class System:
         else:
             service.end(signal.SIGKILL)
 
+    def service(self, part: str) -> ServiceProcess | None:
+        return {"backend": self.backend, "mcp": self.mcp, "workspace": self.workspace}.get(part)
+
     def start(self, part: str) -> None:
-        """What was killed, or has ended since; returns when PostgreSQL is there, and at once for a service."""
-        if part == "postgres":
+        service = self.service(part)
+        if service is None:
             self._keeper.submit(self.cluster.restart).result()
-            return
-        service: ServiceProcess = getattr(self, part)
-        if service.process is None or service.process.poll() is not None:
+        elif service.process is None or service.process.poll() is not None:
             service.start()
 
     def stop(self) -> None:

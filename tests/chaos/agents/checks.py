@@ -11,12 +11,12 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from backend.conversation.model_input.history import NOT_MADE, UNKNOWN_OUTCOME
-from tests.chaos.agents.script import CODER, done, token_of
+from backend.conversation.model_input.history import UNKNOWN_OUTCOME
+from tests.chaos.agents.script import ASKED_INSIDE, CODER, done, token_in, token_of
 from tests.chatkit_client import ChatKit
 
 Row = dict[str, Any]
-_CALLS = ("write_file", "run_command", "edit_file", "read_file", "run_python", "commit")
+_NOT_DONE = ("This call was not made", "The person refused this call")
 _ENDED = ("The coder was stopped.", "The coder could not finish.", "I came to no end of")
 
 
@@ -51,13 +51,17 @@ class Works:
         self.by_token: dict[str, Work] = {}
         with psycopg.connect(admin_url) as connection, connection.cursor(row_factory=dict_row) as cursor:
             rows = cursor.execute("SELECT * FROM agent_steps ORDER BY run_id, seq").fetchall()
-            asked = cursor.execute("SELECT key, call, decision FROM approvals").fetchall()
+            asked = cursor.execute("SELECT key, call, decision, agent FROM approvals").fetchall()
         approved = {row["key"] for row in asked if row["decision"] == "approved"}
         self._refused = [
             token_of(row["call"]["arguments"])
             for row in asked
             if row["call"]["name"] == CODER and row["key"] not in approved
         ]
+        inside = [row for row in asked if row["agent"] is not None]
+        self._unallowed = {_token_inside(row) for row in inside if row["decision"] != "approved"}
+        self._told_as_refused = {_token_inside(row) for row in inside if row["decision"] == "refused"}
+        self.asked = ", ".join(f"{count} {how}" for how, count in Counter(row["decision"] for row in inside).items())
         tokens: dict[tuple[str, str], str] = {}
         for row in rows:
             key = row["run_id"], row["call_id"]
@@ -75,9 +79,13 @@ class Works:
             for output in outputs:
                 yield from (f"{token}: {problem}" for problem in self._of_told(token, output))
         for token in finished:
-            if any(self._effects[token][name] != 1 for name in self._effects[token]):
+            wanted = {call["name"] for call in self.by_token[token].calls}
+            if any(count != 1 for name, count in self._effects[token].items() if name in wanted):
                 yield f"{token} was told as done, and is {self._effects[token]}"
         yield from (f"{token} began without consent" for token in self._refused if token in self.by_token)
+        for token in self._unallowed:
+            if self._effects[token][ASKED_INSIDE]:
+                yield f"{token} did without consent what its coder asked for"
         known = {path.name.split(".")[0] for path in self._directory.glob("*/*/t*.*")}
         yield from (f"{token} has files and no rows" for token in known - self.by_token.keys())
 
@@ -102,7 +110,7 @@ class Works:
                 yield f"{name} acted {count} times, and was wanted {list(made).count(name)} times"
             elif row and (row["details"] or {}).get("ok") and row["details"].get("exit_code", 0) == 0 and count != 1:
                 yield f"{name} is told as {output!r} and acted {count} times"
-            elif output == NOT_MADE and count:
+            elif output and output.startswith(_NOT_DONE) and count:
                 yield f"{name} is told as not made and acted"
 
     def _of_told(self, token: str, output: str) -> Iterator[str]:
@@ -110,7 +118,9 @@ class Works:
         end = work.end if work else None
         if output.startswith(UNKNOWN_OUTCOME):
             if work is not None:
-                unknown = sum(call["call_id"] not in work.outputs for call in work.calls)
+                unanswered = [call["name"] for call in work.calls if call["call_id"] not in work.outputs]
+                refused = ASKED_INSIDE in unanswered and token in self._told_as_refused
+                unknown = len(unanswered) - refused
                 if output.count("\n- ") - output.count("\n- none") != len(work.calls):
                     yield f"of {len(work.calls)} calls was told {output!r}"
                 if output.count("outcome unknown") != unknown:
@@ -162,6 +172,10 @@ class Works:
             "run_python": text("py.log").count("ran\n"),
             "commit": _messages(folder).count(token),
         }
+
+
+def _token_inside(approval: Row) -> str:
+    return token_in(approval["call"]["arguments"])
 
 
 _DONE = ("Wrote ", "Ran ", "Changed ", "Read ", "Kept a version")

@@ -14,11 +14,13 @@ from offline_model.conversation import Turn, turns_of
 from offline_model.protocol import MODEL, ChatRequest, Message
 
 CODER = "do_with_coder"
+ASKED_INSIDE = "run_python"
 BRIEF = 0.4  # seconds of a command
-_ASKED = re.compile(r"work (briefly|long) on \w+")
-_WORK = re.compile(r"\AYour work: (\w+), with commands of ([\d.]+) seconds")
+_ASKED = re.compile(r"work (briefly|long|askingly) on \w+")
+_WORK = re.compile(r"\AYour work: (\w+), with commands of ([\d.]+) seconds(, and with consent)?")
 _FAILED = re.compile(r"Exit code [1-9]|The |This |There |old_text|Tool ")  # how outputs begin of calls that did nothing
 _TOKEN = re.compile(r"\w+")
+_IN_CODE = re.compile(r"'(\w+)\.py\.log'")
 
 
 class Script:
@@ -27,7 +29,8 @@ class Script:
     def __init__(self, long_seconds: str) -> None:
         self.requests = 0
         self.told: defaultdict[str, set[str]] = defaultdict(set)
-        self._seconds = {"briefly": str(BRIEF), "long": long_seconds}
+        brief = f"{BRIEF} seconds"
+        self._how = {"briefly": brief, "long": f"{long_seconds} seconds", "askingly": f"{brief}, and with consent"}
 
     def next_of(self, chat: ChatRequest) -> Completion | None:
         """What it says, or nothing where it is not asked for an agent's work."""
@@ -38,7 +41,7 @@ class Script:
         for turn in turns:
             self._note(turn)
         asked = _ASKED.fullmatch(turns[-1].request)
-        return _assistant(turns[-1], self._seconds[asked[1]], chat.tool_names) if asked and chat.tool_names else None
+        return _assistant(turns[-1], self._how[asked[1]], chat.tool_names) if asked and chat.tool_names else None
 
     def _note(self, turn: Turn) -> None:
         for calls, outputs in turn.made:
@@ -58,29 +61,39 @@ def done(token: str) -> str:
     return f"Done with {token}."
 
 
-def _assistant(turn: Turn, seconds: str, tools: frozenset[str]) -> Completion:
+def _assistant(turn: Turn, how: str, tools: frozenset[str]) -> Completion:
     outputs = [text for _, answers in turn.made for text in answers.values()]
     if outputs:
         return _said(outputs[-1] if outputs[-1].startswith("Done with") else f"That did not work: {outputs[-1]}")
     if CODER not in tools:
         return _said("I could not: there is no coder.")
-    task = f"t{secrets.token_hex(6)}, with commands of {seconds} seconds"
+    task = f"t{secrets.token_hex(6)}, with commands of {how}"
     return _calling(Call(CODER, json.dumps({"task": task, "task_id": None})))
 
 
 def _coder(messages: Sequence[Message]) -> Completion:
     task = next(found for message in messages if (found := _WORK.match(message.content)))
-    token, seconds = task[1], task[2]
+    token, seconds, asks = task.groups()
     made = sum(message.tool_calls is not None for message in messages)
     outputs = [message.content for message in messages if message.role == "tool"]
     if failed := [text for text in outputs if _FAILED.match(text)]:
         return _said(f"I came to no end of {token}: {failed[0]}")
-    steps = _steps(token, seconds)
+    steps = _steps(token, seconds, asks=asks is not None)
     return _calling(*steps[made]) if made < len(steps) else _said(done(token))
 
 
-def _steps(token: str, seconds: str) -> Sequence[Sequence[Call]]:
-    """Files written, changed and read, commands that leave a line each time that they are run, and a commit."""
+def token_in(code: str) -> str:
+    """Of a call that the coder asks for."""
+    found = _IN_CODE.search(code)
+    assert found, code
+    return found[1]
+
+
+def _steps(token: str, seconds: str, *, asks: bool) -> Sequence[Sequence[Call]]:
+    """Files written, changed and read, commands that leave a line each time that they are run, and a commit.
+
+    One that `asks` wants beside the last what its person is asked about.
+    """
     wait = f"import time; open('{token}.py.log', 'a').write('ran\\n'); time.sleep({seconds})"
     return (
         (
@@ -91,8 +104,7 @@ def _steps(token: str, seconds: str) -> Sequence[Sequence[Call]]:
             _call("edit_file", path=f"{token}.txt", old_text="written", new_text="changed"),
             _call("read_file", path=f"{token}.txt"),
         ),
-        (_call("run_python", code=wait),),
-        (_call("commit", message=token),),
+        (*([_call(ASKED_INSIDE, code=wait)] if asks else []), _call("commit", message=token)),
     )
 
 

@@ -124,7 +124,7 @@ class Stored:
         outputs = self._outputs()
         for row in self.approvals:
             count, run = made[row["key"]], self.runs[row["run_id"]]
-            if row["call"]["name"] == CODER:
+            if row["call"]["name"] == CODER or row["agent"] is not None:
                 continue  # which its own steps tell of
             if row["key"] not in approved:
                 if count:

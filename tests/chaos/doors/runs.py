@@ -31,7 +31,7 @@ class Reading:
         check(event)
         if event.name == "reset":
             self.events, self.last, self.whole = [], 0, False
-        if event.name == "interaction_started":
+        if event.name in ("interaction_started", "reset"):
             self.run_id = event.data["interaction_id"]
         if event.number:
             assert event.number > self.last, f"{event} came after {self.last}"

