@@ -86,8 +86,10 @@ class ChatKit(chatkit.ChatKit):
         return answer
 
     @asynccontextmanager
-    async def open(self, kind: str, /, **params: Any) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
-        async with super().open(kind, **params) as events:
+    async def open(
+        self, kind: str, /, metadata: dict[str, Any] | None = None, **params: Any
+    ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        async with super().open(kind, metadata, **params) as events:
             yield (check_event(event) async for event in events)
 
     async def items(self, thread_id: str, *, order: chatkit.Order = "asc") -> list[dict[str, Any]]:

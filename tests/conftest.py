@@ -31,6 +31,7 @@ MEMORY_NEEDED = 256 * 1024 * 1024
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pooled", action="store_true", help="put PgBouncer before the tests' database")
     parser.addoption("--many", action="store_true", help="let random tests of races and cuts try 1,000 times, not 200")
 
 
@@ -45,7 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest come first: processes that share the files end at about the same time."""
     seconds = defaultdict[Path, float](float)
     for item in items:
-        seconds[item.path] += 3 if item.get_closest_marker("long") else 0.05
+        long = item.get_closest_marker("long")
+        seconds[item.path] += 0.05 if long is None else long.kwargs.get("seconds", 3)
     items.sort(key=lambda item: (-seconds[item.path], item.path))
 
 
@@ -53,9 +55,11 @@ def pytest_collection_finish() -> None:
     # What is there now lives as long as the run: looking for garbage, tests need not walk it.
     gc.freeze()
     gc.set_threshold(10_000)
+    gc.enable()
 
 
 def pytest_configure() -> None:
+    gc.disable()  # while tests are collected, as what is imported is no garbage
     # An end by SIGTERM clears away as one by Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
@@ -101,9 +105,15 @@ def template(server_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def session_database_url(server_url: str, template: str) -> Iterator[str]:
+def session_database_url(server_url: str, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
     with new_database(server_url, template) as (_, url):
-        yield as_service(url)
+        if request.config.getoption("--pooled"):
+            from tests.scale.pooled import pooled_for_all  # which stands on this
+
+            with pooled_for_all(as_service(url)) as pooled_url:
+                yield pooled_url
+        else:
+            yield as_service(url)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from cli.database import postgres
 
+PAST: dict[str, str] = {}  # by a pooler's place: the address of its database itself, to which all go but the services
 _GIVEN = os.environ.get("DATABASE_URL")  # before a test sets another
 
 
@@ -32,7 +33,11 @@ def _password() -> str:
     return f":{quote(found)}" if (found := password()) else ""
 
 
+def place_of(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 def _as(url: str, login: str) -> str:
-    parts = urlsplit(url)
-    place = parts.netloc.rpartition("@")[2]
+    parts = urlsplit(PAST.get(place_of(url), url))
+    place = place_of(parts.geturl())
     return urlunsplit(parts._replace(netloc=f"{login}@{place}"))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -14,7 +15,10 @@ from cli.processes.children import die_with_parent
 from tests.conftest import ROOT, find_free_port
 
 START_SECONDS = 120  # of a service, on a machine that others use, too
-INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
+POOLED = ("LISTEN_DATABASE_URL", "DATABASE_PREPARED")  # with --pooled
+INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
+# On a machine that runs tests everything lags.
+PATIENT = {"LIMIT_LAG_SECONDS": "60"}
 
 
 class ServiceProcess:
@@ -27,7 +31,7 @@ class ServiceProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = log
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-        self.environment = {**inherited, **environment, port_variable: str(self.port)}
+        self.environment = {**inherited, **PATIENT, **environment, port_variable: str(self.port)}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -89,3 +93,13 @@ class ServiceProcess:
     @property
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")
+
+
+def running(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:
+    """For a fixture: the service, which ends with it."""
+    service.start()
+    try:
+        service.wait_until_ready(path=path)
+        yield service
+    finally:
+        service.end()

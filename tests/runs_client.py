@@ -15,7 +15,7 @@ SHAPES: dict[str, set[str]] = {
     "thinking_delta": {"content"},
     "answer": {"content"},
     "answer_delta": {"content"},
-    "approval_required": {"approval_id", "tool_name", "tool_input", "text"},
+    "approval_required": {"approval_id", "tool_name", "tool_input", "text", "agent"},
     "approved": {"approval_id", "reason"},
     "rejected": {"approval_id", "reason"},
     "cancelled": {"interaction_id"},

@@ -4,7 +4,7 @@ import pytest
 
 from tests.chaos import harness
 
-pytestmark = [pytest.mark.long, pytest.mark.alone]
+pytestmark = pytest.mark.long(seconds=90)
 SEED = 20_261_123
 
 

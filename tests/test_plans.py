@@ -13,7 +13,7 @@ import pytest
 
 from backend.doors.time_zone import HEADER
 from cli.database.postgres import Cluster
-from tests import plans
+from tests import people, plans
 from tests.backend.slow_turns import SLOW, read_text
 from tests.backend.widgets import boxes, tick
 from tests.chaos.system import reachable_directory
@@ -28,7 +28,7 @@ from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.tokens import MCP_TOKEN_SECRET, for_mcp
 from tests.waiting import until
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=30)
 
 TABLES = {"people", "tasks", "task_calls", "task_changes", "conversations", "messages", "runs", "profiles"}
 MOST_READ = 700  # rows of one scan: the history of a turn is 600
@@ -281,6 +281,12 @@ def test_every_statement_is_seen(sent: list[plans.Sent]) -> None:
         for table in ("tasks", "messages", "conversations", *LOG, "runs", "profiles"):
             if (verb, table) not in NEVER:
                 assert any(re.search(rf"{verb}\b.*\b{table}\b", one.short) for one in sent), (verb, table)
+
+
+def test_every_statement_names_the_person_by_equality(cluster: Cluster, sent: list[plans.Sent]) -> None:
+    with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
+        tables = people.tables_of(connection)
+        assert list(people.problems(connection, {one.text for one in sent}, tables)) == []
 
 
 def test_no_statement_reads_or_sorts_more_than_a_page(cluster: Cluster, sent: list[plans.Sent]) -> None:

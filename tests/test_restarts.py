@@ -52,7 +52,7 @@ async def test_each_part_is_restarted_while_people_talk(tmp_path: Path) -> None:
 
 async def talk(system: System, record: Record, number: int, done: asyncio.Event) -> None:
     chance, locks = random.Random(number), Locks(system.cluster.admin_url, record)
-    async with person(system.backend.url, record, locks, chance, number, Plays) as begin:
+    async with person(system.url, record, locks, chance, number, Plays) as begin:
         plays = await begin()
         while not done.is_set():
             await plays.plain()

@@ -32,7 +32,7 @@ from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, for_mcp, minted
 from workspace.files.folder import Store
 from workspace.files.quota import Quota
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(seconds=60)
 
 TASKS, THREADS = 1_000, 50
 LIMITS = ("TURNS_PER_MINUTE", "REQUESTS_PER_MINUTE", "TOOL_CALLS_PER_MINUTE", "CHANGES_PER_DAY", "TASKS")

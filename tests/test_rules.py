@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from pydantic_settings import BaseSettings
 
 from backend.settings import Settings as BackendSettings
-from cli import arguments
+from cli.arguments import values
 from mcp_server.imports.reading import FORMATS
 from mcp_server.settings import ImportSettings
 from mcp_server.settings import Settings as McpSettings
@@ -58,7 +58,7 @@ def test_the_example_environment_shows_the_defaults(
 
 
 def test_the_command_line_names_the_formats_that_can_be_imported() -> None:
-    assert arguments.IMPORTED == FORMATS
+    assert values.IMPORTED == FORMATS
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("requirements*.lock")))

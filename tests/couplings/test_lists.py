@@ -41,8 +41,7 @@ OVERRIDDEN = {
     "backend.doors.chatkit.server.TodoChatServer": {"respond", "add_feedback", "sync_action"},
     "backend.doors.page._Files": {"file_response"},
     "backend.model.chat_model.ChatModel": {"get_response", "stream_response"},
-    "backend.model.chat_model._PlainClient": {"default_headers"},
-    "backend.process._Server": {"handle_exit"},
+    "backend.model.client._PlainClient": {"default_headers"},
     "backend.tools.connection.Connection": {
         "name",
         "connect",
@@ -58,6 +57,7 @@ OVERRIDDEN = {
     "backend.tools.workspace.tools.WorkspaceTools": {"call_tool", "connect"},
     "backend.turn.delegated.leading._Hooks": {"on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end"},
     "backend.turn.recorder.Recorder": {"on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end"},
+    "backend.turn.delegated.leading._Chosen": {"stream_response", "get_response", "get_retry_advice"},
     "backend.turn.speech.Overheard": {"stream_response", "get_response", "get_retry_advice"},
     "service.tool_server.refusals.Refusals": {"on_call_tool"},
     "service.tool_server.reports.Reported": {"on_call_tool"},
@@ -80,7 +80,7 @@ OVERRIDDEN = {
         "on_message_complete",
         "on_response_complete",
     },
-    "service.workers.server.Server": {"startup", "main_loop", "shutdown"},
+    "service.workers.server.Server": {"startup", "main_loop", "on_tick", "handle_exit", "shutdown"},
 }
 PRIVATE = {
     "backend.doors.chatkit.server": {"_process_non_streaming"},

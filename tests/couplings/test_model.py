@@ -9,7 +9,8 @@ from agents import Agent, ModelSettings, ModelTracing, OpenAIChatCompletionsMode
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai import AsyncOpenAI
 
-from backend.model.chat_model import ChatModel, ProviderClient, _PlainClient
+from backend.model.chat_model import ChatModel
+from backend.model.client import ProviderClient, _PlainClient
 from backend.model.providers import PROFILES, Endpoint
 from backend.model.repairs import Chunk
 from tests.scripted_model import serve_scripted_model

@@ -43,6 +43,10 @@ class Told(uvicorn.Server):
         print("handle_exit", flush=True)
         super().handle_exit(sig, frame)
 
+    async def on_tick(self, counter):
+        print("on_tick", flush=True)
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets=None):
         print("shutdown", flush=True)
         await super().shutdown(sockets)
@@ -62,7 +66,13 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_uvicorn_goes_by_the_methods_that_are_overridden() -> None:
     """`workers.Server` and the backend's `_Server`; after the signal that ended it, it raises that again."""
     done = python(SERVER)
-    assert done.stdout.split("\n")[:-1] == ["startup True set", "main_loop", "handle_exit", "shutdown"], done.stderr
+    assert done.stdout.split("\n")[:-1] == [
+        "startup True set",
+        "main_loop",
+        "handle_exit",
+        "on_tick",
+        "shutdown",
+    ], done.stderr
     assert done.returncode == -signal.SIGTERM
 
 

@@ -12,6 +12,7 @@ from agents import (
     RunContextWrapper,
     Runner,
     Tool,
+    ToolsToFinalOutputResult,
     function_tool,
 )
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -22,6 +23,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from backend.agents.assistant import create_assistant
 from backend.tools.connection import PROTOCOL, Connection, ToolsUnavailable
+from backend.turn.delegated.working import _apart
 from backend.turn.lifecycle.endings import explain
 from tests.conftest import find_free_port
 from tests.couplings.kettle import attached, kettle
@@ -130,3 +132,39 @@ async def test_a_call_is_made_outside_of_a_run() -> None:
             ToolContext.from_agent_context(context, "call_7", call, agent), call.arguments
         )
     assert '"seen":77' in str(ItemHelpers.tool_call_output_item(call, result))
+
+
+async def test_an_agent_that_was_left_in_the_middle_is_started_anew_by_another_call() -> None:
+    """As `working.lead` does: the SDK finds one by its call. And a run ends with a step where it is told to."""
+    heard: list[str] = []
+
+    @function_tool
+    async def boil() -> str:
+        return "hot"
+
+    async def needed(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        return True
+
+    boil.needs_approval = needed
+    inner = ScriptedModel([[function_call("boil", {}, call_id="call_1")], [assistant_message("tea")]])
+    tool = Agent[Any]("inner", model=inner, tools=[boil]).as_tool("make", "Makes tea.", run_config=PLAIN)
+    invoke = tool.on_invoke_tool
+
+    async def twice(context: ToolContext[Any], arguments: str) -> str:
+        heard.extend([str(await invoke(_apart(context), arguments)) for _ in range(2)])
+        return "waits"
+
+    tool.on_invoke_tool = twice
+    outer = ScriptedModel([[function_call("make", {"input": "tea"}, call_id="call_9")]])
+    pausing = Agent[Any](
+        "outer",
+        model=outer,
+        tools=[tool],
+        tool_use_behavior=lambda context, made: ToolsToFinalOutputResult(is_final_output=True),
+    )
+    run = Runner.run_streamed(pausing, "tea", run_config=PLAIN)
+    async for _ in run.stream_events():
+        pass
+    assert heard == ["None", "tea"]
+    assert run.interruptions == []
+    assert len(outer.calls) == 1
