@@ -41,7 +41,7 @@ export const problemView = (ui) => html`
 /** @param {Ui} ui */
 export const connectionView = ({ reader: { live, wishes } }) =>
   live.lost
-    ? html`<p class="away" role="status">
+    ? html`<p class="lost" role="status">
         <span class="spinner"></span><span>${LIST.lost} ${wishes.open > 0 ? LIST.unsaved(wishes.open) : nothing}</span>
       </p>`
     : nothing;
