@@ -84,6 +84,7 @@ async def test_who_listens_at_the_databases_own_address_hears(pooled_url: str, d
         await (await session.connection()).exec_driver_sql("SELECT pg_notify('todo_test', 'said')")
     await until(lambda: heard == ["said"])
     listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
     await engine.dispose()
 
 
@@ -105,8 +106,10 @@ async def test_who_listens_through_the_pooler_is_told(
 
 
 def is_listening(database_url: str) -> bool:
+    """Whether one of these tests does: services of other tests may listen in the same database."""
     with psycopg.connect(as_admin(database_url)) as connection:
         found = connection.execute(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %')"
+            "SELECT EXISTS (SELECT FROM pg_stat_activity "
+            "WHERE datname = current_database() AND query = 'LISTEN todo_test')"
         )
         return found.fetchone() == (True,)

@@ -120,8 +120,8 @@ async def test_everything_is_done_by_keyboard(open_list: OpenList, stored: Store
     await page.keyboard.press("Enter")
     await expect(listed.section(page, "Tomorrow")).to_contain_text("dentist")
     await expect(listed.title_of(page, "dentist")).to_be_focused()
-    assert await stored.titles("done") == ["bread and butter"]
-    assert await stored.titles("deleted") == ["milk"]
+    await stored.until("done", ["bread and butter"])
+    await stored.until("deleted", ["milk"])
 
 
 async def test_one_row_is_reached_by_tab_and_the_others_by_arrows(open_list: OpenList, stored: Stored) -> None:

@@ -99,7 +99,7 @@ async def test_one_whose_answer_was_lost_is_added_once(open_list: OpenList, stor
     await listed.adding(page).fill("milk")
     await listed.adding(page).press("Enter")
     await expect(listed.titles(page)).to_have_text(["milk"])
-    assert await stored.titles() == ["milk"]
+    await stored.until("all", ["milk"])
 
 
 async def test_what_is_added_while_the_server_is_away_comes_later_even_after_a_reload(
@@ -118,5 +118,5 @@ async def test_what_is_added_while_the_server_is_away_comes_later_even_after_a_r
         site.wait_until_ready()
     await page.reload()
     await expect(listed.titles(page)).to_have_text(["milk", "bread"])
-    assert await stored.titles() == ["milk", "bread"]
+    await stored.until("all", ["milk", "bread"])
     await screen.until(page, "localStorage.getItem('todo.tasks.unsent') === null")

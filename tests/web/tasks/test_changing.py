@@ -22,11 +22,11 @@ async def test_a_task_is_ticked_and_that_is_taken_back(open_list: OpenList, stor
     await listed.tick(page, "milk").click()
     await expect(listed.tick(page, "milk")).to_be_checked()
     await expect(listed.titles(page)).to_have_text(["bread"])
-    assert await stored.titles("done") == ["milk"]
+    await stored.until("done", ["milk"])
     await expect(listed.notice(page)).to_contain_text("Completed: “milk”")
     await undo(page)
     await expect(listed.titles(page)).to_have_text(["milk", "bread"])
-    assert await stored.titles("done") == []
+    await stored.until("done", [])
 
 
 async def test_a_task_is_opened_again(open_list: OpenList, stored: Stored) -> None:
@@ -35,7 +35,7 @@ async def test_a_task_is_opened_again(open_list: OpenList, stored: Stored) -> No
     await listed.see(page, "Done")
     await listed.tick(page, "milk").click()
     await expect(listed.titles(page)).to_have_count(0)
-    assert await stored.titles() == ["milk"]
+    await stored.until("all", ["milk"])
 
 
 async def test_of_a_task_that_repeats_the_next_one_is_told(open_list: OpenList, stored: Stored) -> None:
