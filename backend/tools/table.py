@@ -131,3 +131,8 @@ def shown(tool: str) -> Shown:
     """The row of a tool; one that is not in the table may change something, and nothing is shown of it."""
     known = TOOLS.get(tool) or OF_AGENTS.get(tool)
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
+
+
+def starting(agent: str) -> str:
+    """The tool that starts an agent of this name."""
+    return next(tool for tool, row in TOOLS.items() if row.agent == agent)

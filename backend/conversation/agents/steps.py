@@ -1,9 +1,10 @@
 """What agents do for the assistant's calls, as rows: each step before its tools run, and each output as it comes.
 
-Of a kind `task` the content is what the agent was asked to do and the `work` where it is shown, of a `step` what its
-model said and the `calls` that it wants made, of an `output` the `call_id`, the text that its model reads, the `work`
-and `number` where it is shown, and the `files` that the call wrote, of an `end` the `outcome` and the text that the
-assistant's model reads. Details are what a person may unfold: they are never read by a model.
+Of a kind `task` the content is what the agent was asked to do, the `work` where it is shown and a fingerprint of what
+it could `reach` then, of a `step` what its model said and the `calls` that it wants made, of an `output` the `call_id`,
+the text that its model reads, the `work` and `number` where it is shown, and the `files` that the call wrote, of an
+`end` the `outcome` and the text that the assistant's model reads. Details are what a person may unfold: they are never
+read by a model.
 """
 
 from collections.abc import Collection, Sequence

@@ -32,6 +32,16 @@ class Agents:
         """Those of one answer."""
         run = turn.run
         folder = f"{self.address}/chats/{quote(run.conversation_id)}/files"
-        waiting, meanwhile = recorder.consent.waiting, partial(Meanwhile, self.engine, turn)
-        means = Means(self.engine, run, turn.calls, self.tools, turn.say, folder, self.works_apart, waiting, meanwhile)
+        means = Means(
+            self.engine,
+            run,
+            turn.calls,
+            self.tools,
+            turn.say,
+            folder,
+            self.works_apart,
+            recorder.consent.waiting,
+            recorder.consent.reach_of,
+            partial(Meanwhile, self.engine, turn),
+        )
         return Delegation(means, recorder.answer, recorder.hold, per_day=self.per_day)

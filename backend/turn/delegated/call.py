@@ -44,8 +44,8 @@ class Means:
     """What an agent's call is recorded and shown with.
 
     `folder_url` is where its person opens files. Of an agent's name `works_apart` tells whether it has a folder of its
-    own beside the conversation's, and of calls `waiting` the ids of those about which the person is asked. Each agent
-    has a `meanwhile` of its own.
+    own beside the conversation's, of calls `waiting` the ids of those about which the person is asked, and of a tool's
+    name `reach_of` what it may reach now. Each agent has a `meanwhile` of its own.
     """
 
     engine: AsyncEngine
@@ -56,6 +56,7 @@ class Means:
     folder_url: str
     works_apart: Callable[[str], bool]
     waiting: Callable[[Sequence[ResponseFunctionToolCall]], Awaitable[frozenset[str]]]
+    reach_of: Callable[[str], str | None]
     meanwhile: Callable[[], Meanwhile]
 
 
@@ -98,7 +99,8 @@ class AgentCall:
     async def begin(self, task: Mapping[str, Any]) -> None:
         self.means.say(Begun(self.did.work))
         self._show(self.did.begin(task["task"]))
-        await self._write("task", {**task, "opening": self.opening, "work": self.did.work.id})
+        reach = self.means.reach_of(self.call.name)
+        await self._write("task", {**task, "opening": self.opening, "work": self.did.work.id, "reach": reach})
 
     def begin_again(self) -> None:
         """Another run of the SDK's follows, which goes on from what was said and read so far."""

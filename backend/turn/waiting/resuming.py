@@ -13,6 +13,7 @@ from backend.conversation.rows import StoredItem
 from backend.conversation.runs import approvals
 from backend.conversation.runs.approvals import Approval
 from backend.tools.consent.policy import Policy
+from backend.tools.table import starting
 from backend.turn.run import Run
 from backend.turn.waiting.decisions import CHANGED
 from service.database import pipelined
@@ -41,14 +42,22 @@ async def load(engine: AsyncEngine, run: Run, policy: Policy) -> Waited:
         steps = await reading.send_steps(pipeline, run.conversation_id, run.id, user_id=run.user_id)
         asked = await approvals.of_run(pipeline, run.id, user_id=run.user_id)
         by_agents = await agent_steps.of_run(pipeline, run.conversation_id, run.id, user_id=run.user_id)
-    decided = _as_now(await approvals.read(asked), policy)
-    return Waited(await reading.rows_of(steps), decided, *await by_agents.found())
+    done, works = await by_agents.found()
+    decided = _as_now(await approvals.read(asked), done, policy)
+    return Waited(await reading.rows_of(steps), decided, done, works)
 
 
-def _as_now(asked: Sequence[Approval], policy: Policy) -> list[Approval]:
+def _as_now(asked: Sequence[Approval], by_agents: Sequence[Step], policy: Policy) -> list[Approval]:
     """Also what an agent asked is refused that was started when it could reach something else."""
     approved = [one for one in asked if one.decision == "approved"]
-    changed = [one for one in approved if one.reach != policy.reach_of(one.call["name"])]
-    ids, agents = {one.id for one in changed}, {one.call["call_id"] for one in changed if one.of_call is None}
+    ids = {one.id for one in approved if one.reach != policy.reach_of(one.call["name"])}
+    begun = {step.call_id: step for step in by_agents if step.kind == "task"}  # the last of a call: ids repeat
+    agents = {call for call, step in begun.items() if _reaches_else(step, policy)}
     ids |= {one.id for one in approved if one.of_call in agents}
     return [replace(one, decision="refused", reason=CHANGED) if one.id in ids else one for one in asked]
+
+
+def _reaches_else(step: Step, policy: Policy) -> bool:
+    """Whether an agent that began with this step needs consent, and would be told otherwise on its card now."""
+    tool = starting(step.agent)
+    return policy.may_ask(tool) and step.content.get("reach") != policy.reach_of(tool)

@@ -358,6 +358,27 @@ async def test_a_tool_of_another_server_is_asked_about_until_it_is_allowed_in_th
             assert (await outputs(model))[-1].startswith("The researcher was stopped. What it may reach is another now")
 
 
+@pytest.mark.parametrize("more", [False, True])
+async def test_an_agent_that_nobody_was_asked_about_again_waits_for_what_it_reached_when_it_began(
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, owner: AsyncEngine, more: bool
+) -> None:
+    async with serve(create_server().http_app()) as url:
+        notes, web = at(url, "notes", read_only=False), at(url, "web", read_only=False)
+        await approve(owner, notes)
+        saying, asking = calls(call("mcp_notes__say", text="hi")), with_agents | {"approvals": ("connectors", "agents")}
+        async with backend(**asking, servers=[notes]) as chat:
+            await model.script(calls(RESEARCHER), {"text": "Seen."}, {"text": "Done."})
+            [starting] = cards(answer := await chat.say("look"))
+            await always(chat, starting)
+            await model.script(calls(RESEARCHER), saying)
+            [card] = cards(await chat.say("say hi", answer.thread_id))
+        async with backend(**asking, servers=[notes, web] if more else [notes]) as chat:
+            await model.script(*([] if more else [{"text": "It said hi."}]), {"text": "Over."})
+            assert (await decide(chat, card, approve=True)).text == "Over."
+            stopped = "The researcher was stopped. What it may reach is another now"
+            assert (await outputs(model))[-1].startswith(stopped) == more
+
+
 def test_what_is_unconfined_works_for_one_person_alone() -> None:
     tools = WorkspaceTools(
         "http://127.0.0.1:9/mcp", CallerToken("s", "a"), mode="on", unconfined=False, resend_seconds=1
