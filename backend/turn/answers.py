@@ -268,8 +268,8 @@ class Answers:
     async def _window(self, turn: Turn, *, begins: bool) -> Window:
         """What the model reads: of what was read already, else of what is stored now."""
         run = turn.run
-        recent, turn.recent = turn.recent, None
-        recent = recent or await self._store.history(run.conversation_id, run.acting)
+        sent, turn.sent = turn.sent, None
+        recent = await (sent.recent() if sent else self._store.history(run.conversation_id, run.acting))
         recent = await with_recorded(self._engine, run, recent)
         window = budget.window(recent, tokens=self._tokens)
         if begins and recent.news is not None:

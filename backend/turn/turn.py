@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.conversation.items import Ending, Hidden, Item
 from backend.conversation.model_input import history
-from backend.conversation.reading import Recent
+from backend.conversation.reading import Sent
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
 from backend.turn.calls import Calls
@@ -27,8 +27,8 @@ class Turn:
     and so do the agents that asked. One that is `detached` goes on when its
     reader leaves. Of its `usage`, `counted` was used before the run waited. `outcome` is how it ended, None where its
     run waits. `go_on` answers what was said meanwhile, once the answer has come to its end; `has_news` tells that the
-    model may have something to read before that. `memory` is what the person wants remembered, `recent` what the model
-    is to read, until it has read it: an answer may take minutes.
+    model may have something to read before that. `memory` is what the person wants remembered, `sent` what was asked
+    for that the model is to read, until it has read it: an answer may take minutes.
     """
 
     run: Run
@@ -43,7 +43,7 @@ class Turn:
     go_on: "Work | None" = None
     has_news: bool = False
     memory: str = ""
-    recent: Recent | None = None
+    sent: Sent | None = None
     note_of_now: Callable[[], Hidden] = lambda: history.note("")
     usage: dict[str, Any] | None = None
     counted: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -92,7 +92,7 @@ class Beginnings:
             raise NotFound
         if row.pop("claimed") is None:
             return False
-        turn.recent = await sent.recent() if sent is not None else None
+        turn.sent = sent  # taken apart when its reader has been told that it has begun
         self.begin(turn, row, now)
         for approval in refused:  # that they are refused is told by their own run
             turn.say(Replaced(decisions.shown(approval, not_made=True)))
