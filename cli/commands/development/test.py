@@ -26,7 +26,8 @@ _AT_ONCE = ["--numprocesses", f"{_PROCESSES}", "--dist", "loadfile", "--no-loads
 QUICK = ["-m", "not long", *_AT_ONCE]
 TOGETHER = ["-m", "not alone", *_AT_ONCE]
 ALONE = ["-m", "alone"]
-NOTHING_SELECTED = 5  # pytest's exit status
+AGAIN = ["-m", "not alone", "--last-failed", "--last-failed-no-failures", "none", "--exitfirst"]
+SOME_FAILED, NOTHING_SELECTED = 1, 5  # pytest's exit statuses
 
 
 def run(*, everything: bool, pytest_arguments: list[str], tools: Path = Path(sys.executable).parent) -> int:
@@ -37,12 +38,22 @@ def run(*, everything: bool, pytest_arguments: list[str], tools: Path = Path(sys
     if everything:
         types, together = _beside_types(tools, ["pytest", *TOGETHER, *pytest_arguments])
         failed += [name for name in TYPES if types != 0]
+        if together == SOME_FAILED:
+            together = _again_alone(tools)
         statuses = {together, _status("pytest", tools, ["pytest", *ALONE, *pytest_arguments])}
     else:
         statuses = {_status("pytest", tools, ["pytest", *QUICK, *pytest_arguments])}
     if pytest_arguments and 0 in statuses:
         statuses.discard(NOTHING_SELECTED)  # what was asked for may all be in the other part
     return 0 if statuses == {0} and not failed else 1
+
+
+def _again_alone(tools: Path) -> int:
+    """The status of what failed beside other tests, without them: one that waits may have got no processor in time."""
+    status = _status("pytest again, alone: what failed beside others", tools, ["pytest", *AGAIN])
+    if status == 0:
+        terminal.warn("failed beside other tests, and passed alone: see above which, and mend them")
+    return SOME_FAILED if status == NOTHING_SELECTED else status
 
 
 def _beside_types(tools: Path, tests: Sequence[str]) -> tuple[int, int]:

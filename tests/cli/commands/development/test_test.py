@@ -63,6 +63,26 @@ def test_what_is_compiled_is_kept(tools, monkeypatch, capfd):
     assert capfd.readouterr().out.splitlines() == [*CHECKS, "== pytest", "kept"]
 
 
+@pytest.mark.parametrize(("again", "result"), [(0, 0), (1, 1), (5, 1), (2, 1)])
+def test_what_failed_beside_others_is_run_once_more_alone(tools, capfd, again, result):
+    (tools / "pytest").write_text(f"""#!/bin/sh
+echo "pytest $*"
+case "$*" in *--last-failed*) exit {again};; *--numprocesses*) exit 1;; esac
+""")
+    assert command.run(everything=True, pytest_arguments=[], tools=tools) == result
+    output, errors = capfd.readouterr()
+    once_more = "pytest -m not alone --last-failed --last-failed-no-failures none --exitfirst"
+    runs = [line for line in output.splitlines() if line.startswith("pytest")]
+    assert runs == [TOGETHER, once_more, "pytest -m alone"]
+    assert ("passed alone" in errors) == (again == 0)
+
+
+def test_a_run_that_was_broken_off_is_not_run_again(tools, capfd):
+    (tools / "pytest").write_text('#!/bin/sh\necho "pytest $*"\ncase "$*" in *--numprocesses*) exit 2;; esac\n')
+    assert command.run(everything=True, pytest_arguments=[], tools=tools) == 1
+    assert "--last-failed" not in capfd.readouterr().out
+
+
 @pytest.mark.parametrize(("quick", "alone", "result"), [(5, 0, 0), (0, 5, 0), (5, 5, 1), (0, 1, 1), (1, 5, 1)])
 def test_what_was_asked_for_may_be_in_one_part_only(tools, quick, alone, result):
     (tools / "pytest").write_text(f'#!/bin/sh\n[ "$2" = alone ] && exit {alone}\nexit {quick}\n')
