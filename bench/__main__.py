@@ -79,9 +79,8 @@ async def main(arguments: argparse.Namespace) -> None:
         else:
             notes = [await driver(stage)]
             rows = await _measured({name: partial(measure, stage) for name, measure in MEASUREMENTS.items()})
-    if scale.starts and not arguments.against:
-        _tell(doing="starts", share=1)
-        rows += await starts(stage.place)
+            _tell(doing="starts", share=1)
+            rows += await starts(stage.place)  # of everything together; its model is this one's
     _report(rows, notes, began)
 
 

@@ -11,13 +11,12 @@ class Scale:
     connections: int
     long_thread: int = 10_000
     tasks: int = 100_000
-    starts: bool = True  # also those of everything together
 
 
 UNDER_LOAD = Scale(rounds=1, seconds=1.0, threads=6_000, connections=0)
 
 SCALES = {
-    "tiny": Scale(rounds=1, seconds=0.2, threads=500, connections=4, long_thread=200, tasks=500, starts=False),
+    "tiny": Scale(rounds=1, seconds=0.2, threads=500, connections=4, long_thread=200, tasks=500),
     "short": Scale(rounds=3, seconds=1.0, threads=2_000, connections=50),
     "full": Scale(rounds=8, seconds=3.0, threads=8_000, connections=200),
 }
