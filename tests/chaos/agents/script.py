@@ -15,6 +15,7 @@ from offline_model.protocol import MODEL, ChatRequest, Message
 
 CODER = "do_with_coder"
 ASKED_INSIDE = "run_python"
+NOBODY = "I could not: there is no coder."
 BRIEF = 0.4  # seconds of a command
 _ASKED = re.compile(r"work (briefly|long|askingly) on \w+")
 _WORK = re.compile(r"\AYour work: (\w+), with commands of ([\d.]+) seconds(, and with consent)?")
@@ -66,7 +67,7 @@ def _assistant(turn: Turn, how: str, tools: frozenset[str]) -> Completion:
     if outputs:
         return _said(outputs[-1] if outputs[-1].startswith("Done with") else f"That did not work: {outputs[-1]}")
     if CODER not in tools:
-        return _said("I could not: there is no coder.")
+        return _said(NOBODY)
     task = f"t{secrets.token_hex(6)}, with commands of {how}"
     return _calling(Call(CODER, json.dumps({"task": task, "task_id": None})))
 
