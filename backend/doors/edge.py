@@ -25,8 +25,8 @@ class Edge:
             app,
             allow_origins=self._origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id"],
-            expose_headers=["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream"],
+            allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id", "if-match"],
+            expose_headers=["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream", "etag"],
         )
         self._app = cors if self._origins else app
 

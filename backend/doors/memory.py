@@ -62,13 +62,17 @@ def _versions(given: list[str]) -> list[str] | None:
     """
     if not given:
         raise NoVersion
-    header = ",".join(given)
-    if header.strip() == "*":
+    header = ",".join(given).strip()
+    if header == "*":
         return None
-    tags = _TAG.findall(header)
-    if _TAG.sub("", header).strip() or not tags:
-        raise InvalidRequest('If-Match is * or ETags as they were sent, such as "0123abcd".')
-    return [tag.removeprefix("W/")[1:-1] for tag in tags]
+    tags, position = list[str](), 0
+    while position < len(header) or not tags:
+        found = _TAG.match(header, position)  # a search would take the square of the header's length
+        if found is None:
+            raise InvalidRequest('If-Match is * or ETags as they were sent, such as "0123abcd".')
+        tags.append(found[1].removeprefix("W/")[1:-1])
+        position = found.end()
+    return tags
 
 
 def _shown(text: str, parts: Parts) -> Response:

@@ -1,6 +1,7 @@
 """What tools were given and have answered, as values that every client can read."""
 
 import json
+import math
 from typing import Any
 
 _REFUSED = ("__proto__", "constructor", "prototype")
@@ -11,7 +12,7 @@ def plain(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return text
 
@@ -24,3 +25,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(_: str) -> Any:
     raise ValueError
+
+
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError
+    return number

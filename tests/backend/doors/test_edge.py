@@ -129,7 +129,7 @@ async def test_cors_only_as_configured(backend: Backend) -> None:
             headers={
                 "Origin": "https://app.example",
                 "Access-Control-Request-Method": "POST",
-                "Access-Control-Request-Headers": "authorization",
+                "Access-Control-Request-Headers": "authorization,if-match",
             },
         )
         assert preflight.status_code == 200

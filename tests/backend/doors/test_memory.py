@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import httpx2
@@ -51,6 +52,14 @@ async def test_a_change_needs_the_version_that_it_changes(chat: ChatKit) -> None
     assert (await put(chat, "three", packed)).status_code == 200
     assert (await put(chat, "", "*")).status_code == 200
     assert (await get(chat)).headers["etag"] == empty.headers["etag"]
+
+
+async def test_a_version_that_is_none_is_refused_at_once(chat: ChatKit) -> None:
+    for version in ("abc", '"a" "b"', "", f"x{' ' * 15_000}x", f'"a",{" " * 15_000}x'):
+        began = time.perf_counter()
+        refused = await put(chat, "mine", version)
+        assert (refused.status_code, refused.json()["error"][:13]) == (400, "If-Match is *")
+        assert time.perf_counter() - began < 1
 
 
 async def test_of_two_who_change_the_same_version_one_does(chat: ChatKit) -> None:

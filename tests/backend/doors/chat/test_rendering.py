@@ -136,6 +136,7 @@ def test_what_is_not_heard_of_any_more_is_lost_or_waits() -> None:
         ("7", "7"),
         ("Milk.", "Milk."),
         ('{"a": NaN}', '{"a": NaN}'),
+        ('{"a": [1.5, 1e999]}', '{"a": [1.5, 1e999]}'),
         ('{"__proto__": 1}', '{"__proto__": 1}'),
         ('[{"constructor": {"prototype": 1}}]', '[{"constructor": {"prototype": 1}}]'),
         ("[" * 100_000, "[" * 100_000),
