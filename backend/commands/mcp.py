@@ -108,6 +108,8 @@ async def _found(server: Server) -> _Found:
             return _Found(server, problem=str(error))
         except MCPError:
             return _Found(server, problem="refuses to list its tools")
+        except Exception as error:  # noqa: BLE001 - what it answers may be anything; the other servers are shown
+            return _Found(server, problem=f"cannot be used ({type(error).__name__})")
         finally:
             await link.close()
 

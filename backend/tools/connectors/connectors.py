@@ -169,7 +169,7 @@ class Connectors:
         """Why a call that may change something is not sent: the server is looked at once more, as it is now."""
         try:
             tools = await self._listed[server.name].link.tools()
-        except (Unreachable, Unanswered, MCPError) as error:
+        except Exception as error:  # noqa: BLE001 - as in `_tools`
             return _GONE.format(f"mcp.{server.name}", _reason(error))
         found = {offered.fingerprint(one) for one in tools}
         return None if offered.fingerprint(tool) in found else _HIDDEN.format(shown)

@@ -70,8 +70,15 @@ class Link:
         return f"did not answer within {self._server.timeout:g} seconds"
 
     async def tools(self) -> list[Tool]:
-        """All that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`."""
-        return await self._ask(_all_tools, again=True)
+        """All that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`.
+
+        One that does not tell even that is started anew for who comes next: a call may take long, this does not.
+        """
+        try:
+            return await self._ask(_all_tools, again=True)
+        except Unanswered:
+            self._drop(self._held)
+            raise
 
     async def call(self, tool: str, arguments: dict[str, Any], *, again: bool) -> CallToolResult:
         """Call a tool, `again` if the server went away meanwhile; raises as `tools` does."""

@@ -17,8 +17,9 @@ _CUT = "\n[cut: the result is longer]"
 
 
 def fingerprint(tool: Tool) -> bytes:
-    """Of all that a model is told of it."""
-    return hashlib.sha256(_json([tool.name, tool.description or "", tool.input_schema]).encode()).digest()
+    """Of all that a model is told of it, and of what its results are held against here."""
+    results = [] if tool.output_schema is None else [tool.output_schema]
+    return hashlib.sha256(_json([tool.name, tool.description or "", tool.input_schema, *results]).encode()).digest()
 
 
 def is_too_large(tool: Tool) -> bool:

@@ -15,7 +15,7 @@ from backend.conversation.runs.approvals import Approval
 from backend.tools.consent.policy import Policy
 from backend.tools.table import starting
 from backend.turn.run import Run
-from backend.turn.waiting.decisions import CHANGED
+from backend.turn.waiting.decisions import CHANGED, ENDING
 from service.database import pipelined
 
 
@@ -48,12 +48,12 @@ async def load(engine: AsyncEngine, run: Run, policy: Policy) -> Waited:
 
 
 def _as_now(asked: Sequence[Approval], by_agents: Sequence[Step], policy: Policy) -> list[Approval]:
-    """Also what an agent asked is refused that was started when it could reach something else."""
+    """Where an agent was started when it could reach something else, that is why all it asked is refused: it ends."""
     approved = [one for one in asked if one.decision == "approved"]
     ids = {one.id for one in approved if one.reach != policy.reach_of(one.call["name"])}
     begun = {step.call_id: step for step in by_agents if step.kind == "task"}  # the last of a call: ids repeat
     agents = {call for call, step in begun.items() if _reaches_else(step, policy)}
-    ids |= {one.id for one in approved if one.of_call in agents}
+    ids |= {one.id for one in asked if one.of_call in agents and one.reason not in ENDING}
     return [replace(one, decision="refused", reason=CHANGED) if one.id in ids else one for one in asked]
 
 

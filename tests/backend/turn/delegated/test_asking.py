@@ -358,9 +358,10 @@ async def test_a_tool_of_another_server_is_asked_about_until_it_is_allowed_in_th
             assert (await outputs(model))[-1].startswith("The researcher was stopped. What it may reach is another now")
 
 
+@pytest.mark.parametrize("approved", [True, False])
 @pytest.mark.parametrize("more", [False, True])
 async def test_an_agent_that_nobody_was_asked_about_again_waits_for_what_it_reached_when_it_began(
-    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, owner: AsyncEngine, more: bool
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, owner: AsyncEngine, more: bool, approved: bool
 ) -> None:
     async with serve(create_server().http_app()) as url:
         notes, web = at(url, "notes", read_only=False), at(url, "web", read_only=False)
@@ -374,7 +375,7 @@ async def test_an_agent_that_nobody_was_asked_about_again_waits_for_what_it_reac
             [card] = cards(await chat.say("say hi", answer.thread_id))
         async with backend(**asking, servers=[notes, web] if more else [notes]) as chat:
             await model.script(*([] if more else [{"text": "It said hi."}]), {"text": "Over."})
-            assert (await decide(chat, card, approve=True)).text == "Over."
+            assert (await decide(chat, card, approve=approved)).text == "Over."
             stopped = "The researcher was stopped. What it may reach is another now"
             assert (await outputs(model))[-1].startswith(stopped) == more
 
