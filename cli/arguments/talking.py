@@ -45,10 +45,9 @@ def _add_chat(commands: Commands) -> None:
     )
     _add_thread(chat)
     chat.add_argument("--model", metavar="NAME", help="which model answers, of those that are offered (LLM_MODELS)")
-    chat.add_argument(
-        "--temp", type=float, metavar="0-2", help="how freely it writes; without it, as the server is set"
-    )
-    chat.add_argument("--url", help="where the assistant is (what ./todo up serves here)")
+    warmth = "how freely it writes; without it, as the server is set"
+    chat.add_argument("--temp", type=values.temperature, metavar="0-2", help=warmth)
+    chat.add_argument("--url", type=values.url, help="where the assistant is (what ./todo up serves here)")
     chat.add_argument("--debug", action="store_true", help="show every event")
     add_data_dir(chat)
 

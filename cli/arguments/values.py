@@ -4,6 +4,7 @@ import argparse
 import math
 import re
 import unicodedata
+from urllib.parse import urlsplit
 
 from service import given
 
@@ -44,6 +45,28 @@ def amount(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is no number above 0")
     return number
+
+
+def temperature(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 2:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 0 to 2")
+    return number
+
+
+def url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+        _ = parts.port
+    except ValueError:
+        good = False
+    if not good:
+        raise argparse.ArgumentTypeError(f"it is the address of the page, as http://localhost:8000, and not {text}")
+    return text.rstrip("/")
 
 
 def port(text: str) -> int:

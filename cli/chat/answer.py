@@ -87,7 +87,7 @@ class Answer:
             if event.data["content"].startswith(self._in_one_answer):
                 self._say(event.data["content"][len(self._in_one_answer) :])
             self._in_one_answer = ""
-        if self._retold.is_new(event.name, event.data):
+        if event.name == "reset" or self._retold.is_new(event.name, event.data):
             await self._tell_whole(event.name, event.data)
 
     def _grow(self, event: Event) -> None:

@@ -154,9 +154,16 @@ class Connection:
         if reading.run_id is not None:
             await self.runs.cancel(reading.chat_id, reading.run_id)
 
-    async def newest(self) -> dict[str, Any] | None:
-        """The conversation that was used last."""
-        return next(iter((await self.chatkit.list_threads(limit=1)).data), None)
+    async def newest(self) -> str | None:
+        """The id of the conversation that was used last: those of runs are in the order of time."""
+        chats, after = list[dict[str, Any]](), None
+        while True:
+            page = await self.runs.get_chats(limit=100, after=after)
+            chats += page["chats"]
+            if (after := page["after"]) is None:
+                break
+        newest = max(chats, key=lambda chat: chat["leaf"] or "", default=None)
+        return newest["chat_id"] if newest else None
 
     async def last(self, chat_id: str) -> dict[str, Any] | None:
         """The interaction that a conversation shows last; None for a name that is new, or where nothing was said."""

@@ -2,9 +2,9 @@
 
 import asyncio
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli import data_dir
 from cli.chat import server
@@ -49,11 +49,12 @@ class Conversation:
         self._screen = screen
         self._known = {} if known is None else known
         self._typed: list[str] = []  # before there is anybody to say it to
-        self._question: Callable[[str], Awaitable[None]] | None = None
+        self._question: Callable[[str], Coroutine[Any, Any, None]] | None = None
         self._status: Exit = DONE
         self._connection: Connection | None = None
         self._talk: Talk | None = None
         self._beginning: asyncio.Future[None] | None = None
+        self._broken: BaseException | None = None
 
     async def run(self) -> Exit:
         try:
@@ -66,12 +67,14 @@ class Conversation:
                 self._status = await self._talk.close() or self._status
             if self._connection is not None:
                 await self._connection.close()
+        if self._broken is not None:
+            raise self._broken
         return self._status
 
     def entered(self, text: str) -> None:
         if self._question is not None:
             question, self._question = self._question, None
-            self._beginning = asyncio.ensure_future(question(text))
+            self._soon(question(text))
         elif self._talk is not None:
             self._talk.entered(text)
         else:
@@ -81,7 +84,17 @@ class Conversation:
         return self._talk is not None and self._talk.interrupted()
 
     def _begin_soon(self) -> None:
-        self._beginning = asyncio.ensure_future(self._begin())
+        self._soon(self._begin())
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        """What nobody expects of it ends the conversation."""
+        self._beginning = asyncio.ensure_future(work)
+        self._beginning.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Future[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broken = error
+            self._screen.leave()
 
     async def _begin(self) -> None:
         for name in _SLOW:  # typing goes on meanwhile

@@ -8,9 +8,11 @@ from cli.chat.connection import Connection
 from cli.chat.screens.text import clean
 from client.connection import ConnectionLost, Refused
 
+_LISTED = 20
+
 
 class Learned:
-    """`known` holds the names that can be completed, by their kind; `threads` the conversations as listed last."""
+    """`known` holds the names that can be completed, by their kind; `threads` the conversations as people saw them."""
 
     def __init__(self, connection: Connection, known: dict[str, list[str]]) -> None:
         self._connection = connection
@@ -19,7 +21,7 @@ class Learned:
 
     async def list_threads(self) -> list[dict[str, Any]]:
         """The newest conversations."""
-        self.threads = (await self._connection.chatkit.list_threads(limit=20)).data
+        self.threads = await self._newest()
         return self.threads
 
     async def learn(self) -> None:
@@ -28,5 +30,8 @@ class Learned:
         with suppress(Refused, ConnectionLost):
             page = self._connection.page
             self.known["tasks"] = [clean(task["title"]) for task in (await page.tasks("all"))["tasks"]]
-            self.known["threads"] = [clean(one["title"]) for one in await self.list_threads() if one.get("title")]
+            self.known["threads"] = [clean(one["title"]) for one in await self._newest() if one.get("title")]
             self.known["models"] = list((await page.ready()).get("model", {}).get("models", ()))
+
+    async def _newest(self) -> list[dict[str, Any]]:
+        return (await self._connection.chatkit.list_threads(limit=_LISTED)).data

@@ -80,8 +80,7 @@ class Once:
     async def _chat(self) -> str | None:
         if self._options.thread != NEWEST:
             return self._options.thread
-        newest = await self._connection.newest()
-        return newest["id"] if newest else None
+        return await self._connection.newest()
 
     def _tell_of(self, event: Event) -> None:
         if self._options.as_json:

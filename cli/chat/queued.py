@@ -1,18 +1,22 @@
 """What is said while an answer runs: it is answered afterwards, or read before the model is asked again."""
 
 import asyncio
+from contextlib import suppress
 
 from cli.chat.answer import Answer
 from cli.chat.connection import Connection
-from client.connection import Refused
+from client.connection import ConnectionLost, Refused
 
+Input = tuple[str, str]
+"""The id of a message, and its text."""
 _NOT_NOW = 409
 
 
 class Queue:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._waiting: list[tuple[str, str]] = []
+        self._waiting: list[Input] = []
+        self._hurried: list[Input] = []  # that are read before the model is asked again
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -36,18 +40,29 @@ class Queue:
         self._waiting.append((sent["input_id"], text))
 
     async def send_now(self, chat_id: str) -> None:
-        """Have what waits read before the model is asked again."""
-        waiting, self._waiting = self._waiting, []
+        """Have what waits read before the model is asked again; what was read already is left at that."""
         thread = await self._connection.thread(chat_id)
-        for input_id, _ in waiting:
-            action = {"type": "send_input_now", "payload": {"input_id": input_id}}
+        while self._waiting:
+            action = {"type": "send_input_now", "payload": {"input_id": self._waiting[0][0]}}
             asked = {"thread_id": thread, "item_id": None, "action": action}
             async with self._connection.chatkit.open("threads.custom_action", **asked) as events:
-                async for event in events:
-                    if event["type"] == "error":
-                        raise Refused(_NOT_NOW, event["message"])
+                async for _ in events:
+                    pass
+            self._hurried += self._waiting[:1]
+            del self._waiting[:1]
 
-    def give_back(self) -> str:
-        """What nobody answers any more."""
-        waiting, self._waiting = self._waiting, []
-        return "\n".join(text for _, text in waiting)
+    def take(self) -> list[Input]:
+        """What was said, and may not have been read; it is nothing that waits any more."""
+        taken = [*self._waiting, *self._hurried]
+        self._waiting, self._hurried = [], []
+        return taken
+
+    async def unread(self, chat_id: str, queued: list[Input]) -> str:
+        """Of what was queued that which nobody answers any more: what was read stands in the conversation."""
+        if not queued:
+            return ""
+        read = set[str]()
+        with suppress(Refused, ConnectionLost):
+            items = await self._connection.chatkit.list_items(await self._connection.thread(chat_id), limit=100)
+            read = {item["id"] for item in items.data}
+        return "\n".join(text for input_id, text in queued if input_id not in read)

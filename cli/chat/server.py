@@ -20,7 +20,7 @@ LOG = "up.log"
 def find(options: Options) -> str:
     """The address that was given, else that of the `./todo up` of the data directory, else where it would be."""
     if options.url is not None:
-        return _checked(options.url)
+        return options.url
     state = running.read(options.directory)
     if state is not None and "page" in state:
         return f"http://127.0.0.1:{urlsplit(state['page']).port or PORT}"
@@ -37,7 +37,11 @@ def check_token(url: str, token: str | None) -> None:
 def start(directory: Path) -> "subprocess.Popen[bytes]":
     """`./todo up` in the background, which `./todo down` stops."""
     data_dir.prepare(directory)
-    with log_of(directory).open("ab") as log:
+    try:
+        said = log_of(directory).open("ab")
+    except OSError as error:
+        raise data_dir.not_writable(directory, error) from error
+    with said as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", "up", "--data-dir", str(directory)],
             cwd=CHECKOUT,
@@ -52,18 +56,6 @@ def start(directory: Path) -> "subprocess.Popen[bytes]":
 def log_of(directory: Path) -> Path:
     """What it says there."""
     return data_dir.logs(directory) / LOG
-
-
-def _checked(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
-        _ = parts.port
-    except ValueError:
-        good = False
-    if not good:
-        raise CliError(f"--url is the address of the page, as http://localhost:8000, and not {url}.")
-    return url.rstrip("/")
 
 
 def _is_loopback(host: str) -> bool:

@@ -52,7 +52,7 @@ class Talk:
             if self._options.thread == NEWEST:
                 newest = await self.connection.newest()
                 if newest is not None:
-                    await self.open(newest["id"])
+                    await self.open(newest)
             elif self._options.thread is not None:
                 await self.open(self._options.thread)
         except Refused as refusal:
@@ -217,28 +217,43 @@ class Talk:
         except ConnectionLost as lost:
             await self.screen.fail(str(lost))
             self.screen.fill(said or "")
+        except asyncio.CancelledError:
+            self.screen.fill("\n".join(text for _, text in self._queue.take()))
+            raise
         finally:
+            queued = self._queue.take()
             self._end(answer)
-        if refused is not None and (refused.status != 409 or said is None or not await self._join(said)):
-            await self.screen.fail(str(refused))
+        if answer.status != "COMPLETED" and (left := await self._queue.unread(answer.reading.chat_id, queued)):
+            self.screen.fill(left)
+        if refused is not None:
+            await self._join_or_tell(refused, said)
         if self.answer is None:
             self.screen.waits()
         await self.learned.learn()
 
     def _end(self, answer: Answer) -> None:
-        """The answer has ended; what was queued and is not read any more is given back."""
+        """The answer has ended."""
         answer.begun.set()
-        left = self._queue.give_back()
-        if answer.reading.run_id is not None:
-            self.last_run = answer.reading.run_id
-            if left and answer.status != "COMPLETED":
-                self.screen.fill(left)
+        self.last_run = answer.reading.run_id or self.last_run
         self._asked.clear()
         self._stopping = False
         self.screen.status = ""
         if self.answer is answer:
             self.answer = None
         self._mark()
+
+    async def _join_or_tell(self, refused: Refused, said: str | None) -> None:
+        """What was not taken is said after the answer that runs here, or given back with the reason."""
+        error: Refused | ConnectionLost = refused
+        if refused.status == 409 and said is not None:
+            try:
+                if await self._join(said):
+                    return
+            except (Refused, ConnectionLost) as other:  # it has ended just now, for one
+                error = other
+        await self.screen.fail(str(error))
+        if said is not None:
+            self.screen.fill(said)
 
     async def _join(self, said: str) -> bool:
         """Another answer runs here: follow that, and let this be answered after it."""

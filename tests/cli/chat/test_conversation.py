@@ -248,6 +248,37 @@ async def test_commands(start: Start, model: ScriptedModel, served: ChatKit, tmp
     assert len((await served.list_threads()).data) == 2
 
 
+async def test_a_number_is_that_of_the_list_that_was_shown(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+    await with_tasks(served, model, 1)
+    await model.script({"text": "Something new."})
+    with start() as terminal:
+        await terminal.wait_for(">")
+        terminal.say("/threads")
+        await terminal.wait_for(" 1 add them")
+        terminal.say("hello")  # begins a conversation, which is the newest from then on
+        await terminal.wait_for("Something new.", "total")
+        terminal.say("/open 1")
+        await terminal.wait_for("> add them", "Added.")
+
+
+async def test_what_was_read_is_not_given_back_where_its_answer_is_stopped(
+    start: Start, model: ScriptedModel, served: ChatKit
+) -> None:
+    await model.script(SLOW, {**SLOW, "token_delay": 0.4})
+    with start("--thread", "mine") as terminal:
+        await terminal.wait_for(">")
+        terminal.say("count")
+        await terminal.wait_for("two")
+        for text in ("and this", "and that"):
+            terminal.say(text)
+            await terminal.wait_for(f"> {text}")
+        await model.received_requests(2)  # with the first of them; the other waits
+        await terminal.wait_for("two", times=2)
+        terminal.keys(CTRL_C)
+        text = await terminal.wait_for("Stopped.", "> and that", times=2)
+        assert text.count("> and this") == 1
+
+
 async def test_lines_history_and_completion(start: Start, model: ScriptedModel, served: ChatKit) -> None:
     await with_tasks(served, model, 1)
     await model.script({"text": "Two lines."}, {"text": "Again."}, {"text": "Completed."})

@@ -44,6 +44,11 @@ async def test_the_answer_alone_is_on_stdout(served: ChatKit, model: ScriptedMod
     assert (done.returncode, done.stdout) == (0, "Hello.\n")
     assert "interaction_complete" in done.stderr
     assert len((await served.list_threads()).data) == 2
+    await model.script({"text": "In the first."}, {"text": "There again."})
+    assert (await chat(*url, "--thread", thread["id"], "--exec", "and here")).stdout == "In the first.\n"
+    assert (await chat(*url, "--continue", "--exec", "still here")).stdout == "There again.\n"
+    async with Runs(served.base_url) as runs:
+        assert len((await runs.get_chat(thread["id"]))["interactions"]) == 4, "the one that was used last"
 
 
 async def test_events_as_lines(served: ChatKit, model: ScriptedModel) -> None:
@@ -78,10 +83,11 @@ async def test_it_ends_as_it_went(served: ChatKit, model: ScriptedModel) -> None
         (("--url", f"http://127.0.0.1:{find_free_port()}", "--exec", "x"), 2, "No assistant answers at http"),
         ((*url, "--exec", "  "), 1, "nothing to say"),
         ((*url, "--model", "huge", "--exec", "x"), 1, "Ask for one of these: offline-rules, large."),
-        ((*url, "--temp", "3", "--exec", "x"), 1, "temperature is a number from 0 to 2"),
+        ((*url, "--temp", "3", "--exec", "x"), 2, "3 is no number from 0 to 2"),
+        ((*url, "--temp", "nan", "--exec", "x"), 2, "nan is no number from 0 to 2"),
         ((*url, "--thread", "thr_none", "--exec", "x"), 1, "error: "),
         ((*url, "--thread", "../x", "--exec", "x"), 2, "is no conversation's id or name"),
-        (("--url", "ftp://x", "--exec", "x"), 1, "--url is the address"),
+        (("--url", "ftp://x", "--exec", "x"), 2, "the address of the page"),
     ):
         done = await chat(*arguments)
         assert (done.returncode, done.stdout) == (status, "")
