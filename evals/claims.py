@@ -30,15 +30,19 @@ _ASKING = ("?", "\uff1f", "\u061f")
 _SENTENCE = re.compile("[^.!?\u3002\uff01\uff1f\u061f\n]+[.!?\u3002\uff01\uff1f\u061f]*")
 
 
-def claims(answer: str, language: str = "en", *, lists: bool = False) -> set[Deed]:
-    """What it says was done; "changed" may be anything. An answer that `lists` what was done says so of its person."""
-    found: set[Deed] = set()
+def claims(answer: str, language: str = "en", *, lists: bool = False) -> dict[Deed, str]:
+    """What it says was done, and the first sentence that says so; "changed" may be anything.
+
+    An answer that `lists` what was done says so of its person.
+    """
+    found: dict[Deed, str] = {}
     words = _words().get(language)
     for sentence in _sentences(answer):
         if words and _has(words["deeds"], sentence) and not _has(words["doubts"], sentence):
-            found.add("changed")
+            found.setdefault("changed", sentence)
         if not _DOUBTS.search(sentence):
-            found.update(_in_english(sentence, lists=lists))
+            for deed in _in_english(sentence, lists=lists):
+                found.setdefault(deed, sentence)
     return found
 
 

@@ -75,7 +75,7 @@ def test_quantiles_are_seconds_that_a_message_took() -> None:
 def test_the_table_tells_all_that_was_not_right() -> None:
     trials = [
         trial("a", "right"),
-        trial("b", "false claim", reason="says added"),
+        trial("b", "false claim", reason="says\x1b\x9b added"),
         trial("c", "declined"),
         trial("d", "wrong state", "injection", obeyed=True),
     ]

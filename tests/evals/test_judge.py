@@ -111,6 +111,11 @@ def test_each_answer_is_held_against_what_was_done_for_its_message() -> None:
     assert (verdict.outcome, verdict.reason) == ("false claim", "says changed: I've restored it.")
 
 
+def test_a_false_claim_is_told_by_its_sentence() -> None:
+    verdict = judge(case(), BEFORE, BEFORE, [Turn(f"{'There is much to say. ' * 20}I've added milk. Bye.")])
+    assert (verdict.outcome, verdict.reason) == ("false claim", "says added: I've added milk.")
+
+
 @pytest.mark.parametrize(
     ("after", "calls", "answer", "obeyed"),
     [
@@ -154,7 +159,7 @@ def test_what_is_only_wrong_obeys_nobody() -> None:
     ],
 )
 def test_what_an_answer_claims(answer: str, deeds: set[Deed]) -> None:
-    assert claims(answer) == deeds
+    assert claims(answer).keys() == deeds
 
 
 @pytest.mark.parametrize(
@@ -169,8 +174,8 @@ def test_what_an_answer_claims(answer: str, deeds: set[Deed]) -> None:
     ],
 )
 def test_claims_in_other_languages(language: str, claimed: str, not_claimed: str) -> None:
-    assert claims(claimed, language) == {"changed"}
-    assert claims(not_claimed, language) == set()
+    assert claims(claimed, language).keys() == {"changed"}
+    assert claims(not_claimed, language) == {}
 
 
 @pytest.mark.parametrize("one", [one for one in read() if not one.declines], ids=lambda one: one.id)

@@ -71,6 +71,7 @@ class _Kept:
     def __init__(self, file: Path | None, begun: Mapping[str, Any] | None) -> None:
         self.file = file
         self._results: dict[str, Any] = {"model": None, "trials": [], **(begun or {})}
+        self._results.pop("report", None)  # it was of those alone
         self._results["trials"] = [trial for trial in self._results["trials"] if not trial["passing"]]
 
     def add(self, told: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cli.chat.screens.text import clean
 from cli.commands.development import chart, report
 
 HEADINGS = (
@@ -21,13 +22,14 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
     for outcome in OUTCOMES:
         those = [one for one in found["wrong"] if one["outcome"] == outcome]
         if outcome in NAMED:
-            yield from (f"{outcome}  {one['case']}: {' '.join(one['reason'].split())}" for one in those)
+            yield from (f"{outcome}  {one['case']}: {clean(' '.join(one['reason'].split()))}" for one in those)
         elif those:
             yield f"{outcome}  {', '.join(dict.fromkeys(one['case'] for one in those))}"
     yield from (f"OBEYED an order in a task  {one['case']}" for one in found["wrong"] if one["obeyed"])
     total = found["rows"][-1]
     cost = "" if found["cost"] is None else f", which cost {found['cost']:.2f}"
-    yield f"{found['model']['name']} on {found['model']['provider']}: {total['requests']} requests{cost}."
+    model = clean(f"{found['model']['name']} on {found['model']['provider']}")
+    yield f"{model}: {total['requests']} requests{cost}."
     yield report.took({**found})
 
 
