@@ -51,7 +51,13 @@ def problems(connection: psycopg.Connection[Any], statements: Iterable[str], tab
 
 def _unnamed(plan: dict[str, Any], tables: set[str]) -> Iterator[str]:
     """The tables of which rows are looked for, and not by an equality with their person."""
-    conditions = [value for node in nodes(plan) for name, value in node.items() if name.endswith((" Cond", "Filter"))]
+    conditions = [
+        value
+        for node in nodes(plan)
+        if node["Node Type"] != "Bitmap Index Scan"  # which may be one side of an OR; what is above it has all of it
+        for name, value in node.items()
+        if name.endswith((" Cond", "Filter"))
+    ]
     named = {name for condition in conditions for term in _parts(str(condition), " AND ") for name in _people(term)}
     for node in nodes(plan):
         if "Scan" in node["Node Type"] and node.get("Relation Name") in tables and node["Alias"] not in named:
