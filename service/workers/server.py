@@ -16,11 +16,11 @@ from service.workers.limits import ClientLimits
 from service.workers.proxies import THIS_MACHINE
 from service.workers.watch import Watch
 
-_COLLECT = (50_000, 3, 2)
+_COLLECT = (5_000, 5, 5)
 """How many objects more make a look at the new ones, how many of these one at the older ones, of these one at all.
 
-What a streamed answer leaves in cycles has become old while it was told: with the usual 10 and 10 it stays for
-thousands of answers, a quarter of a megabyte each.
+What a streamed answer leaves in cycles has become old while it was told. Looked at seldom it is much, and the loop
+stands still meanwhile: with 50,000, 10 and 10 it was 9 seconds at twice the load, where these take 0.4.
 """
 
 
