@@ -37,7 +37,7 @@ from backend.settings import Settings
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
 from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import Policy
-from backend.tools.task_tools import CallerToken, TaskTools
+from backend.tools.tasks.tools import CallerToken, TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn import reports

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.calendar.events import DatedTask, Events
 from backend.conversation import profiles
 from backend.conversation.errors import BackendError
-from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
+from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
 from service.clock import find_zone
 
 logger = logging.getLogger(__name__)

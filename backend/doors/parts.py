@@ -14,7 +14,7 @@ from backend.doors.runs.door import RunsDoor
 from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.inbox import Inbox
 from backend.turn.turns import Turns

@@ -18,7 +18,7 @@ from backend.doors.memory import Changed, MemoryTooLong, NoVersion
 from backend.doors.runs.door import NotShown, Over
 from backend.doors.runs.once import NotKnown, OtherRequest
 from backend.doors.tasks.door import NotNow
-from backend.tools.task_tools import TasksUnavailable
+from backend.tools.tasks.tools import TasksUnavailable
 from backend.tools.workspace.files import FileRefused, FileTooLarge, NoFile, NotCommitted
 from backend.tools.workspace.tools import WorkspaceUnavailable
 from backend.turn.afterwards.summaries import NoSummary

@@ -1,8 +1,6 @@
 """A connection to an MCP server: one for the process, for every person, and it heals itself."""
 
 import asyncio
-import itertools
-import json
 import logging
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack, suppress
@@ -22,7 +20,8 @@ from pydantic import ValidationError
 
 from backend.conversation.errors import BackendError
 from backend.conversation.model_input.history import UNKNOWN_OUTCOME
-from service.telemetry import metrics, request_id, traces
+from backend.tools.resending import UNAVAILABLE, ResendingClient
+from service.telemetry import traces
 from service.tls import tls_context
 
 logger = logging.getLogger(__name__)
@@ -30,10 +29,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
-
-_UNAVAILABLE = -32050
-_PAUSES = (0.05, 0.1, 0.2)
-_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+CLIENT = Implementation(name="todo-assistant", version="1")
 
 
 class ToolsUnavailable(BackendError):
@@ -80,7 +76,7 @@ class Connection(MCPServer):
             streamable_http_client(url, http_client=self._http),
             mode=PROTOCOL,
             cache=None,
-            client_info=Implementation(name="todo-assistant", version="1"),
+            client_info=CLIENT,
             read_timeout_seconds=2 * answer_seconds + resend_seconds,
         )
         self.stack = AsyncExitStack()
@@ -150,7 +146,7 @@ class Connection(MCPServer):
         try:
             return await request
         except MCPError as error:
-            if error.code == _UNAVAILABLE:
+            if error.code == UNAVAILABLE:
                 raise self.unavailable from error
             raise
 
@@ -166,68 +162,3 @@ def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> str
     if not isinstance(error, ModelBehaviorError):
         return UNKNOWN_OUTCOME
     return "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
-
-
-class ResendingClient(httpx2.AsyncClient):
-    """HTTP that answers instead of raising, because one raised error closes an MCP session for ever."""
-
-    def __init__(self, resend_seconds: float, *, repeatable: bool, **options: Any) -> None:
-        super().__init__(**options)
-        self._resend_seconds = resend_seconds
-        self._repeatable = repeatable
-
-    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
-        request.headers.update(watched())
-        may_repeat = self._repeatable or request.headers.get("mcp-method") != "tools/call"
-        now = asyncio.get_running_loop().time
-        deadline = now() + self._resend_seconds
-        for attempt in itertools.count():
-            again = may_repeat
-            try:
-                response = await super().send(request)
-            except Exception as error:  # noqa: BLE001 - the edge that must not raise
-                fault = type(error).__name__
-                again = isinstance(error, _NEVER_SENT) or (may_repeat and not isinstance(error, httpx2.ReadTimeout))
-            else:
-                if (fault := _fault(response)) is None:
-                    return response
-            if not again or now() >= deadline:
-                logger.error("no answer from %s: %s", request.url.host, fault)
-                break
-            metrics.RETRIES.labels("tools").inc()
-            await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
-        return _unavailable(request)
-
-
-def watched() -> dict[str, str]:
-    """What lets the server's lines and spans be found with ours."""
-    asked = request_id.current.get()
-    return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
-
-
-def _fault(response: httpx2.Response) -> str | None:
-    """Why this is not the MCP server's own answer, or None."""
-    if response.status_code >= 500:
-        return f"status {response.status_code}"
-    if response.is_success and not _is_answer(response):
-        return f"status {response.status_code} without JSON"
-    return None
-
-
-def _is_answer(response: httpx2.Response) -> bool:
-    kind = response.headers.get("content-type", "")
-    if kind.startswith("text/event-stream"):  # of which the transport sees whether it ended too early
-        return True
-    try:
-        json.loads(response.content)
-    except ValueError:
-        return False
-    return kind.startswith("application/json")
-
-
-def _unavailable(request: httpx2.Request) -> httpx2.Response:
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": _UNAVAILABLE, "message": "unavailable"}}
-    return httpx2.Response(
-        503, headers={"content-type": "application/json"}, content=json.dumps(body).encode(), request=request
-    )

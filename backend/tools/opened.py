@@ -11,7 +11,7 @@ from backend.conversation.items import Json, Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.task import Task, TaskPage
-from backend.tools.task_tools import MOST, CallRefused, TaskTools
+from backend.tools.tasks.tools import MOST, CallRefused, TaskTools
 
 _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was
 _SECONDS = 1.0  # a conversation opens without the tools, too

@@ -29,7 +29,7 @@ from backend.model.retries import telling
 from backend.tools.consent.card import NOT_ASKED, in_words, shown_whole, titled
 from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from backend.turn import inbox
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.afterwards.titles import Titles

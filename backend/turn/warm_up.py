@@ -23,7 +23,7 @@ from backend.conversation.runs import inbox, leases
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from backend.turn.log import Event, Started
 from backend.turn.speech import Overheard, Speech
 from service.database import new_id, pipelined, utc_now

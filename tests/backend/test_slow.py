@@ -14,7 +14,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from backend.tools.connection import ToolsUnavailable
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW as SLOW_WORDS
 from tests.backend.slow_turns import read_text

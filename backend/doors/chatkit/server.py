@@ -21,7 +21,7 @@ from backend.tools import actions
 from backend.tools.consent import card
 from backend.tools.opened import titles_now, with_tasks_now
 from backend.tools.task import Changed, Task
-from backend.tools.task_tools import CallRefused, TaskTools
+from backend.tools.tasks.tools import CallRefused, TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.turn import versions
 from backend.turn.answers import Answers

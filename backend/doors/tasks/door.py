@@ -15,7 +15,7 @@ from backend.conversation import profiles
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.doors.tasks.shapes import Change, Done, News, NewTask, Page, Task, View
-from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
+from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
 from service.database import new_id
 
 DAYS = 28

@@ -12,7 +12,7 @@ from prometheus_client import Histogram
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError
 from backend.doors.tasks.shapes import Done
-from backend.tools.task_tools import TasksUnavailable
+from backend.tools.tasks.tools import TasksUnavailable
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields
 

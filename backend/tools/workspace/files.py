@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from backend.conversation.errors import BackendError, LimitReached
 from backend.tools.connectors.server import AgentName
-from backend.tools.task_tools import KEY, USER, calling_for
+from backend.tools.tasks.tools import KEY, USER, calling_for
 from backend.tools.workspace.tools import FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
 from service.database import new_id
 

@@ -12,7 +12,7 @@ from mcp.types import CallToolResult, TextContent
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Json
 from backend.tools.connection import Connection, ToolsUnavailable
-from backend.tools.task_tools import KEY, USER, CallerToken, calling_for
+from backend.tools.tasks.tools import KEY, USER, CallerToken, calling_for
 from service.tls import tls_context
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from icalendar import Calendar
 
 from backend.calendar.events import DatedTask, Events
 from backend.calendar.feed import CalendarUnavailable, Feeds
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from service.database import create_engine
 from tests.backend.calendar.subscribers import Subscriber
 from tests.backend.conftest import Backend, Rows

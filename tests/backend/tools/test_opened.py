@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from tests.backend.conftest import Backend, Rows
 from tests.backend.widgets import boxes, listed, tick
 from tests.chatkit_client import ChatKit

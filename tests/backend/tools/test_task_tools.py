@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from backend.conversation.model_input.history import NOT_MADE, UNKNOWN_OUTCOME
 from backend.tools.table import TOOLS
-from backend.tools.task_tools import TaskTools
+from backend.tools.tasks.tools import TaskTools
 from tests.backend.conftest import Backend, Rows
 from tests.chatkit_client import ChatKit, user_input
 from tests.scripted_model import ScriptedModel

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend.doors import time_zone
-from backend.tools.task_tools import TIME_ZONE, TaskTools
+from backend.tools.tasks.tools import TIME_ZONE, TaskTools
 from tests.backend.completions import check_pairs
 from tests.backend.conftest import Backend, Rows
 from tests.backend.now import now_of, told_now

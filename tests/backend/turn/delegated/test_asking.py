@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.model_input.history import NOT_MADE, UNKNOWN_OUTCOME
 from backend.tools.consent.card import NOT_ASKED
-from backend.tools.task_tools import CallerToken
+from backend.tools.tasks.tools import CallerToken
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn import answers
 from backend.turn.waiting import decisions, resuming

@@ -11,7 +11,10 @@ from agents.mcp import MCPToolMetaContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent, Tool
 
-from backend.tools.connection import Connection, ToolsUnavailable, watched
+from backend.tools.connection import CLIENT, PROTOCOL, Connection, ToolsUnavailable
+from backend.tools.resending import NoAnswer, watched
+from backend.tools.tasks.calls import TaskCalls
+from service.telemetry import traces
 from service.tls import tls_context
 from service.tokens import BACKEND, make_call_token
 
@@ -80,6 +83,14 @@ class TaskTools(Connection):
             meta=_call_meta,
         )
         self._signed = token is not None
+        self._calls = TaskCalls(
+            url,
+            protocol=PROTOCOL,
+            client=CLIENT,
+            signed=token.header if token else dict[str, str],
+            resend_seconds=resend_seconds,
+            answer_seconds=answer_seconds,
+        )
         self._reads = httpx2.AsyncClient(
             base_url=url.rstrip("/").removesuffix("/mcp"),
             auth=token,
@@ -92,6 +103,7 @@ class TaskTools(Connection):
     async def connect(self) -> None:
         await super().connect()
         await self.stack.enter_async_context(self._reads)
+        await self.stack.enter_async_context(self._calls)
 
     def offered(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)
@@ -112,8 +124,12 @@ class TaskTools(Connection):
         meta = dict(meta or {})
         user_id = meta.pop(USER)  # no turn, no call
         given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
-        with calling_for(user_id):
-            return await super().call_tool(tool_name, {"user_id": user_id, **given}, meta)
+        span = traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT")
+        with calling_for(user_id), span:
+            try:
+                return await self._calls.make(tool_name, {"user_id": user_id, **given}, meta)
+            except NoAnswer as error:
+                raise self.unavailable from error
 
     async def change(
         self,
@@ -194,8 +210,11 @@ class CallerToken(httpx2.Auth):
         self._secret = secret
         self._audience = audience
 
-    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+    def header(self) -> dict[str, str]:
         expires = int(time.time()) + TOKEN_SECONDS
         token = make_call_token(self._secret, _caller.get(), audience=self._audience, expires=expires)
-        request.headers["Authorization"] = f"Bearer {token}"
+        return {"authorization": f"Bearer {token}"}
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        request.headers.update(self.header())
         yield request
