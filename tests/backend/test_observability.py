@@ -203,8 +203,9 @@ async def test_the_metrics_agree_with_the_runs(
     async with chat.open("threads.create", input=user_input("count")) as events:
         await read_text(events, at_least=4)
         assert value(await numbers(watched), "todo_turns_running") == 1
-    await until(lambda: not rows("SELECT 1 FROM runs WHERE status = 'running'"))
-    after = await numbers(watched)
+    async with asyncio.timeout(30):  # a run has its outcome a moment before it is counted
+        while value(after := await numbers(watched), "todo_turns_running"):
+            await asyncio.sleep(0.01)
 
     def more(name: str, **labels: str) -> float:
         return value(after, name, **labels) - value(before, name, **labels)
@@ -222,7 +223,6 @@ async def test_the_metrics_agree_with_the_runs(
     assert more("todo_model_request_seconds_count", outcome="cancelled") == 1
     assert more("todo_retries_total", to="model") == 1
     assert more("todo_tool_call_seconds_count", tool="add_task", outcome="ok") == 1
-    assert value(after, "todo_turns_running") == 0
     assert 0 <= value(after, "todo_backend_connections_in_use") <= 10
 
 
