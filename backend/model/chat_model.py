@@ -124,7 +124,7 @@ class _ItemIds:
                 self._by_call[item.call_id] = item_id
             return event.model_copy(update={"item": _with_id(item, item_id)})
         if getattr(event, "item_id", None) == FAKE_RESPONSES_ID:
-            return event.model_copy(update={"item_id": self._at(event.output_index, "message")})
+            event.item_id = self._at(event.output_index, "message")  # the event is nobody else's; a copy takes 6 µs
         return event
 
     def _at(self, index: int, kind: str) -> str:

@@ -49,6 +49,7 @@ async def test_the_sdk_gives_streamed_items_one_placeholder_and_does_not_tell_ho
         events = await events_of(OpenAIChatCompletionsModel("m", client))
         await client.close()
     assert {event.item_id for event in events if hasattr(event, "item_id")} == {FAKE_RESPONSES_ID}
+    assert len({id(event) for event in events}) == len(events), "one that is given twice must not be changed in place"
     assert events[-1].type == "response.completed"
     assert events[-1].response.incomplete_details is None
 
