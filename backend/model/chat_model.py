@@ -118,13 +118,13 @@ class _ItemIds:
             output = [self._final(index, item) for index, item in enumerate(event.response.output)]
             response = event.response.model_copy(update={"id": self._response, "output": output})
             return event.model_copy(update={"response": response})
-        if (item := getattr(event, "item", None)) is not None:
+        if getattr(event, "item_id", None) == FAKE_RESPONSES_ID:
+            event.item_id = self._at(event.output_index, "message")  # the event is nobody else's; a copy takes 6 µs
+        elif (item := getattr(event, "item", None)) is not None:
             item_id = self._at(event.output_index, item.type)
             if item.type == "function_call" and item.call_id:
                 self._by_call[item.call_id] = item_id
             return event.model_copy(update={"item": _with_id(item, item_id)})
-        if getattr(event, "item_id", None) == FAKE_RESPONSES_ID:
-            event.item_id = self._at(event.output_index, "message")  # the event is nobody else's; a copy takes 6 µs
         return event
 
     def _at(self, index: int, kind: str) -> str:

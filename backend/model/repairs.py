@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta, ChoiceDeltaToolCall
 from pydantic import BaseModel, ValidationError
 
 from backend.model.errors import AnswerCutOff, AnswerTooLong, ProviderFailed
@@ -22,8 +22,24 @@ class End:
     reason: str | None = None
 
 
+class Delta(ChoiceDelta):
+    """With all that the SDK looks for beyond OpenAI's fields: that one is not there it learns by an error, in 2 µs."""
+
+    reasoning: Any = None
+    reasoning_content: Any = None
+    thinking_blocks: Any = None
+    annotations: Any = None
+    audio: Any = None
+
+
+class ChunkChoice(Choice):
+    delta: Delta  # pyright: ignore[reportIncompatibleVariableOverride] - nobody puts another in
+
+
 class Chunk(ChatCompletionChunk):
     """A chunk that pydantic reads: the client's own reading looks at each field's type anew, every time."""
+
+    choices: list[ChunkChoice]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @classmethod
     def build(cls, *, response: object, data: object) -> "Chunk":

@@ -1,18 +1,21 @@
 """The Agents SDK's model and OpenAI's client, as `model` uses them."""
 
+import inspect
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from agents import Agent, ModelSettings, ModelTracing, OpenAIChatCompletionsModel, RunConfig, Runner
+from agents.models import chatcmpl_stream_handler
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai import AsyncOpenAI
 
 from backend.model.chat_model import ChatModel
 from backend.model.client import ProviderClient, _PlainClient
 from backend.model.providers import PROFILES, Endpoint
-from backend.model.repairs import Chunk
+from backend.model.repairs import Chunk, Delta
 from tests.scripted_model import serve_scripted_model
 
 PLAIN = RunConfig(tracing_disabled=True)
@@ -52,6 +55,14 @@ async def test_the_sdk_gives_streamed_items_one_placeholder_and_does_not_tell_ho
     assert len({id(event) for event in events}) == len(events), "one that is given twice must not be changed in place"
     assert events[-1].type == "response.completed"
     assert events[-1].response.incomplete_details is None
+
+
+def test_what_the_sdk_looks_for_in_a_chunk_is_there() -> None:
+    """Hence `Delta`: what it finds by an error it would look for with every token."""
+    source = inspect.getsource(chatcmpl_stream_handler)
+    looked_for = set(re.findall(r'(?:hasattr|getattr)\(delta, "(\w+)"', source))
+    assert looked_for >= {"reasoning", "reasoning_content"}
+    assert looked_for <= Delta.model_fields.keys()
 
 
 async def test_the_sdk_asks_nothing_of_its_client_that_ours_does_not_have() -> None:
