@@ -128,7 +128,9 @@ class _ItemIds:
         return event
 
     def _at(self, index: int, kind: str) -> str:
-        return self._by_index.setdefault(index, new_id(_PREFIXES.get(kind, "item")))
+        if (known := self._by_index.get(index)) is None:
+            known = self._by_index[index] = new_id(_PREFIXES.get(kind, "item"))
+        return known
 
     def _final(self, index: int, item: Any) -> Any:
         known = self._by_call.get(getattr(item, "call_id", ""))

@@ -173,7 +173,7 @@ def _clean(value: Any) -> Any:
         case dict():
             return {storable(key): _clean(part) for key, part in value.items()}
         case BaseModel():
-            for name, part in value:
+            for name, part in (*vars(value).items(), *(value.model_extra or {}).items()):
                 if part is not None:
                     setattr(value, name, _clean(part))
     return value
