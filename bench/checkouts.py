@@ -88,7 +88,7 @@ async def measurements(here: Stage, other: Stage) -> dict[str, Measurement]:
 async def _followed(here: Stage, other: Stage) -> list[Row]:
     """What a token costs in a run that is followed, of many."""
     costs: dict[str, list[float]] = {OTHER: [], HERE: []}
-    for _ in range(here.scale.rounds):
+    for _ in range(here.scale.long_rounds):
         for name, stage in ((OTHER, other), (HERE, here)):
             costs[name].append(await token_us(stage, STREAMS, followed=True))
     return [paired(f"a logged token, {STREAMS} streams, to {OTHER}", "µs", costs[HERE], costs[OTHER], OTHER)]

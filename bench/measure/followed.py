@@ -15,7 +15,7 @@ from bench.stage import Stage
 BEHIND = 200  # events
 STREAMS = 50
 _SETTLED_SECONDS = 0.3
-_LEAST_SECONDS = 1.0
+_TOLD_SECONDS = 1.0
 _AT_ONCE = 10  # readers: one person may have 20
 
 
@@ -26,7 +26,7 @@ async def logged_tokens(stage: Stage) -> list[Row]:
 async def _logged_token(stage: Stage, streams: int) -> Row:
     plain: list[float] = []
     added: list[float] = []
-    for _ in range(stage.scale.rounds):
+    for _ in range(stage.scale.long_rounds):
         plain.append(await token_us(stage, streams, followed=False))
         added.append(await token_us(stage, streams, followed=True) - plain[-1])
     name = f"what the log adds to a token, {streams} stream{'s' * (streams > 1)}"
@@ -35,9 +35,8 @@ async def _logged_token(stage: Stage, streams: int) -> Row:
 
 async def token_us(stage: Stage, streams: int, *, followed: bool) -> float:
     """CPU of the backend; what it computes while nothing is said is left out."""
-    seconds = max(stage.scale.seconds, _LEAST_SECONDS)
-    idle, _ = await _told(stage, 0, seconds / 3, followed=False)
-    cpu, tokens = await _told(stage, streams, seconds, followed=followed)
+    idle, _ = await _told(stage, 0, _TOLD_SECONDS / 3, followed=False)
+    cpu, tokens = await _told(stage, streams, _TOLD_SECONDS, followed=followed)
     return (cpu - idle * 3) * 1_000_000 / tokens
 
 
@@ -69,7 +68,7 @@ async def _said(stage: Stage) -> dict[str, int]:
 
 async def resumed_readers(stage: Stage) -> list[Row]:
     """From the request to what the reader had not read yet; beside it, what is stored of the same answer."""
-    chat, seconds = stage.chat, stage.scale.seconds / 3
+    chat, seconds = stage.chat, stage.scale.seconds
     ended = await logged(stage)
     running = await chat.interact("running", "tell", to_its_end=False)
     await asyncio.sleep(1)

@@ -24,7 +24,7 @@ async def lists(stage: Stage) -> list[Row]:
         mcp = stage.place.mcp_server(relay.url)
         try:
             await mcp.ready()
-            tools, calls = Tools(mcp.port), _PREPARED + stage.scale.rounds * 5
+            tools, calls = Tools(mcp.port), _PREPARED + stage.scale.long_rounds * 5
             found = {
                 name: [await _longest(relay, tools, calls, person, wish) for person in (FEW, THOUSAND, MANY)]
                 for name, wish in FILTERS.items()

@@ -11,6 +11,8 @@ from bench.drivers.load import Call
 from bench.rows import Row
 from bench.stage import FEW, MANY, Stage
 
+_SUMMARY_SECONDS = 1.0  # at most, of an instant model
+
 
 async def open_threads(stage: Stage) -> Row:
     chat, long = stage.chat, f"{stage.scale.long_thread:,} items"
@@ -36,7 +38,7 @@ async def summarise(stage: Stage) -> Call:
     made = -1
     while made < (made := seed.summaries(stage.place.admin_url, stage.long_thread)):
         await long()  # after which what is old is summarised, a part at a time
-        await asyncio.sleep(stage.scale.seconds)
+        await asyncio.sleep(_SUMMARY_SECONDS)
     return long
 
 
@@ -46,7 +48,7 @@ async def first_pages(stage: Stage) -> Row:
 
 
 async def _compare(stage: Stage, name: str, little: str, few: Call, much: str, many: Call) -> Row:
-    """In short rounds, because the two are close to each other."""
-    seconds = stage.scale.seconds / 5
+    """In shorter rounds, because the two are close to each other."""
+    seconds = stage.scale.seconds / 2
     sides = {size: partial(load.run, call, callers=1, seconds=seconds) for size, call in ((little, few), (much, many))}
-    return (await in_turns(stage.scale.rounds * 3, sides)).row(name, "ms", p50_ms, much, little)
+    return (await in_turns(stage.scale.rounds, sides)).row(name, "ms", p50_ms, much, little)

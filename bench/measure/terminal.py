@@ -22,7 +22,7 @@ _WHERE, _HERE = b"\x1b[6n", b"\x1b[1;1R"  # where the cursor is: what a terminal
 
 async def terminal(stage: Stage) -> list[Row]:
     prompts, passes, keys, answers = list[float](), list[float](), list[float](), list[float]()
-    for _ in range(stage.scale.rounds):
+    for _ in range(stage.scale.long_rounds):
         passes.append(await _pass_ms())
         typed = _Terminal(stage)
         try:

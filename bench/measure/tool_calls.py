@@ -16,6 +16,7 @@ from bench.rows import Row
 from bench.stage import PEOPLE, Stage
 
 PLAIN, OPEN, GUARDED, PGBENCH = "FastAPI", "tools", "tools with tokens", "pgbench"
+_TRANSACTIONS = 320  # of pgbench in a round, which counts none by parts of a second
 _SCRIPT = f"""\\startpipeline
 BEGIN;
 SET LOCAL statement_timeout = '10s';
@@ -36,11 +37,11 @@ async def tool_calls(stage: Stage, callers: int) -> list[Row]:
         PLAIN: _plain(stage.plain),
     }
     sides: dict[str, Side] = {
-        name: partial(load.run, call, callers=callers, seconds=scale.seconds * 0.4) for name, call in calls.items()
+        name: partial(load.run, call, callers=callers, seconds=scale.seconds / 2) for name, call in calls.items()
     }
     if stage.place.pgbench:
         sides[PGBENCH] = partial(_pgbench, stage, stage.place.pgbench, callers)
-    done = await in_turns(2 * scale.rounds, sides)  # many short ones: a call is short, and noise is not
+    done = await in_turns(scale.rounds, sides)
     name = f"tool calls a second at {callers}"
     rows = [
         done.row(name, "/s", rate, OPEN, PLAIN),
@@ -67,7 +68,7 @@ async def _pgbench(stage: Stage, program: str, callers: int) -> Load:
     script = _written(stage.place.work / "add.sql")
     variables = {"owner": "person-0", "title": "milk", "description": "-", "arguments": "{}"}
     given = [part for name, value in variables.items() for part in ("-D", f"{name}={value}")]
-    options = ["-n", "-M", "prepared", "-c", str(callers), "-T", "1", "-f", script, *given]
+    options = ["-n", "-M", "prepared", "-c", str(callers), "-t", str(_TRANSACTIONS // callers), "-f", script, *given]
     process = await asyncio.create_subprocess_exec(program, *options, stage.place.database_url, stdout=PIPE)
     output, _ = await process.communicate()
     transactions = int(re.findall(rb"processed: (\d+)", output)[0])

@@ -52,7 +52,7 @@ def _tail(done: Compared, name: str) -> Row:
 
 async def tokens(stage: Stage) -> list[Row]:
     """What one more token of an answer costs: long answers less short ones, taken in turns."""
-    rounds, seconds = stage.scale.rounds * 2, stage.scale.seconds / 3
+    rounds, seconds = stage.scale.rounds, stage.scale.seconds / 2
     short = _sides(stage, f"say {SHORT}", 1, seconds)
     long = _sides(stage, f"say {LONG}", 1, seconds)
     sides = {f"{name} {size}": side for size, of in ((SHORT, short), (LONG, long)) for name, side in of.items()}
