@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from backend.conversation.items import Item, Json, Message, Said, Summarised, Thought, Widget, Work
@@ -207,15 +208,32 @@ def end_with(outcome: Outcome) -> list[Event]:
     return [*([Cancelled()] if outcome == "cancelled" else []), Ended(outcome)]
 
 
+@dataclass(slots=True)
+class Mark:
+    """How far somebody has read: so many events, and of the text of the last one so many characters.
+
+    By then it was `said` so often that there is something to show.
+    """
+
+    events: int = 0
+    characters: int = 0
+    said: int = 0
+
+
 class Log:
-    """Every event of a turn; any number of readers, each from where it likes."""
+    """Every event of a turn; any number of readers, each from where it likes.
+
+    Who reads as it comes reads each word. Once somebody has read them, what a part of an item grew by at a stretch is
+    one event: an answer has thousands of words, and Python's collector of garbage walks what is kept of each.
+    """
 
     def __init__(self) -> None:
         self.began = time.perf_counter()
         self.first_event_after: float | None = None  # seconds
-        self._events: list[Event] = []
-        self._said = 0  # the place of the newest event that wakes a reader
-        self.published = 0  # so many of its first events were published in the transaction that its turn began with
+        self._read: list[Event] = []
+        self._unread: list[Event] = []  # by anybody
+        self._said = 0  # how often there was something that wakes a reader
+        self.published = Mark()  # what came before was published in the transaction that its turn began with
         self._closed = False
         self._news = asyncio.Event()
         self._watch: Callable[[Event | None], None] | None = None
@@ -223,9 +241,9 @@ class Log:
     def append(self, event: Event) -> None:
         if self.first_event_after is None:
             self.first_event_after = time.perf_counter() - self.began
-        self._events.append(event)
+        self._unread.append(event)
         if not isinstance(event, _UNSAID):
-            self._said = len(self._events)
+            self._said += 1
             self._news.set()
         if self._watch is not None:
             self._watch(event)
@@ -234,12 +252,13 @@ class Log:
         """Nothing follows."""
         self._closed = True
         self._news.set()
-        if self._watch is not None:
-            self._watch(None)
+        watch, self._watch = self._watch, None  # it may hold this log
+        if watch is not None:
+            watch(None)
 
     def begin_here(self) -> None:
         """What was said so far was published with what it tells of."""
-        self.published = len(self._events)
+        self.since(self.published)
 
     def watch(self, watch: Callable[[Event | None], None]) -> None:
         """Call `watch`, which takes no time, with each further event, and with None when the log is closed."""
@@ -249,13 +268,41 @@ class Log:
     def closed(self) -> bool:
         return self._closed
 
-    def since(self, position: int) -> Sequence[Event]:
-        """The events after the first `position` that there are now."""
-        return self._events[position:]
+    def since(self, mark: Mark) -> Sequence[Event]:
+        """The events after the mark that there are now; it moves behind them."""
+        rest = [] if mark.events == 0 else _rest(self._read[mark.events - 1], mark.characters)
+        news = [*rest, *self._read[mark.events :], *self._unread]
+        if self._unread:
+            self._read[-1:] = _merged([*self._read[-1:], *self._unread])
+            self._unread.clear()
+        mark.events, mark.said = len(self._read), self._said
+        mark.characters = len(last.text) if self._read and isinstance(last := self._read[-1], Grown) else 0
+        return news
 
-    async def after(self, position: int) -> Sequence[Event]:
-        """The events after the first `position`, once there is one to show; none when the log ends there."""
-        while self._said <= position and not self._closed:
+    async def after(self, mark: Mark) -> Sequence[Event]:
+        """The same, once there is one to show; none when the log ends there."""
+        while self._said == mark.said and not self._closed:
             self._news.clear()
             await self._news.wait()
-        return self._events[position:]
+        return self.since(mark)
+
+
+def _rest(event: Event, characters: int) -> list[Event]:
+    """What an event has grown by that had so many characters."""
+    if isinstance(event, Grown) and len(event.text) > characters:
+        return [Grown(event.item_id, event.part, event.text[characters:])]
+    return []
+
+
+def _merged(events: Sequence[Event]) -> Iterator[Event]:
+    """What a part of an item grows by at a stretch is one event."""
+    for part, together in groupby(events, _part):
+        if part is None:
+            yield from together
+        else:
+            yield Grown(*part, "".join(event.text for event in together if isinstance(event, Grown)))
+
+
+def _part(event: Event) -> tuple[str, int] | None:
+    """Of which item, where it grows."""
+    return (event.item_id, event.part) if isinstance(event, Grown) else None

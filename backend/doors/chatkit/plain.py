@@ -105,18 +105,17 @@ class _Rendering:
 
 
 async def _frames(turn: Turn, conversation_id: int | str) -> AsyncIterator[bytes]:
-    rendering, position = _Rendering(), 0
+    rendering, mark = _Rendering(), log.Mark()
     try:
         while True:
             try:
                 async with asyncio.timeout(_PULSE_SECONDS):
-                    events = await turn.log.after(position)
+                    events = await turn.log.after(mark)
             except TimeoutError:
                 yield b": ping\n\n"
                 continue
             if not events:
                 break
-            position += len(events)
             if told := b"".join(map(rendering.frame, events)):
                 yield told
         yield rendering.end(turn, conversation_id)

@@ -36,7 +36,7 @@ from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.following.places import Place
 from backend.turn.inbox import NoRun
 from backend.turn.lifecycle.endings import explain
-from backend.turn.log import Event
+from backend.turn.log import Event, Mark
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
 from backend.turn.waiting import decisions
@@ -119,7 +119,7 @@ class ChatKitDoor:
     async def _read(self, turn: Turn) -> Events:
         """The turn's log, rendered; `SLOW` once wherever nothing came for so long."""
         rendering = Rendering(turn.run.conversation_id)
-        position = 0
+        mark = Mark()
         known = not turn.detached  # one whose reader was not told which it is could not be stopped by them any more
         try:
             if turn.detached:
@@ -128,13 +128,12 @@ class ChatKitDoor:
             while True:
                 try:
                     async with asyncio.timeout(self.slow_seconds):
-                        events = await turn.log.after(position)
+                        events = await turn.log.after(mark)
                 except TimeoutError:
                     yield [SLOW]
-                    events = await turn.log.after(position)
+                    events = await turn.log.after(mark)
                 if not events:
                     return
-                position += len(events)
                 rendered = (one for event in events for one in rendering.events(event))
                 for first in rendered:  # which waits for no other
                     yield [first]

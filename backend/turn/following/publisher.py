@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -58,13 +58,12 @@ class Followed:
 
     def __post_init__(self) -> None:
         self.first = self.run.told + 1
-        self._position = self.log.published
+        self._mark = replace(self.log.published)
 
     def take(self) -> None:
         """Take what the log has to say since the last time."""
-        closed, news = self.log.closed, self.log.since(self._position)
-        self._position += len(news)
-        taken = merged(news)
+        closed = self.log.closed
+        taken = merged(self.log.since(self._mark))
         if closed and self.ended is None:
             self.ended = _now()
             outcome = self.outcome()
