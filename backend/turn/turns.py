@@ -347,6 +347,7 @@ class Turns:
                     del self._running[run.id]
                 reports.RUNNING.dec()
                 turn.log.close()
+                turn.task = None  # its context holds the turn: neither would be freed before a collection
                 for job in turn.afterwards if turn.outcome else ():
                     self._in_background(job())
 

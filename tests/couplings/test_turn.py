@@ -1,6 +1,8 @@
 """The Agents SDK's runner and its hooks, as `turn` uses them."""
 
 import asyncio
+import gc
+import weakref
 from contextlib import suppress
 from typing import Any
 
@@ -134,3 +136,21 @@ async def test_the_runner_asks_a_model_whether_to_repeat_a_failed_request() -> N
     with suppress(ConnectionError):
         await Runner.run(Agent("a"), "tea", run_config=config)
     assert [type(error) for error in asked] == [ConnectionError]
+
+
+async def test_a_result_that_was_streamed_is_held_by_itself_until_it_is_emptied() -> None:
+    """Hence `AgentRuns` empties it: otherwise it would be there with all of the answer until a collection."""
+    result = Runner.run_streamed(tea_maker([], [TEA]), "tea", run_config=PLAIN)
+    async for _ in result.stream_events():
+        pass
+    held, emptied = weakref.ref(result), weakref.ref(result.context_wrapper)
+    fields = vars(result)
+    gc.disable()
+    try:
+        del result
+        assert held() is not None
+        fields.clear()
+        assert held() is None
+        assert emptied() is None
+    finally:
+        gc.enable()

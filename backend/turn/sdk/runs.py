@@ -70,7 +70,10 @@ class AgentRuns:
         if stream is None:
             return
         self._count(stream.context_wrapper)
-        await self._recorder.take(stream.new_items)
+        answered = stream.new_items
+        # It holds itself by a function of its own, and with that all of the answer: nobody reads it any more.
+        vars(stream).clear()
+        await self._recorder.take(answered)
 
     def _count(self, context: RunContextWrapper[Calls]) -> None:
         usage = context.usage
