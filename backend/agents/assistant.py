@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import is_not
 from typing import Any
 
@@ -54,6 +55,7 @@ whether to complete the task; never complete it unasked.
 """
 
 
+@cache  # each answer holds it to its end
 def instructions(*, asks: bool, has_agents: bool = False) -> str:
     """What the assistant is told.
 

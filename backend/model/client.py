@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import openai
-from httpx2 import AsyncBaseTransport
+from httpx2 import AsyncBaseTransport, Request, Response
 from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient, Omit, RequestOptions, Timeout
 from openai.types.chat import ChatCompletion
 from pydantic import BaseModel
@@ -111,7 +111,7 @@ class ProviderClient:
                 cast_to=ChatCompletion,
                 options=options,
                 stream=body.get("stream", False),
-                stream_cls=AsyncStream[Chunk],
+                stream_cls=_Stream,
             )
             if not isinstance(answer, AsyncStream):
                 if not isinstance(answer, BaseModel):
@@ -164,6 +164,15 @@ class ProviderClient:
 
     async def close(self) -> None:
         await self._openai.close()
+
+
+class _Stream(AsyncStream[Chunk]):
+    """An answer may be told for minutes: what was sent is let go, which the client keeps to its end."""
+
+    def __init__(self, *, cast_to: type[Chunk], response: Response, client: AsyncOpenAI, options: Any = None) -> None:
+        response.request = Request(response.request.method, response.request.url)
+        sent = options and options.model_copy(update={"json_data": None})
+        super().__init__(cast_to=cast_to, response=response, client=client, options=sent)
 
 
 def _chunks(answer: ChatCompletion | AsyncStream[Chunk]) -> Chunks:

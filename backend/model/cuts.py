@@ -22,11 +22,12 @@ class CutRequests:
         self._is_watched = profile.cuts_silently
 
     def watched(self, stream: Chunks, body: dict[str, Any]) -> Chunks:
-        return _Watched(stream, body, self) if self._is_watched else stream
-
-    def compare(self, body: dict[str, Any], tokens: int) -> None:
+        if not self._is_watched:
+            return stream
         sent = {name: body[name] for name in ("messages", "tools") if name in body}
-        expected = len(json.dumps(sent, ensure_ascii=False)) // _CHARS
+        return _Watched(stream, len(json.dumps(sent, ensure_ascii=False)) // _CHARS, self)
+
+    def compare(self, expected: int, tokens: int) -> None:
         if self._is_watched and _SMALLEST <= tokens < _LEAST * expected:
             self._is_watched = False
             logger.warning(
@@ -38,16 +39,16 @@ class CutRequests:
 
 
 class _Watched:
-    def __init__(self, stream: Chunks, body: dict[str, Any], requests: CutRequests) -> None:
+    def __init__(self, stream: Chunks, expected: int, requests: CutRequests) -> None:
         self.response = stream.response
         self._stream = stream
-        self._body = body
+        self._expected = expected
         self._requests = requests
 
     async def __aiter__(self) -> AsyncIterator[Chunk]:
         async for chunk in self._stream:
             if chunk.usage and isinstance(chunk.usage.prompt_tokens, int):
-                self._requests.compare(self._body, chunk.usage.prompt_tokens)
+                self._requests.compare(self._expected, chunk.usage.prompt_tokens)
             yield chunk
 
     async def close(self) -> None:

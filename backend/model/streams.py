@@ -79,7 +79,7 @@ class LostCalls:
     def __init__(self, stream: Chunks, whole: Callable[[], Awaitable[Chunks]], lost: Callable[[], None]) -> None:
         self.response = stream.response
         self._stream = stream
-        self._whole = whole
+        self._whole: Callable[[], Awaitable[Chunks]] | None = whole
         self._lost = lost
 
     async def __aiter__(self) -> AsyncIterator[Chunk]:
@@ -91,9 +91,11 @@ class LostCalls:
                 has_said = has_said or _says(choice.delta)
                 has_thought = has_thought or _thinks(choice.delta)
                 is_empty = is_empty or (choice.finish_reason in ("stop", "tool_calls") and not has_said)
+            if has_said and not is_empty:
+                self._whole = None  # it holds all that was sent
             if not is_empty:
                 yield chunk
-        if not is_empty:
+        if not is_empty or self._whole is None:
             return
         await self._stream.close()
         self._stream = await self._whole()

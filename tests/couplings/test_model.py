@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -132,3 +133,26 @@ async def test_the_sdk_sends_an_agents_input_as_its_converter_writes_it() -> Non
         await model.client.close()
         [request] = await served.finished_requests()
     assert model.messages(given) == request["body"]["messages"]
+
+
+class Noted(str):
+    """That can be looked for when nobody should hold it any more."""
+
+
+async def test_what_was_sent_is_let_go_once_the_answer_has_begun() -> None:
+    """OpenAI's client keeps the request with its body to the end of a stream, which may take minutes."""
+    tool = {"type": "function", "function": {"name": "boil", "parameters": {}}}
+    async with answered({"text": "one two three", "token_delay": 0.01}) as endpoint:
+        client = ProviderClient(endpoint)
+        said = Noted("go")
+        sent = weakref.ref(said)
+        message = {"role": "user", "content": said}
+        stream = await client.create(model="m", messages=[message], tools=[tool], stream=True)
+        del said, message
+        async for chunk in stream:
+            if chunk.choices and chunk.choices[0].delta.content:
+                break
+        assert sent() is None
+        assert stream.response.request.content == b""
+        await stream.close()
+        await client.close()
