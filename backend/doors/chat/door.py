@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -21,6 +21,7 @@ from backend.doors.chat.asked import Asked, Decision
 from backend.doors.chat.rendering import Rendering, frame
 from backend.doors.runs import once
 from backend.doors.starting import Starting
+from backend.doors.streamed import Streamed
 from backend.turn.following.places import Place
 from backend.turn.turn import Turn
 from backend.turn.waiting.decisions import DecidedAlready
@@ -61,7 +62,7 @@ class ChatDoor:
         """The same as it goes on. Who stops reading stops nothing but this."""
         place = self.starting.turns.following.place(acting.user_id)
         begun = await self._begun(asked, acting, keyed, followed=True)
-        return StreamingResponse(self._frames(begun, asked.thread, place), media_type=MEDIA_TYPE, headers=_HEADERS)
+        return Streamed(self._frames(begun, asked.thread, place), media_type=MEDIA_TYPE, headers=_HEADERS)
 
     async def _ended(self, begun: Begun, acting: Acting) -> story.Story:
         if begun.turn is not None and begun.turn.task is not None:

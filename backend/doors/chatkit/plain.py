@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import Response
-from fastapi.responses import StreamingResponse
 
 from backend.conversation import chats
 from backend.conversation.acting import Acting
@@ -17,6 +16,7 @@ from backend.doors.chatkit.body import Plain
 from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.chatkit.stream import check_pace
 from backend.doors.starting import Starting
+from backend.doors.streamed import Streamed
 from backend.tools.consent.card import question
 from backend.turn import log
 from backend.turn.lifecycle import endings
@@ -135,5 +135,5 @@ def _frame(event: dict[str, Any]) -> bytes:
     return f"data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
 
 
-def _event_stream(frames: AsyncIterator[bytes]) -> StreamingResponse:
-    return StreamingResponse(frames, media_type="text/event-stream", headers=_HEADERS)
+def _event_stream(frames: AsyncIterator[bytes]) -> Streamed:
+    return Streamed(frames, media_type="text/event-stream", headers=_HEADERS)

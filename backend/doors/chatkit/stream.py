@@ -20,7 +20,6 @@ from chatkit.types import (
     is_streaming_req,
 )
 from fastapi import Response
-from fastapi.responses import StreamingResponse
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -32,6 +31,7 @@ from backend.doors.chatkit import own
 from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.chatkit.rendering import Rendering
 from backend.doors.chatkit.server import TodoChatServer
+from backend.doors.streamed import Streamed
 from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.following.places import Place
 from backend.turn.inbox import NoRun
@@ -224,11 +224,11 @@ def _frame(event: ThreadStreamEvent) -> bytes:
     return b"data: " + data.encode() + b"\n\n"
 
 
-def _event_stream(events: Events) -> StreamingResponse:
+def _event_stream(events: Events) -> Streamed:
     async def frames() -> AsyncIterator[bytes]:
         async with aclosing(events):
             async for told in events:
                 yield b"".join(map(_frame, told)) or _PING
 
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(frames(), media_type="text/event-stream", headers=headers)
+    return Streamed(frames(), media_type="text/event-stream", headers=headers)

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from fastapi.responses import StreamingResponse
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import chats
@@ -21,6 +20,7 @@ from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.starting import Starting
+from backend.doors.streamed import Streamed
 from backend.tools.consent.card import checked_reason
 from backend.transcript import reading
 from backend.turn import versions
@@ -82,12 +82,12 @@ class RunsDoor:
         ]
         return shapes.Steps(steps=shown, after=shown[-1].number if len(found) > limit else None)
 
-    async def log(self, chat_id: str, acting: Acting) -> StreamingResponse:
+    async def log(self, chat_id: str, acting: Acting) -> Streamed:
         """What was said and done in it, on all its paths."""
         chat = await self.starting.chat(chat_id, acting)
         return stream.log(reading.lines(reading.asking(self.engine, acting.user_id), chat.id))
 
-    async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> StreamingResponse:
+    async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> Streamed:
         await self._run(chat_id, run_id, acting)
         return self._stream(chat_id, run_id, self._place(acting), after=after)
 
@@ -95,7 +95,7 @@ class RunsDoor:
         """A reader's; raises `LimitReached`. It is taken before anything is begun for them to read."""
         return self.turns.following.place(acting.user_id)
 
-    def _stream(self, chat_id: str, run_id: str, place: Place, *, after: int = 0) -> StreamingResponse:
+    def _stream(self, chat_id: str, run_id: str, place: Place, *, after: int = 0) -> Streamed:
         events = self.turns.following.events(run_id, place.user_id, after, place=place)
         return stream.streamed(events, Rendering(chat_id, run_id))
 
@@ -107,7 +107,7 @@ class RunsDoor:
 
     async def interact(
         self, chat_id: str, asked: shapes.NewInteraction, acting: Acting, keyed: Keyed | None
-    ) -> StreamingResponse:
+    ) -> Streamed:
         """Say something in a chat; a name that is new makes one."""
         chats.check(chat_id)
         start, place = self._start(self.starting.said(asked.user_message), asked, acting, keyed), self._place(acting)
@@ -116,7 +116,7 @@ class RunsDoor:
 
     async def edit(
         self, chat_id: str, run_id: str, asked: shapes.Edit, acting: Acting, keyed: Keyed | None
-    ) -> StreamingResponse:
+    ) -> Streamed:
         """Say something else in place of an interaction's message: another version, which is shown from then on."""
         chat, run = await self._run(chat_id, run_id, acting)
         said = self.starting.said(asked.new_user_message)

@@ -3,9 +3,8 @@
 import json
 from collections.abc import AsyncIterator
 
-from fastapi.responses import StreamingResponse
-
 from backend.doors.runs.rendering import ApiEvent, Rendering
+from backend.doors.streamed import Streamed
 from backend.transcript.lines import Line, written
 from backend.turn.following.publisher import Numbered
 
@@ -14,14 +13,14 @@ _PING = b": ping\n\n"
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
-def streamed(events: AsyncIterator[Numbered | None], rendering: Rendering) -> StreamingResponse:
+def streamed(events: AsyncIterator[Numbered | None], rendering: Rendering) -> Streamed:
     """Who stops reading stops nothing but this."""
-    return StreamingResponse(_frames(events, rendering), media_type=MEDIA_TYPE, headers=_HEADERS)
+    return Streamed(_frames(events, rendering), media_type=MEDIA_TYPE, headers=_HEADERS)
 
 
-def log(lines: AsyncIterator[Line]) -> StreamingResponse:
+def log(lines: AsyncIterator[Line]) -> Streamed:
     """A JSON object a line."""
-    return StreamingResponse((written(line) async for line in lines), media_type=LINES, headers=_HEADERS)
+    return Streamed((written(line) async for line in lines), media_type=LINES, headers=_HEADERS)
 
 
 async def _frames(events: AsyncIterator[Numbered | None], rendering: Rendering) -> AsyncIterator[bytes]:

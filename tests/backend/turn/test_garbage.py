@@ -1,17 +1,21 @@
 """What a finished answer leaves to Python's collector of garbage, which stops everybody's answers while it looks."""
 
+import asyncio
 import gc
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.chatkit_client import ChatKit
+from tests.backend.conftest import Rows
+from tests.backend.slow_turns import SLOW, read_text
+from tests.chatkit_client import ChatKit, user_input
 from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
+from tests.waiting import until
 
 LONG = {"text": "word " * 500, "reasoning": "thought " * 100}
-KEPT = ("backend.", "agents.", "openai.", "asyncio.")
+KEPT = ("backend.", "agents.", "openai.", "starlette.", "anyio.")
 """The modules whose objects are looked at: the client of the test is in the same process."""
 
 
@@ -49,4 +53,15 @@ async def test_so_is_one_that_was_published(chat: ChatKit, model: ScriptedModel)
         with garbage() as left:
             await model.script(LONG)
             await runs.say("mine", "go on")
+    assert left == {}
+
+
+async def test_so_is_one_whose_reader_left(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
+    thread = (await chat.say("show all")).thread_id
+    with garbage() as left:
+        await model.script(SLOW)
+        async with chat.open("threads.add_user_message", thread_id=thread, input=user_input("count")) as events:
+            await read_text(events, at_least=8)
+        await until(lambda: rows("SELECT count(*) FROM runs WHERE outcome = 'cancelled'") == [{"count": 1}])
+        await asyncio.sleep(0.1)
     assert left == {}
