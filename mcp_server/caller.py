@@ -7,12 +7,11 @@ from fastmcp import Context
 from fastmcp.dependencies import CallArgument, CurrentContext, Depends
 from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_access_token
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import ForeignUserId, explained
 from mcp_server.tasks.changes import Caller
 from service.clock import LONGEST_ZONE, find_zone
-from service.database import transaction
+from service.database import Session, stepwise
 from service.tokens import is_from_backend
 from service.tool_server import reports, running_calls
 from service.tool_server.meta import label
@@ -76,11 +75,11 @@ CALLER: Caller = Depends(_caller)
 
 
 @asynccontextmanager
-async def _session(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[AsyncSession]:
+async def _session(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Session]:
     """A transaction as the caller, committed when the tool has returned."""
     returned = False
     try:
-        async with transaction(context.lifespan_context["engine"], caller.user_id) as session:
+        async with stepwise(context.lifespan_context["engine"], caller.user_id) as session:
             yield session
             running_calls.committing()
             returned = True
@@ -90,4 +89,4 @@ async def _session(caller: Caller = CALLER, context: Context = _CONTEXT) -> Asyn
         raise explained(error, committing=returned) from None
 
 
-SESSION: AsyncSession = Depends(_session)
+SESSION: Session = Depends(_session)

@@ -5,7 +5,6 @@ from typing import Any
 from fastmcp.tools import Tool, ToolResult
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server import arguments as given
 from mcp_server.caller import CALLER, SESSION
@@ -17,6 +16,7 @@ from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import pages
 from mcp_server.tasks.lists.wishes import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage, lean
+from service.database import Session
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
 
@@ -31,7 +31,7 @@ async def add_task(
     priority: given.NewPriority = None,
     labels: given.Labels = None,
     repeat: given.Repeat = None,
-    session: AsyncSession = SESSION,
+    session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Add a task, or several with the same details."""
@@ -51,7 +51,7 @@ async def list_tasks(
     order: given.OrderBy = "created",
     cursor: given.Cursor = None,
     limit: given.Limit = 50,
-    session: AsyncSession = SESSION,
+    session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """List tasks, a page at a time. It also tells the person's date and time."""
@@ -65,7 +65,7 @@ async def complete_task(
     user_id: given.UserId = None,
     task_id: given.TaskId,
     also: given.AlsoIds = None,
-    session: AsyncSession = SESSION,
+    session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Mark a task as completed; one that repeats leaves the next."""
@@ -87,7 +87,7 @@ async def update_task(
     repeat: given.NewRepeat = None,
     status: given.NewStatus = None,
     undo: given.Undo = None,
-    session: AsyncSession = SESSION,
+    session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Change what is given of a task, and leave the rest."""
@@ -107,7 +107,7 @@ async def delete_task(
     user_id: given.UserId = None,
     task_id: given.TaskId,
     also: given.AlsoIds = None,
-    session: AsyncSession = SESSION,
+    session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Delete a task."""

@@ -21,7 +21,7 @@ from mcp_server.errors import explained
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.lists import by_id, done, news
 from service.clock import Clock, find_zone
-from service.database import transaction
+from service.database import stepwise
 from service.telemetry import traces
 from service.tool_server.running_calls import person_of_request
 from service.workers import Pace
@@ -83,7 +83,7 @@ class Reading:
         if named and zone is None:
             raise Invalid(_ZONE)
         caller = Caller(person, zone=zone, usual_zone=self.usual_zone, clock=self.clock)
-        async with transaction(self.engine, person) as session:
+        async with stepwise(self.engine, person) as session:
             found = await done.by_day(session, caller, days or _MONTH)
         return JSONResponse({"days": [{"day": day.isoformat(), "done": many} for day, many in found]})
 

@@ -10,8 +10,7 @@ from itertools import islice
 
 from sqlalchemy import Text, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlmodel.ext.asyncio.session import AsyncSession
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Found, Read, Unread
@@ -19,7 +18,7 @@ from mcp_server.tasks import quota, statements, zones
 from mcp_server.tasks.changes import CALLS, OWNER, Caller
 from mcp_server.tasks.task import TASKS, Stored
 from mcp_server.tasks.zones import Now
-from service.database import to_utc, transaction
+from service.database import Session, stepwise, to_utc
 from service.tool_server.refusals import Refusal
 
 ACTOR = "import"
@@ -69,12 +68,12 @@ async def add_all(
     engine: AsyncEngine, caller: Caller, read: Callable[[Now], Read], *, progress: Callable[[Report], None]
 ) -> Report:
     """Add what `read` finds; an import that ends on the way is completed by the same one again."""
-    async with transaction(engine, caller.user_id) as session:
+    async with stepwise(engine, caller.user_id) as session:
         now = await zones.now(session, caller)
     report = Report()
     tasks = _checked(read(now), now, report)
     while portion := [*islice(tasks, _AT_ONCE)]:
-        async with transaction(engine, caller.user_id) as session:
+        async with stepwise(engine, caller.user_id) as session:
             there, added = await _add(session, caller, portion)
         report.there += there
         report.added += added
@@ -105,12 +104,11 @@ def _key(found: Found, seen: Counter[bytes]) -> str:
     return f"import {sha256(digest + str(number).encode()).hexdigest()}"
 
 
-async def _add(session: AsyncSession, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
+async def _add(session: Session, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
     """How many of the tasks were there, and how many were added."""
-    connection = await session.connection()
-    await connection.execute(_ONE_BY_ONE, {"owner": caller.user_id})
-    new = await _not_there(connection, caller, {new.key: new for new in portion})
-    fitting = new[: await _room(connection, caller, len(new))]
+    await session.execute(_ONE_BY_ONE, {"owner": caller.user_id})
+    new = await _not_there(session, caller, {new.key: new for new in portion})
+    fitting = new[: await _room(session, caller, len(new))]
     if fitting:
         numbers = await statements.numbers(session, caller, len(fitting))
         tasks = {new.key: _numbered(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
@@ -118,12 +116,12 @@ async def _add(session: AsyncSession, caller: Caller, portion: Sequence[_New]) -
     return len(portion) - len(new), len(fitting)
 
 
-async def _not_there(connection: AsyncConnection, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
+async def _not_there(session: Session, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
     """What neither an import has added nor stands in the list from which it was exported."""
-    keys = await connection.scalars(_KEYS, {"owner": caller.user_id, "keys": [*by_key]})
-    there = {*keys}
+    keys = await session.execute(_KEYS, {"owner": caller.user_id, "keys": [*by_key]})
+    there = {row[0] for row in keys}
     ids = [new.found.original[0] for new in by_key.values() if new.found.original]
-    rows = (await connection.execute(_ORIGINALS, {"owner": caller.user_id, "ids": ids})).all() if ids else []
+    rows = (await session.execute(_ORIGINALS, {"owner": caller.user_id, "ids": ids})).all() if ids else []
     originals = {_original(row.id, to_utc(row.created_at), row.title) for row in rows}
     return [new for key, new in by_key.items() if key not in there and not (originals and _stands(new, originals))]
 
@@ -137,9 +135,9 @@ def _original(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
     return id, created_at, None if created_at.microsecond else title
 
 
-async def _room(connection: AsyncConnection, caller: Caller, wanted: int) -> int:
+async def _room(session: Session, caller: Caller, wanted: int) -> int:
     """How many of so many tasks the person may still keep."""
-    room = await quota.room(connection, caller.quota, user_id=caller.user_id)
+    room = await quota.room(session, caller.quota, user_id=caller.user_id)
     return wanted if room is None else min(wanted, room)
 
 

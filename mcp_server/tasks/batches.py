@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import ChangedSince, NothingInBatch
 from mcp_server.tasks import changes, statements
@@ -14,6 +13,7 @@ from mcp_server.tasks.changes import CALLS, CHANGES, OWNER, STANDS, WITHIN, Call
 from mcp_server.tasks.results import restored_batch
 from mcp_server.tasks.task import ChangedTask, Stored
 from mcp_server.tasks.undo import ONE_BY_ONE
+from service.database import Session
 from service.tool_server.refusals import shown
 
 _NAMED = 5  # tasks of a refusal
@@ -37,7 +37,7 @@ _SINCE = (
 )
 
 
-async def undo(session: AsyncSession, caller: Caller, batch: str) -> ChangedTask:
+async def undo(session: Session, caller: Caller, batch: str) -> ChangedTask:
     """Each task of the batch as it was before it, or `ChangedSince`; what took back something else stays taken back.
 
     A change that was taken back already is passed over.
@@ -45,7 +45,7 @@ async def undo(session: AsyncSession, caller: Caller, batch: str) -> ChangedTask
     left = await _left(session, caller, batch)
 
     async def work(call: int) -> list[Change]:
-        await (await session.connection()).execute(ONE_BY_ONE, {"owner": caller.user_id})
+        await session.execute(ONE_BY_ONE, {"owner": caller.user_id})
         ids = sorted({change.task_id for change in left})
         now = await statements.locked(session, caller, ids)
         made = _taken_back(await _since(session, caller, ids, left), batch, now, caller)
@@ -59,19 +59,19 @@ async def undo(session: AsyncSession, caller: Caller, batch: str) -> ChangedTask
     return restored_batch(made)
 
 
-async def _left(session: AsyncSession, caller: Caller, batch: str) -> Sequence[Any]:
+async def _left(session: Session, caller: Caller, batch: str) -> Sequence[Any]:
     """The batch's changes that stand; none of a batch that ended too long ago."""
     params = {"owner": caller.user_id, "batch": batch}
-    left = (await (await session.connection()).execute(_LEFT, params)).all()
+    left = (await session.execute(_LEFT, params)).all()
     return left if any(change.created_at > caller.clock() - WITHIN for change in left) else []
 
 
-async def _since(session: AsyncSession, caller: Caller, ids: Sequence[int], left: Sequence[Any]) -> Sequence[Any]:
+async def _since(session: Session, caller: Caller, ids: Sequence[int], left: Sequence[Any]) -> Sequence[Any]:
     """What stands of the tasks' changes, from the batch's first on, by task and in order."""
     if not left:
         return []
     params = {"owner": caller.user_id, "ids": ids, "first": min(change.id for change in left)}
-    return (await (await session.connection()).execute(_SINCE, params)).all()
+    return (await session.execute(_SINCE, params)).all()
 
 
 def _taken_back(since: Iterable[Any], batch: str, now: Mapping[int, Stored], caller: Caller) -> list[Change]:

@@ -9,14 +9,13 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import FromClause, Insert, Subquery, and_, bindparam, exists, func, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import select
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.models import TaskCall, TaskChange
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import HINTS, OWNER, UNLIMITED, Quota
 from mcp_server.tasks.task import Stored
-from service.database import utc_now
+from service.database import Session, utc_now
 
 UTC = ZoneInfo("UTC")
 CALLS, CHANGES = TaskCall.metadata.tables["task_calls"], TaskChange.metadata.tables["task_changes"]
@@ -67,8 +66,10 @@ STANDS = (CHANGES.c.before.is_distinct_from(CHANGES.c.after), CHANGES.c.undoes.i
 """Of a change: it changed something, takes nothing back, and was not taken back."""
 
 # Statements are built once: building them costs more than PostgreSQL takes to run them.
+_GIVEN = ("user_id", "operation", "arguments", "actor", "idempotency_key", "batch", "created_at")
 _CLAIM = (
     insert(CALLS)
+    .values({name: bindparam(name, type_=CALLS.c[name].type) for name in _GIVEN})
     .on_conflict_do_nothing(
         index_elements=["user_id", "idempotency_key"], index_where=CALLS.c.idempotency_key.is_not(None)
     )
@@ -118,7 +119,7 @@ def logged(rows: FromClause, *, order: str) -> Insert:
 
 
 async def make(
-    session: AsyncSession,
+    session: Session,
     caller: Caller,
     *,
     operation: Literal["add", "complete", "update", "delete", "undo"],
@@ -144,27 +145,23 @@ async def make(
         "owner": caller.user_id,
         "day_ago": now - quota.DAY,
     }
-    connection = await session.connection()
-    claimed = (await connection.execute(_CLAIM, claim)).one_or_none()
+    claimed = (await session.execute(_CLAIM, claim)).one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
-    await quota.check(connection, caller.quota, claimed, user_id=caller.user_id, now=now, adds=adds, changes=changes)
+    await quota.check(session, caller.quota, claimed, user_id=caller.user_id, now=now, adds=adds, changes=changes)
     made = await work(claimed.id)
     if not adds and any(change.before is None for change in made):  # the next of a repeat, or what was deleted
-        await quota.check_kept(connection, caller.quota, claimed, user_id=caller.user_id)
+        await quota.check_kept(session, caller.quota, claimed, user_id=caller.user_id)
     return made
 
 
-async def _recorded(
-    session: AsyncSession, caller: Caller, *, operation: str, arguments: dict[str, Any]
-) -> Sequence[Change]:
+async def _recorded(session: Session, caller: Caller, *, operation: str, arguments: dict[str, Any]) -> Sequence[Change]:
     params = {"owner": caller.user_id, "key": caller.idempotency_key}
-    connection = await session.connection()
-    rows = (await connection.execute(_RECORDED, params)).all()
+    rows = (await session.execute(_RECORDED, params)).all()
     if any((row.operation, row.arguments) != (operation, arguments) for row in rows) or not rows:
         raise KeyUsedOtherwise
     if caller.batch is not None:
-        await connection.execute(_ADOPT, params | {"new_batch": caller.batch})
+        await session.execute(_ADOPT, params | {"new_batch": caller.batch})
     return [change_of(row) for row in rows]
 
 

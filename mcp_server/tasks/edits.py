@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import bindparam
 from sqlmodel import select
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, statements, zones
@@ -13,15 +12,14 @@ from mcp_server.tasks.fields import Wanted, following, with_fields
 from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
 from mcp_server.tasks.task import TASKS, ChangedTask, DeletedTask, Stored
 from mcp_server.tasks.zones import Now
+from service.database import Session
 
 _OPEN_OF_SERIES = select(TASKS.c.id).where(
     TASKS.c.user_id == OWNER, TASKS.c.series == bindparam("series"), TASKS.c.status == "pending"
 )
 
 
-async def add(
-    session: AsyncSession, caller: Caller, *, title: str, wanted: Wanted, also: Sequence[str] = ()
-) -> ChangedTask:
+async def add(session: Session, caller: Caller, *, title: str, wanted: Wanted, also: Sequence[str] = ()) -> ChangedTask:
     """Tasks of these titles, all with the same details."""
     titles = [title, *also]
     arguments = {"title": title, "description": "", **wanted.given(), **({"also": [*also]} if also else {})}
@@ -37,7 +35,7 @@ async def add(
     return added_tasks(made)
 
 
-async def complete(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
+async def complete(session: Session, caller: Caller, ids: Sequence[int]) -> ChangedTask:
     """The tasks as completed; one that already was keeps its times, and the log says that nothing changed."""
 
     async def work(call: int) -> list[Change]:
@@ -51,7 +49,7 @@ async def complete(session: AsyncSession, caller: Caller, ids: Sequence[int]) ->
     return changed_tasks(made, ids)
 
 
-async def update(session: AsyncSession, caller: Caller, ids: Sequence[int], wanted: Wanted) -> ChangedTask:
+async def update(session: Session, caller: Caller, ids: Sequence[int], wanted: Wanted) -> ChangedTask:
     """The tasks with the fields that are given."""
     if not wanted.given():
         raise NothingToUpdate
@@ -70,7 +68,7 @@ async def update(session: AsyncSession, caller: Caller, ids: Sequence[int], want
     return changed_tasks(made, ids)
 
 
-async def delete(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> DeletedTask:
+async def delete(session: Session, caller: Caller, ids: Sequence[int]) -> DeletedTask:
     async def work(call: int) -> list[Change]:
         made = [Change(task, None) for task in await _found(session, caller, ids)]
         await statements.edit(session, caller, call, made)
@@ -85,19 +83,19 @@ def _named(ids: Sequence[int]) -> dict[str, object]:
     return {"task_id": ids[0], **({"also": [*ids[1:]]} if len(ids) > 1 else {})}
 
 
-async def _now(session: AsyncSession, caller: Caller, *, needed: bool) -> Now:
+async def _now(session: Session, caller: Caller, *, needed: bool) -> Now:
     """The person's own day is looked up only where it matters."""
     return await zones.now(session, caller) if needed else Now(caller.clock(), caller.usual_zone)
 
 
-async def _found(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> list[Stored]:
+async def _found(session: Session, caller: Caller, ids: Sequence[int]) -> list[Stored]:
     found = await statements.locked(session, caller, ids)
     if not found:
         raise TaskNotFound(task_id=ids[0])
     return [*found.values()]
 
 
-async def _updated(session: AsyncSession, caller: Caller, task: Stored, wanted: Wanted, now: Now) -> Stored:
+async def _updated(session: Session, caller: Caller, task: Stored, wanted: Wanted, now: Now) -> Stored:
     changed = with_fields(task, wanted, now)
     if wanted.given().keys() != {"status"}:
         changed = changed.model_copy(update={"updated_at": now.instant})
@@ -110,10 +108,10 @@ async def _updated(session: AsyncSession, caller: Caller, task: Stored, wanted: 
     return changed
 
 
-async def _check_series(session: AsyncSession, caller: Caller, task: Stored) -> None:
+async def _check_series(session: Session, caller: Caller, task: Stored) -> None:
     """Of the tasks of one repeat only one is open."""
     params = {"owner": caller.user_id, "series": task.series}
-    if (open_one := await (await session.connection()).scalar(_OPEN_OF_SERIES, params)) is not None:
+    if (open_one := await session.scalar(_OPEN_OF_SERIES, params)) is not None:
         raise NextIsOpen(task_id=task.id, next_id=open_one)
 
 
@@ -123,7 +121,7 @@ def _completed(task: Stored, now: Now) -> Stored:
     return task.model_copy(update={"status": "completed", "completed_at": now.instant, "updated_at": now.instant})
 
 
-async def _write(session: AsyncSession, caller: Caller, call: int, made: list[Change], now: Now) -> list[Change]:
+async def _write(session: Session, caller: Caller, call: int, made: list[Change], now: Now) -> list[Change]:
     """Write the changes, with the tasks that those leave behind which repeat and are completed by them."""
     ended = [change.after for change in made if change.before and change.after and _ends(change.before, change.after)]
     successors = [task for task in (following(task, now) for task in ended) if task is not None]

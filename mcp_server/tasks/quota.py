@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import Row, Select, bindparam, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from mcp_server.errors import TooManyChanges, TooManyTasks
 from mcp_server.models import Person, TaskChange, TaskRow
 from service.clock import Clock
-from service.database import system_transaction, utc_now
+from service.database import Session, system_transaction, utc_now
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ def _within_a_day(back: Any) -> Select[Any]:
 
 _CHANGES = _within_a_day(_MOST)
 _EVER = select(func.max(PEOPLE.c.last_task_id)).where(PEOPLE.c.user_id == OWNER).scalar_subquery().label("tasks_ever")
+_TASKS_EVER = select(_EVER)
 HINTS = (_EVER, _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day"))
 """What the statement that claims a change reads beside it: for most people it tells that no limit is near."""
 _SWEEP = text("SELECT count(*) FROM sweep_task_calls(:days, :most)")
@@ -60,7 +61,7 @@ UNLIMITED = Quota()
 
 
 async def check(
-    connection: AsyncConnection,
+    session: Session,
     quota: Quota,
     hints: Hints,
     *,
@@ -80,19 +81,19 @@ async def check(
     changes_are_near = most_changes is not None and (hints.busy_day or most_changes <= _BUSY + _AT_ONCE)
     if not tasks_are_near and not changes_are_near:
         return
-    await connection.execute(_ONE_BY_ONE, {"owner": user_id})
+    await session.execute(_ONE_BY_ONE, {"owner": user_id})
     if most is not None and tasks_are_near and adds:
-        found = await connection.scalar(_TASKS, {"owner": user_id, "most": most}) or 0
+        found = await session.scalar(_TASKS, {"owner": user_id, "most": most}) or 0
         if found + adds > most:
             raise TooManyTasks(most=f"{most:,}")
     if most_changes is not None and changes_are_near:
         left = most_changes - changes
         params = {"owner": user_id, "most": left, "day_ago": now - DAY}
-        if left < 0 or await connection.scalar(_CHANGES, params):
+        if left < 0 or await session.scalar(_CHANGES, params):
             raise TooManyChanges(most=f"{most_changes:,}")
 
 
-async def check_kept(connection: AsyncConnection, quota: Quota, hints: Hints, *, user_id: str) -> None:
+async def check_kept(session: Session, quota: Quota, hints: Hints, *, user_id: str) -> None:
     """Raise `TooManyTasks` if there are more than may be kept, for a call that has added tasks nobody could foresee.
 
     It has passed `check`, so no other call of the person near the limit is under way.
@@ -100,17 +101,17 @@ async def check_kept(connection: AsyncConnection, quota: Quota, hints: Hints, *,
     most = quota.tasks
     if most is None or not _are_near(most, hints):
         return
-    if (await connection.scalar(_TASKS, {"owner": user_id, "most": most + 1}) or 0) > most:
+    if (await session.scalar(_TASKS, {"owner": user_id, "most": most + 1}) or 0) > most:
         raise TooManyTasks(most=f"{most:,}")
 
 
-async def room(connection: AsyncConnection, quota: Quota, *, user_id: str) -> int | None:
+async def room(session: Session, quota: Quota, *, user_id: str) -> int | None:
     """How many tasks may be added, None for more than a call can add."""
     most = quota.tasks
-    if most is None or not _are_near(most, (await connection.execute(select(_EVER), {"owner": user_id})).one()):
+    if most is None or not _are_near(most, (await session.execute(_TASKS_EVER, {"owner": user_id})).all()[0]):
         return None
-    await connection.execute(_ONE_BY_ONE, {"owner": user_id})
-    return most - (await connection.scalar(_TASKS, {"owner": user_id, "most": most}) or 0)
+    await session.execute(_ONE_BY_ONE, {"owner": user_id})
+    return most - (await session.scalar(_TASKS, {"owner": user_id, "most": most}) or 0)
 
 
 def _are_near(most: int | None, hints: Hints) -> bool:

@@ -9,12 +9,12 @@ from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN, Person
 from mcp_server.tasks.changes import CALLS, CHANGES, LOGGED_AT, OWNER, Caller, Change, change_of, in_turn, logged
 from mcp_server.tasks.task import TASKS, Stored
+from service.database import Session
 
 PEOPLE = Person.metadata.tables["people"]
 _SHARED = ("description", "due_on", "due_time", "priority", "labels", "repeat")
@@ -111,37 +111,37 @@ _LOCKED = select(*(TASKS.c[name] for name in Stored.model_fields)).where(*_MINE)
 _ADD, _EDIT, _ADD_EACH = _add(), _edit(), _add_each()
 
 
-async def add(session: AsyncSession, caller: Caller, call: int, titles: Sequence[str], like: Stored) -> list[Change]:
+async def add(session: Session, caller: Caller, call: int, titles: Sequence[str], like: Stored) -> list[Change]:
     """New tasks of these titles, with all else as one that was never stored has it."""
     values = {f"new_{name}": getattr(like, name) for name in _SHARED}
     values["new_labels"] = list(like.labels)
     params = {"owner": caller.user_id, "call": call, "titles": [*titles], "many": len(titles), **values}
     moments = {"moment": like.created_at, "logged_at": caller.clock()}
-    rows = await (await session.connection()).execute(_ADD, params | moments)
+    rows = await session.execute(_ADD, params | moments)
     return [change_of(row) for row in rows]
 
 
-async def add_each(session: AsyncSession, caller: Caller, tasks: Mapping[str, Stored]) -> None:
+async def add_each(session: Session, caller: Caller, tasks: Mapping[str, Stored]) -> None:
     """Add tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
     params = {"owner": caller.user_id, "actor": caller.actor, "rows": rows, "logged_at": caller.clock()}
-    await (await session.connection()).execute(_ADD_EACH, params)
+    await session.execute(_ADD_EACH, params)
 
 
-async def locked(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> dict[int, Stored]:
+async def locked(session: Session, caller: Caller, ids: Sequence[int]) -> dict[int, Stored]:
     """Those of the tasks that are there, by id; nobody else changes them before the end of the transaction."""
-    rows = await (await session.connection()).execute(_LOCKED, {"owner": caller.user_id, "ids": [*ids]})
+    rows = await session.execute(_LOCKED, {"owner": caller.user_id, "ids": [*ids]})
     return {row.id: Stored.model_validate(row) for row in rows}
 
 
-async def numbers(session: AsyncSession, caller: Caller, many: int) -> range:
+async def numbers(session: Session, caller: Caller, many: int) -> range:
     """So many new ids of the person's own."""
     params = {"owner": caller.user_id, "many": many}
-    last = await (await session.connection()).scalar(_NUMBERS, params) or 0
+    last = await session.scalar(_NUMBERS, params) or 0
     return range(last - many + 1, last + 1)
 
 
-async def edit(session: AsyncSession, caller: Caller, call: int, changes: Sequence[Change]) -> None:
+async def edit(session: Session, caller: Caller, call: int, changes: Sequence[Change]) -> None:
     """Write the tasks as the changes leave them, and log the changes; each of a task follows the one before."""
     last = {change.task.id: change for change in changes}
     # Of the tasks of one repeat one may be closed and another opened: never are two of them open.
@@ -161,7 +161,7 @@ async def edit(session: AsyncSession, caller: Caller, call: int, changes: Sequen
     params = {"owner": caller.user_id, "call": call, "rows": rows, "ids": gone, "changes": log}
     params["logged_at"] = caller.clock()
     try:
-        await (await session.connection()).execute(_EDIT, params)
+        await session.execute(_EDIT, params)
     except IntegrityError as error:
         if isinstance(error.orig, psycopg.Error) and error.orig.diag.constraint_name == ONE_OPEN:
             raise OneIsOpen from None

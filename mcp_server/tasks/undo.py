@@ -5,13 +5,13 @@ from typing import Any
 
 from sqlalchemy import bindparam, func
 from sqlmodel import select
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import NextIsChanged, NothingToUndo
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CHANGES, OWNER, STANDS, WITHIN, Caller, Change, change_of
 from mcp_server.tasks.results import restored_tasks
 from mcp_server.tasks.task import ChangedTask, Stored
+from service.database import Session
 
 _LAST = (
     select(CHANGES.c.id, CHANGES.c.call_id, CHANGES.c.before, CHANGES.c.after)
@@ -31,12 +31,11 @@ _ADDED_BY_CALL = select(CHANGES.c.id, CHANGES.c.task_id).where(
 ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 2)))
 
 
-async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> ChangedTask:
+async def undo(session: Session, caller: Caller, ids: Sequence[int]) -> ChangedTask:
     """Each task as it was before its last change: a deleted one comes back, an added one goes."""
 
     async def work(call: int) -> list[Change]:
-        connection = await session.connection()
-        await connection.execute(ONE_BY_ONE, {"owner": caller.user_id})
+        await session.execute(ONE_BY_ONE, {"owner": caller.user_id})
         now = await statements.locked(session, caller, ids)
         made: dict[int | None, Change] = {}  # by what they take back: a task may be named that goes with another
         for id in ids:
@@ -49,7 +48,7 @@ async def undo(session: AsyncSession, caller: Caller, ids: Sequence[int]) -> Cha
     return restored_tasks(made, ids)
 
 
-async def _taken_back(session: AsyncSession, caller: Caller, id: int, task: Stored | None) -> list[Change]:
+async def _taken_back(session: Session, caller: Caller, id: int, task: Stored | None) -> list[Change]:
     last = await _last(session, caller, id)
     if last is None:
         raise NothingToUndo(task_id=id)
@@ -59,17 +58,17 @@ async def _taken_back(session: AsyncSession, caller: Caller, id: int, task: Stor
     return [Change(task, restored, undoes=last.id), *left]
 
 
-async def _last(session: AsyncSession, caller: Caller, id: int) -> Any:
+async def _last(session: Session, caller: Caller, id: int) -> Any:
     """The change of a task that would be taken back; None if there is none."""
     params = {"owner": caller.user_id, "task": id, "since": caller.clock() - WITHIN}
-    return (await (await session.connection()).execute(_LAST, params)).one_or_none()
+    return (await session.execute(_LAST, params)).one_or_none()
 
 
-async def _left_behind(session: AsyncSession, caller: Caller, completion: Any) -> list[Change]:
+async def _left_behind(session: Session, caller: Caller, completion: Any) -> list[Change]:
     """The task that a completion left behind goes with it, unless somebody has changed it since."""
     series = change_of(completion).task.series
     params = {"owner": caller.user_id, "call": completion.call_id}
-    added = {row.task_id: row.id for row in await (await session.connection()).execute(_ADDED_BY_CALL, params)}
+    added = {row.task_id: row.id for row in await session.execute(_ADDED_BY_CALL, params)}
     found = await statements.locked(session, caller, [*added]) if series is not None and added else {}
     following = [task for task in found.values() if task.series == series]
     for task in following:

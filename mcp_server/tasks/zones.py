@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.models import Person
 from mcp_server.tasks.changes import OWNER, Caller
 from service.clock import find_zone
+from service.database import Session
 
 PEOPLE = Person.metadata.tables["people"]
 _KNOWN = select(PEOPLE.c.time_zone).where(PEOPLE.c.user_id == OWNER)
@@ -30,11 +30,10 @@ class Now:
         return self.instant.astimezone(self.zone).replace(tzinfo=None)
 
 
-async def now(session: AsyncSession, caller: Caller) -> Now:
+async def now(session: Session, caller: Caller) -> Now:
     """By the zone that the call names, which is kept for clients that name none, else by the last one named."""
-    connection = await session.connection()
-    known = await connection.scalar(_KNOWN, {"owner": caller.user_id})
+    known = await session.scalar(_KNOWN, {"owner": caller.user_id})
     if caller.zone is not None and caller.zone.key != known:
-        await connection.execute(_KEEP, {"owner": caller.user_id, "zone": caller.zone.key})
+        await session.execute(_KEEP, {"owner": caller.user_id, "zone": caller.zone.key})
     zone = caller.zone or (known and find_zone(known)) or caller.usual_zone
     return Now(caller.clock(), zone)

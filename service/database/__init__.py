@@ -5,10 +5,12 @@ from service.database.engine import can_read, connect, create_engine
 from service.database.ids import new_id
 from service.database.listening import listen
 from service.database.pipeline import Pipeline, Statement, pipelined
+from service.database.stepwise import Session, stepwise
 from service.database.transactions import login_transaction, system_transaction, transaction
 
 __all__ = [
     "Pipeline",
+    "Session",
     "Statement",
     "can_read",
     "connect",
@@ -17,6 +19,7 @@ __all__ = [
     "login_transaction",
     "new_id",
     "pipelined",
+    "stepwise",
     "system_transaction",
     "to_utc",
     "transaction",

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, namedtuple_row
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql import psycopg as dialect
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -35,14 +35,24 @@ class Statement:
     def __init__(self, clause: Executable | str) -> None:
         if isinstance(clause, str):
             self.text, self._encoded, self._constants = clause, clause.encode(), dict[str, Any]()
+            self._writers, self.returns_rows = dict[str, Any](), True
             return
         compiled = clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})  # pyright: ignore[reportAttributeAccessIssue]
         self.text = str(compiled)
         self._encoded = self.text.encode()
+        self.returns_rows = bool(clause.exported_columns)  # pyright: ignore[reportAttributeAccessIssue]
         self._constants = {name: value for name, value in compiled.params.items() if value is not None}
+        kinds = {name: parameter.type.dialect_impl(_DIALECT) for name, parameter in compiled.binds.items()}
+        writers = {name: kind.bind_processor(_DIALECT) for name, kind in kinds.items()}
+        self._writers = {name: write for name, write in writers.items() if write is not None}
 
     def with_parameters(self, given: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
         return self._encoded, {**self._constants, **given}
+
+    def written(self, given: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        """As `with_parameters`, of values as SQLAlchemy takes them, such as JSON."""
+        values = {name: write(given[name]) for name, write in self._writers.items() if name in given}
+        return self.with_parameters({**given, **values})
 
 
 class Pipeline:
@@ -57,6 +67,17 @@ class Pipeline:
         cursor = self._connection.cursor(row_factory=dict_row)
         await cursor.execute(*statement.with_parameters(parameters))
         return cursor
+
+    async def rows(self, statement: Statement, parameters: Mapping[str, Any]) -> list[Any]:
+        """The statement's rows, with columns as attributes and values as SQLAlchemy takes them; a round trip."""
+        traces.statement(statement.text)
+        cursor = self._connection.cursor(row_factory=namedtuple_row)
+        await cursor.execute(*statement.written(parameters))
+        return await cursor.fetchall() if statement.returns_rows else []
+
+    @property
+    def is_lost(self) -> bool:
+        return self._connection.closed
 
 
 @asynccontextmanager

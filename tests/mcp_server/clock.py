@@ -15,7 +15,7 @@ from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import pages
 from mcp_server.tasks.lists.wishes import Wish
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage
-from service.database import create_engine, transaction
+from service.database import create_engine, stepwise
 
 SUNDAY = "2026-11-22T10:54:00+01:00"
 
@@ -40,31 +40,31 @@ class Clocked:
         )
 
     async def add(self, title: str, *, also: Sequence[str] = (), **wanted: Any) -> ChangedTask:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await edits.add(session, self._caller, title=title, wanted=Wanted(**wanted), also=also)
 
     async def complete(self, *ids: int) -> ChangedTask:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await edits.complete(session, self._caller, ids)
 
     async def update(self, *ids: int, **wanted: Any) -> ChangedTask:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await edits.update(session, self._caller, ids, Wanted(**wanted))
 
     async def delete(self, *ids: int) -> DeletedTask:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await edits.delete(session, self._caller, ids)
 
     async def undo(self, *ids: int) -> ChangedTask:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await taking_back.undo(session, self._caller, ids)
 
     async def undo_batch(self, batch: str) -> ChangedTask:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await batches.undo(session, self._caller, batch)
 
     async def page(self, *, cursor: str | None = None, limit: int = 50, **wish: Any) -> TaskPage:
-        async with transaction(self._engine, "alice") as session:
+        async with stepwise(self._engine, "alice") as session:
             return await pages.list_page(session, self._caller, Wish(**wish), cursor=cursor, limit=limit)
 
     async def titles(self, **wish: Any) -> list[str]:

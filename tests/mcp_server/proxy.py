@@ -19,6 +19,9 @@ class Proxy:
         self.cut_after: bytes | None = None
         """The next message that holds these bytes is passed on, but what is answered then is not."""
         self._answer_lost = False
+        self.round_trips = 0
+        """How often something was sent after an answer, on whichever connection."""
+        self._answered = True
 
     @property
     def url(self) -> str:
@@ -63,6 +66,8 @@ class Proxy:
                 elif not watched and self._answer_lost:
                     self._answer_lost = False
                     return self._cut()
+                self.round_trips += watched and self._answered
+                self._answered = not watched
                 sink.write(data)
                 await sink.drain()
         except OSError:

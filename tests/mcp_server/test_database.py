@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx2
 import psycopg
@@ -23,6 +24,7 @@ UNKNOWN = (
     "The task database went away before it confirmed the change: call list_tasks to see whether it was made "
     "before you repeat it."
 )
+SYNC = b"S\0\0\0\4"  # the message that ends, and commits, what was sent since the last one
 KEY = {"todo/idempotency_key": "key-1"}
 
 
@@ -84,10 +86,24 @@ async def test_a_connection_lost_before_the_change_changed_nothing(tools: Tools,
 
 async def test_a_connection_lost_at_the_commit_is_not_called_a_failure(tools: Tools, way: Proxy, rows: Rows) -> None:
     await tools.call("list_tasks")  # connects
-    way.cut_before = b"COMMIT"
+    way.cut_before = SYNC
     assert await tools.refusal("add_task", title="milk", meta=KEY) == UNKNOWN
     added = await tools.call("add_task", title="milk", meta=KEY)
     assert [row["id"] for row in rows.tasks()] == [added["id"]]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "most"),
+    [("add_task", {"title": "milk"}, 3), ("complete_task", {"task_id": 1}, 4), ("list_tasks", {}, 3)],
+)
+async def test_a_call_takes_few_round_trips(
+    tools: Tools, way: Proxy, tool: str, arguments: dict[str, Any], most: int
+) -> None:
+    """One for each statement, the first of which opens the transaction, and one for the end."""
+    await tools.call("add_task", title="bread")
+    before = way.round_trips
+    await tools.call(tool, **arguments)
+    assert way.round_trips - before == most
 
 
 async def test_ready_follows_the_database_and_health_does_not(served: str, way: Proxy) -> None:

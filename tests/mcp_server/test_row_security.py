@@ -6,10 +6,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import Select, UpdateBase, event, text
+from sqlalchemy import Select, UpdateBase, text
 from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.errors import NextIsOpen, TaskNotFound
 from mcp_server.tasks import batches, changes, edits, statements, undo, zones
@@ -18,7 +18,7 @@ from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import pages
 from mcp_server.tasks.lists import statements as lists
 from mcp_server.tasks.lists.wishes import Wish
-from service.database import create_engine, login_transaction, transaction
+from service.database import Pipeline, Session, create_engine, login_transaction, stepwise, transaction
 from tests.logins import as_owner
 from tests.mcp_server.conftest import Rows
 
@@ -27,17 +27,17 @@ ALICE = Caller("alice", idempotency_key="new")
 MODULES = (batches, changes, edits, pages, statements, undo, zones)
 FOREIGN = 2  # alice has no task of this number
 
-Operation = Callable[[AsyncSession], Awaitable[Any]]
+Operation = Callable[[Session], Awaitable[Any]]
 
 
-async def listed(session: AsyncSession, **wish: Any) -> int:
+async def listed(session: Session, **wish: Any) -> int:
     page = await pages.list_page(session, ALICE, Wish(**wish))
     return len(page.tasks) or len(page.nearest)
 
 
-async def counted(session: AsyncSession, *, deleted: bool) -> int:
+async def counted(session: Session, *, deleted: bool) -> int:
     params = {"owner": "alice", "counted": 10, "since": ALICE.clock() - WITHIN}
-    return await (await session.connection()).scalar(lists.count((), deleted=deleted), params) or 0
+    return await session.scalar(lists.count((), deleted=deleted), params) or 0
 
 
 READS: dict[str, Operation] = {
@@ -58,47 +58,51 @@ CHANGES: dict[str, Operation] = {
 
 
 class Unconditional:
-    """An engine whose statements have lost every condition on user_id."""
+    """An engine whose statements have lost every condition on user_id, as all that the driver is given has."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.engine = engine
         self.rewritten: list[str] = []
-        self.watch(engine)
+        execute = psycopg.AsyncCursor.execute
 
-    def watch(self, engine: AsyncEngine) -> None:
-        event.listen(engine.sync_engine, "before_cursor_execute", self._rewrite, retval=True)
+        async def rewritten(cursor: Any, query: Any, *rest: Any, **named: Any) -> Any:
+            return await execute(cursor, self._rewrite(query), *rest, **named)
 
-    def _rewrite(self, _connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> tuple[str, Any]:
-        changed, count = CONDITION.subn("true", statement)
+        monkeypatch.setattr(psycopg.AsyncCursor, "execute", rewritten)
+
+    def _rewrite(self, query: Any) -> Any:
+        text = query.decode() if isinstance(query, bytes) else query
+        changed, count = CONDITION.subn("true", text) if isinstance(text, str) else ("", 0)
         if count:
             self.rewritten.append(changed)
-        return changed, parameters
+        return changed.encode() if count else query
 
 
 @pytest.fixture
-async def unconditional(database_url: str) -> AsyncIterator[Unconditional]:
+async def unconditional(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Unconditional]:
     engine = create_engine(database_url)
-    async with transaction(engine, "bob") as session:
+    async with stepwise(engine, "bob") as session:
         await edits.add(session, Caller("bob", idempotency_key="k"), title="of bob", wanted=Wanted())
         await edits.add(session, Caller("bob"), title="of bob", wanted=Wanted())
-    async with transaction(engine, "alice") as session:
+    async with stepwise(engine, "alice") as session:
         await edits.add(session, Caller("alice", idempotency_key="k"), title="of alice", wanted=Wanted())
-    yield Unconditional(engine)
+    yield Unconditional(engine, monkeypatch)
     await engine.dispose()
 
 
 @asynccontextmanager
-async def everybodys(unconditional: Unconditional) -> AsyncIterator[AsyncSession]:
+async def everybodys(unconditional: Unconditional) -> AsyncIterator[Session]:
     """Where nothing but the condition keeps people apart."""
     engine = create_engine(as_owner(unconditional.engine.url.render_as_string(hide_password=False)))
-    unconditional.watch(engine)
-    async with login_transaction(engine) as session:
-        yield session
+    async with login_transaction(engine) as opened:
+        driver: Any = (await (await opened.connection()).get_raw_connection()).driver_connection
+        yield Session(Pipeline(driver))
+        await driver.commit()
     await engine.dispose()
 
 
-def as_alice(engine: AsyncEngine) -> AbstractAsyncContextManager[AsyncSession]:
-    return transaction(engine, "alice")
+def as_alice(engine: AsyncEngine) -> AbstractAsyncContextManager[Session]:
+    return stepwise(engine, "alice")
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
@@ -180,7 +184,7 @@ async def test_every_statement_with_an_owner_is_among_these(unconditional: Uncon
     assert len(set(unconditional.rewritten)) == len(owned_statements(unconditional.engine)) + dynamic
 
 
-async def use_a_repeat(session: AsyncSession) -> None:
+async def use_a_repeat(session: Session) -> None:
     daily = Wanted(due="today", repeat="FREQ=DAILY")
     task = await edits.add(session, Caller("alice"), title="water the plants", wanted=daily)
     await edits.complete(session, Caller("alice"), [task.id])

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.tasks import zones
 from mcp_server.tasks.changes import OWNER, Caller
 from mcp_server.tasks.task import COMPLETED, TASKS, completion
+from service.database import Session
 
 MOST_DAYS = 366
 _MIDNIGHTS: Any = bindparam("midnights", type_=ARRAY(TIMESTAMP(timezone=True)))
@@ -26,12 +26,12 @@ def _by_day() -> Any:
 _BY_DAY = _by_day()
 
 
-async def by_day(session: AsyncSession, caller: Caller, days: int) -> list[tuple[date, int]]:
+async def by_day(session: Session, caller: Caller, days: int) -> list[tuple[date, int]]:
     """The days up to today by the person's clock, the oldest first, each with how many are completed since then."""
     now = await zones.now(session, caller)
     today = now.local.date()
     dates = [today - timedelta(days=back) for back in reversed(range(days))]
     *midnights, end = [datetime.combine(day, time(), now.zone) for day in (*dates, today + timedelta(days=1))]
     params = {"owner": caller.user_id, "midnights": midnights, "first": midnights[0], "end": end}
-    found = {row.day: row.done for row in await (await session.connection()).execute(_BY_DAY, params)}
+    found = {row.day: row.done for row in await session.execute(_BY_DAY, params)}
     return [(day, found.get(nth, 0)) for nth, day in enumerate(dates, start=1)]

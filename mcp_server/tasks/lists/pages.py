@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from sqlmodel.ext.asyncio.session import AsyncSession
-
 from mcp_server.tasks import dates, zones
 from mcp_server.tasks.changes import WITHIN, Caller
 from mcp_server.tasks.dates import Due
@@ -13,13 +11,14 @@ from mcp_server.tasks.lists import filters, statements, wishes
 from mcp_server.tasks.lists.nearest import nearest
 from mcp_server.tasks.lists.wishes import Wish
 from mcp_server.tasks.task import MOST_COUNTED, Near, Stored, Task, TaskPage
+from service.database import Session
 
 _MOST_LOOKED_AT = 1_000  # titles
 _MOST_NEAR = 5
 
 
 async def list_page(
-    session: AsyncSession, caller: Caller, wish: Wish, *, cursor: str | None = None, limit: int = 50
+    session: Session, caller: Caller, wish: Wish, *, cursor: str | None = None, limit: int = 50
 ) -> TaskPage:
     """Tasks in the order that is asked for; what is added or deleted between pages moves none of the others.
 
@@ -32,13 +31,12 @@ async def list_page(
     names, deleted = filters.names(values), wish.status == "deleted"
     params = {"owner": caller.user_id, "since": now.instant - WITHIN, "most": limit + 1, "counted": MOST_COUNTED}
     params |= values | (statements.last(position) if position else {})
-    connection = await session.connection()
     statement = statements.page(names, wish.sorting, deleted=deleted, goes_on=position is not None)
-    rows = (await connection.execute(statement, params)).all()
+    rows = (await session.execute(statement, params)).all()
     found = rows[0].found if rows else 0
     total = found
     if position or found > limit:
-        total = await connection.scalar(statements.count(names, deleted=deleted), params)
+        total = await session.scalar(statements.count(names, deleted=deleted), params)
     page = rows[:limit]
     return TaskPage(
         tasks=tuple(_told(row, deleted=deleted) for row in page),
@@ -55,7 +53,7 @@ def _told(row: Any, *, deleted: bool) -> Task:
     return Task.model_validate(Stored.model_validate(row).told() | gone)
 
 
-async def _nearest(session: AsyncSession, wish: Wish, params: Mapping[str, Any]) -> tuple[Near, ...]:
+async def _nearest(session: Session, wish: Wish, params: Mapping[str, Any]) -> tuple[Near, ...]:
     """Of the same status, of which open ones are meant where none is named."""
     if wish.query is None:
         return ()
@@ -63,7 +61,7 @@ async def _nearest(session: AsyncSession, wish: Wish, params: Mapping[str, Any])
     deleted = status == "deleted"
     statement = statements.titles(() if deleted else ("status",), deleted=deleted)
     params = {**params, "status": status, "most": _MOST_LOOKED_AT}
-    rows = (await (await session.connection()).execute(statement, params)).all()
+    rows = (await session.execute(statement, params)).all()
     titles = [(row.id, row.title) for row in rows]
     # In a thread, because this many titles hold up everybody else's calls.
     near = await asyncio.to_thread(nearest, wish.query, titles, most=_MOST_NEAR)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlmodel.ext.asyncio.session import AsyncSession
 
 from mcp_server.imports import adding
 from mcp_server.imports.found import Found
@@ -14,11 +13,11 @@ from mcp_server.tasks import batches, edits, undo
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import news
-from service.database import create_engine, transaction
+from service.database import Session, create_engine, stepwise
 from tests.mcp_server.conftest import Limited, Rows
 from tests.waiting import until
 
-Change = Callable[[AsyncSession, int], Awaitable[Any]]
+Change = Callable[[Session, int], Awaitable[Any]]
 ALICE = Caller("alice")
 
 
@@ -29,19 +28,19 @@ async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
     await engine.dispose()
 
 
-async def _add(session: AsyncSession, _: int) -> Any:
+async def _add(session: Session, _: int) -> Any:
     return await edits.add(session, ALICE, title="new", wanted=Wanted())
 
 
-async def _complete(session: AsyncSession, id: int) -> Any:
+async def _complete(session: Session, id: int) -> Any:
     return await edits.complete(session, ALICE, [id])
 
 
-async def _undo(session: AsyncSession, id: int) -> Any:
+async def _undo(session: Session, id: int) -> Any:
     return await undo.undo(session, ALICE, [id])
 
 
-async def _undo_batch(session: AsyncSession, id: int) -> Any:
+async def _undo_batch(session: Session, id: int) -> Any:
     return await batches.undo(session, ALICE, f"batch {id}")
 
 
@@ -54,9 +53,9 @@ PAIRS = [(one, other) for one in CHANGES for other in CHANGES if {one, other} no
 async def two_tasks(engine: AsyncEngine) -> int:
     """Each with a batch of its own, to be taken back; the number of the last change."""
     for id in (1, 2):
-        async with transaction(engine, "alice") as session:
+        async with stepwise(engine, "alice") as session:
             await edits.add(session, ALICE, title="milk", wanted=Wanted(due="2030-01-01", repeat="FREQ=DAILY"))
-        async with transaction(engine, "alice") as session:
+        async with stepwise(engine, "alice") as session:
             caller = Caller("alice", batch=f"batch {id}")
             await edits.update(session, caller, [id], Wanted(title="bread"))
     return (await news.since(engine, "alice", None)).last
@@ -75,11 +74,11 @@ async def test_the_one_that_was_numbered_first_ends_last(
         return found.last
 
     async def change(kind: str, id: int) -> None:
-        async with transaction(engine, "alice") as session:
+        async with stepwise(engine, "alice") as session:
             await CHANGES[kind](session, id)
 
     waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
-    async with transaction(engine, "alice") as session:
+    async with stepwise(engine, "alice") as session:
         await CHANGES[first](session, 1)
         other = asyncio.create_task(change(second, 2))
         await until(lambda: other.done() or rows(waits))
@@ -92,7 +91,7 @@ async def test_the_one_that_was_numbered_first_ends_last(
 
 async def test_an_import_is_in_turn_too(engine: AsyncEngine, rows: Rows) -> None:
     seen = await two_tasks(engine)
-    async with transaction(engine, "alice") as session:
+    async with stepwise(engine, "alice") as session:
         await edits.delete(session, ALICE, [1])
         found = [Found("line 1", ("milk",), title="imported")]
         other = asyncio.create_task(adding.add_all(engine, ALICE, lambda _: iter(found), progress=lambda _: None))
@@ -103,14 +102,14 @@ async def test_an_import_is_in_turn_too(engine: AsyncEngine, rows: Rows) -> None
 
 
 async def test_of_many_at_once_none_is_missed(engine: AsyncEngine, rows: Rows) -> None:
-    async with transaction(engine, "alice") as session:
+    async with stepwise(engine, "alice") as session:
         titles = [str(number) for number in range(2, 41)]
         await edits.add(session, ALICE, title="1", wanted=Wanted(), also=titles)
     seen = start = (await news.since(engine, "alice", None)).last
     heard: list[int] = []
 
     async def change(id: int) -> None:
-        async with transaction(engine, "alice") as session:
+        async with stepwise(engine, "alice") as session:
             await (_add(session, id) if id % 4 == 0 else _complete(session, id))
 
     writing = asyncio.gather(*map(change, range(1, 41)))
@@ -130,9 +129,9 @@ async def test_of_many_at_once_none_is_missed(engine: AsyncEngine, rows: Rows) -
 
 async def test_two_people_do_not_wait_for_each_other(engine: AsyncEngine) -> None:
     await two_tasks(engine)
-    async with transaction(engine, "alice") as session:
+    async with stepwise(engine, "alice") as session:
         await _complete(session, 1)
-        async with asyncio.timeout(5), transaction(engine, "bob") as other:
+        async with asyncio.timeout(5), stepwise(engine, "bob") as other:
             await edits.add(other, Caller("bob"), title="his", wanted=Wanted())
 
 
