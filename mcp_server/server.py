@@ -31,6 +31,7 @@ from service.tool_server.first_calls import warm_up
 from service.tool_server.paced import Paced
 from service.tool_server.refusals import FriendlyErrors, Refusals
 from service.tool_server.running_calls import RunningCalls
+from service.tool_server.together import Together
 from service.tool_server.wire import Announced, Wire
 from service.workers import Pace
 
@@ -71,8 +72,11 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         instructions=INSTRUCTIONS,
         tools=TOOLS,
         middleware=[
-            *(Announced(), Refusals(), calls),
-            *(reports.Reported(schemas), Paced(per_minute), FriendlyErrors(schemas, rules=RULES, explain=explain)),
+            Announced(),
+            Together(
+                *(Refusals(), calls, reports.Reported(schemas), Paced(per_minute)),
+                FriendlyErrors(schemas, rules=RULES, explain=explain),
+            ),
         ],
         lifespan=_state(settings, engine, calls, clock),
         auth=auth_provider(settings),
