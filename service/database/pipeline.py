@@ -40,7 +40,7 @@ class Statement:
         compiled = clause.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})  # pyright: ignore[reportAttributeAccessIssue]
         self.text = str(compiled)
         self._encoded = self.text.encode()
-        self.returns_rows = bool(clause.exported_columns)  # pyright: ignore[reportAttributeAccessIssue]
+        self.returns_rows = bool(getattr(clause, "exported_columns", True))  # of SQL in words nobody knows
         self._constants = {name: value for name, value in compiled.params.items() if value is not None}
         kinds = {name: parameter.type.dialect_impl(_DIALECT) for name, parameter in compiled.binds.items()}
         writers = {name: kind.bind_processor(_DIALECT) for name, kind in kinds.items()}

@@ -66,6 +66,7 @@ OVERRIDDEN = {
     "service.tool_server.wire.Announced": {"on_initialize", "on_discover"},
     "service.tool_server.refusals.FriendlyErrors": {"on_call_tool"},
     "service.tool_server.paced.Paced": {"on_call_tool"},
+    "service.tool_server.together.Together": {"on_call_tool"},
     "service.database.transactions._Session": {"connection"},
     "service.workers.connection._Flow": {"resume_reading"},
     "service.workers.connection.Connection": {
