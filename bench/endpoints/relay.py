@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from psycopg.conninfo import conninfo_to_dict
 
 READY_AGAIN = b"Z\x00\x00\x00\x05I"
+COMPLETE = b"C"  # a statement
 NOTHING = b"I\x00\x00\x00\x04"
 
 
@@ -33,7 +34,7 @@ class Relay:
         self._socket = directory / ".s.PGSQL.5432"
         self._counts = Counts()
         self.waits: list[float] = []
-        """How long each round trip took, in seconds; to be emptied by who reads it."""
+        """Until each statement was done, in seconds since its round trip began; to be emptied by who reads it."""
 
     async def start(self) -> None:
         self._listener = await asyncio.start_unix_server(self._relay, self._socket)
@@ -81,7 +82,7 @@ class _Connection:
             if len(self._rest) < size:
                 return
             message, self._rest = self._rest[:size], self._rest[size:]
-            if message[:1] == READY_AGAIN[:1]:
+            if message[:1] == COMPLETE:
                 self._waits.append(time.perf_counter() - self._began)
             # Ready for the next statement, outside of any transaction: one has ended, unless nothing was asked.
             self._counts.transactions += message == READY_AGAIN and not self._asked_nothing
