@@ -41,9 +41,9 @@ class ToolsUnavailable(BackendError):
 class Connection(MCPServer):
     """The tools of an MCP server, whenever it was last restarted.
 
-    A request without an answer of use is sent again for `resend_seconds`; a call only if it never left or if it is
-    `repeatable`: one that arrives twice acts once. Then `unavailable` is raised. A server that says nothing for
-    `answer_seconds` has stopped. `meta` makes what goes with each call of an agent.
+    A request without an answer of use is sent again for `resend_seconds`; a call only if it never left. Then
+    `unavailable` is raised. A server that says nothing for `answer_seconds` has stopped. `meta` makes what goes with
+    each call of an agent.
     """
 
     unavailable: ClassVar[type[ToolsUnavailable]] = ToolsUnavailable
@@ -55,7 +55,6 @@ class Connection(MCPServer):
         *,
         resend_seconds: float,
         answer_seconds: float,
-        repeatable: bool = False,
         auth: httpx2.Auth | None = None,
         meta: MCPToolMetaResolver | None = None,
     ) -> None:
@@ -64,7 +63,6 @@ class Connection(MCPServer):
         self._url = url
         self._http = ResendingClient(
             resend_seconds,
-            repeatable=repeatable,
             auth=auth,
             headers={"accept-encoding": "identity"},
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30),

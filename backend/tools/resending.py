@@ -68,15 +68,14 @@ def fault_of(status: int, kind: str, body: bytes) -> str | None:
 class ResendingClient(httpx2.AsyncClient):
     """HTTP that answers instead of raising, because one raised error closes an MCP session for ever."""
 
-    def __init__(self, resend_seconds: float, *, repeatable: bool, **options: Any) -> None:
+    def __init__(self, resend_seconds: float, **options: Any) -> None:
         super().__init__(**options)
         self._resend_seconds = resend_seconds
-        self._repeatable = repeatable
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
         request.headers.update(watched())
-        may_repeat = self._repeatable or request.headers.get("mcp-method") != "tools/call"
+        may_repeat = request.headers.get("mcp-method") != "tools/call"  # which may have been carried out
         once = partial(self._once, request, may_repeat=may_repeat)
         try:
             return await answered(once, host=request.url.host, seconds=self._resend_seconds)

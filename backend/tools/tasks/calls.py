@@ -26,7 +26,7 @@ _MOST, _IDLE_SECONDS, _CONNECT_SECONDS = 100, 30, 5
 
 
 class TaskCalls:
-    """Over connections that are kept; one that is repeated acts once, so it is sent until there is an answer.
+    """Over connections that are kept. A call is sent until there is an answer: it reads, or its key lets it act once.
 
     `signed` makes the header that says for whom a call is made. A server that says nothing for `answer_seconds` has
     stopped.

@@ -78,7 +78,6 @@ class TaskTools(Connection):
             url,
             resend_seconds=resend_seconds,
             answer_seconds=answer_seconds,
-            repeatable=True,  # reads change nothing, and changes carry an idempotency key
             auth=token,
             meta=_call_meta,
         )

@@ -54,7 +54,6 @@ class WorkspaceTools(Connection):
             url,
             resend_seconds=resend_seconds,
             answer_seconds=_ANSWER_SECONDS,
-            repeatable=False,  # a command may have run
             auth=token,
             meta=_call_meta,
         )

@@ -65,10 +65,8 @@ def weather(free_port: Callable[[], int]) -> Weather:
 
 
 @asynccontextmanager
-async def connected(weather: Weather, *, repeatable: bool = False, resend_seconds: float = 0.2) -> AsyncIterator[Any]:
-    connection = Connection(
-        "weather", weather.url, resend_seconds=resend_seconds, answer_seconds=5, repeatable=repeatable
-    )
+async def connected(weather: Weather, *, resend_seconds: float = 0.2) -> AsyncIterator[Any]:
+    connection = Connection("weather", weather.url, resend_seconds=resend_seconds, answer_seconds=5)
     await connection.connect()
     try:
         yield connection
@@ -119,10 +117,3 @@ async def test_a_call_that_may_have_been_carried_out_is_not_made_again(weather: 
             await text_of(connection, "Ulm")
         assert await text_of(connection, "Bonn") == "rain in Bonn"
     assert weather.asked == ["Ulm", "Bonn"]
-
-
-async def test_a_call_that_may_be_repeated_is_made_until_it_is_answered(weather: Weather) -> None:
-    async with weather.running(), connected(weather, repeatable=True, resend_seconds=20) as connection:
-        weather.lost = 2
-        assert await text_of(connection, "Ulm") == "rain in Ulm"
-    assert weather.asked == ["Ulm"] * 3
