@@ -85,6 +85,11 @@ def cpu_seconds(pid: int) -> float:
     return nanoseconds / 1e9
 
 
+def descriptors(pid: int) -> int:
+    """That a process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 def cores() -> int:
     """That this process may use, where the system tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -74,6 +74,7 @@ class Product:
     """The services with their model alone, and conversations of one short exchange, round and round."""
 
     backend: Server
+    mcp: Server
     chat: Chat
     threads: Iterator[str]
 
@@ -86,7 +87,7 @@ async def product(place: Place, **settings: str) -> AsyncIterator[Product]:
             stack, Server(place.work, "bench.endpoints.model", str(place.model_port), port=place.model_port)
         )
         await model.ready()
-        mcp = _started(stack, place.mcp_server(place.database_url))
+        mcp = _started(stack, place.mcp_server(place.database_url, **_NEVER))
         backend = _started(stack, place.backend(place.database_url, mcp, **settings))
         for service in (mcp, backend):
             await service.ready()
@@ -95,7 +96,7 @@ async def product(place: Place, **settings: str) -> AsyncIterator[Product]:
         count = place.scale.threads
         threads = seed.copy_conversation(place.admin_url, exchange, prefix="thr_one_", threads=count, turns=1)
         seed.settle(place.admin_url)
-        yield Product(backend, chat, cycle(threads))
+        yield Product(backend, mcp, chat, cycle(threads))
 
 
 @dataclass(frozen=True)

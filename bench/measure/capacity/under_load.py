@@ -102,7 +102,9 @@ class Load:
             _beside("afterwards: first event p50", after.first_p50, idle.first_p50, "before"),
             Row("afterwards: answers that still run", await gauge(self._product, "todo_turns_running"), ""),
         ]
-        return rows, [f"{phase.name}: {note}" for phase in (half, half_of_many, double) for note in failures(phase)]
+        return rows, [
+            f"{phase.name}: {note}" for phase in (half, half_of_many, double) for note in failures(phase.meter)
+        ]
 
     async def idle(self, name: str) -> Idle:
         """Of five tokens each."""
@@ -118,7 +120,7 @@ class Load:
         """How many streams there are when one more is refused, or tokens come late for two seconds."""
         self._tell("how many it carries")
         meter, late, carried = Meter(), 0, 1
-        call = self._call(Answers(_LONGEST_SEARCH * 2), meter)
+        call = self._call(Answers(_LONGEST_SEARCH * 2).text, meter)
         arriving = asyncio.create_task(
             arrive(call, a_second=_MORE_A_SECOND, seconds=_LONGEST_SEARCH, even=True), name="arriving"
         )
@@ -142,12 +144,18 @@ class Load:
         async with watched(
             self._place, self._product, lambda: meter.reading, seconds=self._seconds, all_of_it=even
         ) as looks:
-            await arrive(self._call(answers, meter), a_second=a_second, seconds=self._seconds, even=even)
+            await arrive(self._call(answers.text, meter), a_second=a_second, seconds=self._seconds, even=even)
         return Phase(name, answers, a_second, meter, looks)
 
-    def _call(self, answers: Answers, meter: Meter) -> Call:
+    async def add_tasks(self, a_second: float) -> Meter:
+        """Turns that call a tool, for as long as a phase."""
+        meter = Meter()
+        await arrive(self._call("add milk", meter), a_second=a_second, seconds=self._seconds, even=True)
+        return meter
+
+    def _call(self, text: str, meter: Meter) -> Call:
         async def call(due: float) -> None:
-            await read(self._product.backend.port, message(next(self._product.threads), answers.text), meter, due)
+            await read(self._product.backend.port, message(next(self._product.threads), text), meter, due)
 
         return call
 
@@ -204,9 +212,9 @@ def _common(phase: Phase) -> list[Row]:
     ]
 
 
-def failures(phase: Phase) -> list[str]:
+def failures(meter: Meter) -> list[str]:
     """What the first of those said that failed."""
-    return [one.text for one in phase.meter.of("failed")[:1]]
+    return [one.text for one in meter.of("failed")[:1]]
 
 
 def _beside(name: str, value: float, base: float, against: str, unit: str = "ms") -> Row:

@@ -1,7 +1,6 @@
 """What a process takes while something happens, looked at once a second."""
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable
@@ -11,7 +10,7 @@ from statistics import mean, median
 
 import psycopg
 
-from bench.processes import cpu_seconds, memory
+from bench.processes import cpu_seconds, descriptors, memory
 from bench.stage import Place, Product
 
 _CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'todo-assistant'"
@@ -28,6 +27,8 @@ class Look:
     tasks: float = 0
     descriptors: float = 0
     connections: float = 0
+    tool_server_memory: float = 0
+    tool_server_descriptors: float = 0
 
 
 @dataclass
@@ -73,7 +74,9 @@ async def watched(
 async def _more(place: Place, product: Product) -> dict[str, float]:
     return {
         "tasks": await gauge(product, "todo_backend_tasks"),
-        "descriptors": len(os.listdir(f"/proc/{product.backend.pid}/fd")),
+        "descriptors": descriptors(product.backend.pid),
+        "tool_server_memory": memory(product.mcp.pid),
+        "tool_server_descriptors": descriptors(product.mcp.pid),
         "connections": await asyncio.to_thread(_connections, place.admin_url),
     }
 
