@@ -67,21 +67,29 @@ STANDS = (CHANGES.c.before.is_distinct_from(CHANGES.c.after), CHANGES.c.undoes.i
 
 # Statements are built once: building them costs more than PostgreSQL takes to run them.
 _GIVEN = ("user_id", "operation", "arguments", "actor", "idempotency_key", "batch", "created_at")
+_VALUES = [bindparam(name, type_=CALLS.c[name].type) for name in _GIVEN]
+_ONCE: Any = {"index_elements": ["user_id", "idempotency_key"], "index_where": CALLS.c.idempotency_key.is_not(None)}
 _CLAIM = (
     insert(CALLS)
-    .values({name: bindparam(name, type_=CALLS.c[name].type) for name in _GIVEN})
-    .on_conflict_do_nothing(
-        index_elements=["user_id", "idempotency_key"], index_where=CALLS.c.idempotency_key.is_not(None)
-    )
+    .values(dict(zip(_GIVEN, _VALUES, strict=True)))
+    .on_conflict_do_nothing(**_ONCE)
     .returning(CALLS.c.id, *HINTS)
 )
+CLAIM_IN_ROOM: Any = (
+    insert(CALLS)
+    .from_select([*_GIVEN], select(*_VALUES).where(quota.HAS_ROOM))
+    .on_conflict_do_nothing(**_ONCE)
+    .returning(CALLS.c.id)
+    .cte("claim")
+)
+"""For a statement that also makes the change: no row where the key was used, or a limit may be near."""
 _RECORDED = (
     select(CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after)
     .join(CHANGES, and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == OWNER))
     .where(CALLS.c.user_id == OWNER, CALLS.c.idempotency_key == bindparam("key"))
     .order_by(CHANGES.c.id)
 )
-_CALL: Any = bindparam("call", type_=CALLS.c.id.type)
+CALL: Any = bindparam("call", type_=CALLS.c.id.type)
 LOGGED_AT: Any = bindparam("logged_at", type_=CHANGES.c.created_at.type)
 # A call of an answer that was given again is the new answer's.
 _ADOPT = (
@@ -106,16 +114,35 @@ def in_turn(change: FromClause) -> Subquery:
     return select(*columns).subquery("in_turn")
 
 
-def logged(rows: FromClause, *, order: str) -> Insert:
-    """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides."""
+def logged(rows: FromClause, *, order: str, call: Any = CALL) -> Insert:
+    """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides.
+
+    `call` is the id of the call that changes them.
+    """
     change = in_turn(rows)
     values: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes, LOGGED_AT]
-    made = select(OWNER, _CALL, *values).order_by(change.c[order])
+    made = select(OWNER, call, *values).order_by(change.c[order])
     return (
         insert(CHANGES)
         .from_select(["user_id", "call_id", "task_id", "before", "after", "undoes", "created_at"], made)
         .returning(CHANGES.c.before, CHANGES.c.after)
     )
+
+
+def claim(caller: Caller, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a claim, now."""
+    now = caller.clock()
+    return {
+        "user_id": caller.user_id,
+        "operation": operation,
+        "arguments": arguments,
+        "actor": caller.actor,
+        "idempotency_key": caller.idempotency_key,
+        "batch": caller.batch,
+        "created_at": now,
+        "owner": caller.user_id,
+        "day_ago": now - quota.DAY,
+    }
 
 
 async def make(
@@ -133,22 +160,12 @@ async def make(
     The call's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
     its row and is answered from the log. Work that finds no task must raise, so that the claim is rolled back.
     """
-    now = caller.clock()
-    claim = {
-        "user_id": caller.user_id,
-        "operation": operation,
-        "arguments": arguments,
-        "actor": caller.actor,
-        "idempotency_key": caller.idempotency_key,
-        "batch": caller.batch,
-        "created_at": now,
-        "owner": caller.user_id,
-        "day_ago": now - quota.DAY,
-    }
-    claimed = (await session.execute(_CLAIM, claim)).one_or_none()
+    given = claim(caller, operation, arguments)
+    claimed = (await session.execute(_CLAIM, given)).one_or_none()
     if claimed is None:
         return await _recorded(session, caller, operation=operation, arguments=arguments)
-    await quota.check(session, caller.quota, claimed, user_id=caller.user_id, now=now, adds=adds, changes=changes)
+    counted = {"adds": adds, "changes": changes}
+    await quota.check(session, caller.quota, claimed, user_id=caller.user_id, now=given["created_at"], **counted)
     made = await work(claimed.id)
     if not adds and any(change.before is None for change in made):  # the next of a repeat, or what was deleted
         await quota.check_kept(session, caller.quota, claimed, user_id=caller.user_id)

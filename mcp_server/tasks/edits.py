@@ -24,12 +24,13 @@ async def add(session: Session, caller: Caller, *, title: str, wanted: Wanted, a
     titles = [title, *also]
     arguments = {"title": title, "description": "", **wanted.given(), **({"also": [*also]} if also else {})}
 
-    async def work(call: int) -> list[Change]:
-        now = await _now(session, caller, needed=wanted.due is not None)
-        new = Stored.new(title, now.instant)
-        return await statements.add(session, caller, call, titles, with_fields(new, wanted, now))
+    now = await _now(session, caller, needed=wanted.due is not None)
+    new = with_fields(Stored.new(title, now.instant), wanted, now)
 
-    made = await changes.make(
+    async def work(call: int) -> list[Change]:
+        return await statements.add(session, caller, call, titles, new)
+
+    made = await statements.add_in_room(session, caller, arguments, titles, new) or await changes.make(
         session, caller, operation="add", arguments=arguments, work=work, adds=len(titles), changes=len(titles)
     )
     return added_tasks(made)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, func, literal, select, text
+from sqlalchemy import BigInteger, Boolean, Row, Select, and_, bindparam, false, func, literal, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -26,6 +26,7 @@ Hints = Row[*tuple[Any, ...]]
 DAY = timedelta(days=1)
 _BUSY = 500  # changes
 _AT_ONCE = 1_000  # changes of calls of one person that are under way
+_ANY = 2**63 - 1
 # One at a time per person, or calls at the same time would all see the last free place; not the lock of the turns.
 _ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 1)))
 # Counted no further than the limit.
@@ -43,8 +44,13 @@ def _within_a_day(back: Any) -> Select[Any]:
 _CHANGES = _within_a_day(_MOST)
 _EVER = select(func.max(PEOPLE.c.last_task_id)).where(PEOPLE.c.user_id == OWNER).scalar_subquery().label("tasks_ever")
 _TASKS_EVER = select(_EVER)
-HINTS = (_EVER, _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day"))
+_BUSY_DAY = _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day")
+HINTS = (_EVER, _BUSY_DAY)
 """What the statement that claims a change reads beside it: for most people it tells that no limit is near."""
+HAS_ROOM = and_(
+    func.coalesce(_EVER, 0) < bindparam("few", type_=BigInteger), ~func.coalesce(_BUSY_DAY, false(), type_=Boolean)
+)
+"""Where no limit of the person's is near, by the same hints, with `few` tasks; else it may be or not."""
 _SWEEP = text("SELECT count(*) FROM sweep_task_calls(:days, :most)")
 _SWEEP_SECONDS = 3600.0
 
@@ -58,6 +64,13 @@ class Quota:
 
 
 UNLIMITED = Quota()
+
+
+def few(quota: Quota) -> int:
+    """So many tasks are less than a person may keep, whatever calls are under way; 0 where any may be too many."""
+    if quota.changes_per_day is not None and quota.changes_per_day <= _BUSY + _AT_ONCE:
+        return 0
+    return max(0, quota.tasks - _AT_ONCE) if quota.tasks is not None else _ANY
 
 
 async def check(

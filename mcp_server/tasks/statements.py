@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from sqlalchemy import Integer, Text, bindparam, case, cast, column, func, literal, null, true
+from sqlalchemy import CTE, Integer, Text, bindparam, case, cast, column, func, literal, literal_column, null, true
 from sqlalchemy import delete as delete_from
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
 from sqlalchemy.exc import IntegrityError
@@ -12,7 +12,21 @@ from sqlmodel import select
 
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN, Person
-from mcp_server.tasks.changes import CALLS, CHANGES, LOGGED_AT, OWNER, Caller, Change, change_of, in_turn, logged
+from mcp_server.tasks import quota
+from mcp_server.tasks.changes import (
+    CALL,
+    CALLS,
+    CHANGES,
+    CLAIM_IN_ROOM,
+    LOGGED_AT,
+    OWNER,
+    Caller,
+    Change,
+    change_of,
+    claim,
+    in_turn,
+    logged,
+)
 from mcp_server.tasks.task import TASKS, Stored
 from service.database import Session
 
@@ -22,21 +36,28 @@ _NO_TASK, _NO_CHANGE = cast(null(), JSONB), cast(null(), CHANGES.c.undoes.type)
 
 
 def _snapshot(rows: Any) -> Any:
-    return func.jsonb_build_object(*(part for name in Stored.model_fields for part in (name, rows.c[name])))
+    named = {name: literal_column(f"'{name}'") for name in Stored.model_fields}
+    return func.jsonb_build_object(*(part for name, text in named.items() for part in (text, rows.c[name])))
 
 
-# The person's row stays locked to the end of the transaction: no number is given twice, or lost by one that fails.
-_NUMBERS = (
-    insert(PEOPLE)
-    .values(user_id=OWNER, last_task_id=bindparam("many"))
-    .on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id + bindparam("many")})
-    .returning(PEOPLE.c.last_task_id)
-)
+def _numbers(claim: CTE | None = None) -> Any:
+    """So many new ids, none without the claim that they are for.
+
+    The person's row stays locked to the end of the transaction: no number is given twice, or lost by one that fails.
+    """
+    many = bindparam("many", type_=PEOPLE.c.last_task_id.type)
+    given = select(OWNER, many)
+    return (
+        insert(PEOPLE)
+        .from_select(["user_id", "last_task_id"], given if claim is None else given.select_from(claim))
+        .on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id + many})
+        .returning(PEOPLE.c.last_task_id)
+    )
 
 
-def _add() -> Any:
-    """Tasks of these titles, numbered in their order, which have all else in common."""
-    last = _NUMBERS.cte("number")
+def _add(claim: CTE | None = None) -> Any:
+    """Tasks of these titles, numbered in their order, which have all else in common; of the claim, if one is in it."""
+    last = _numbers(claim).cte("number")
     titles = (
         func.unnest(bindparam("titles", type_=ARRAY(Text)))
         .table_valued("title", with_ordinality="nth")
@@ -57,7 +78,7 @@ def _add() -> Any:
         .returning(TASKS.c.id.label("task_id"), *_sides(_NO_TASK, _snapshot(TASKS)))
         .cte("made")
     )
-    return logged(made, order="task_id")
+    return logged(made, order="task_id", call=CALL if claim is None else select(claim.c.id).scalar_subquery())
 
 
 def _sides(before: Any, after: Any) -> list[Any]:
@@ -108,17 +129,32 @@ def _recordset(name: str, columns: Sequence[Any]) -> Any:
 _IDS = bindparam("ids", type_=ARRAY(TASKS.c.id.type))
 _MINE = (TASKS.c.user_id == OWNER, TASKS.c.id == func.any(_IDS))
 _LOCKED = select(*(TASKS.c[name] for name in Stored.model_fields)).where(*_MINE).order_by(TASKS.c.id).with_for_update()
-_ADD, _EDIT, _ADD_EACH = _add(), _edit(), _add_each()
+_NUMBERS, _ADD, _ADD_IN_ROOM, _EDIT, _ADD_EACH = _numbers(), _add(), _add(CLAIM_IN_ROOM), _edit(), _add_each()
 
 
 async def add(session: Session, caller: Caller, call: int, titles: Sequence[str], like: Stored) -> list[Change]:
     """New tasks of these titles, with all else as one that was never stored has it."""
+    rows = await session.execute(_ADD, _new(caller, titles, like) | {"call": call})
+    return [change_of(row) for row in rows]
+
+
+async def add_in_room(
+    session: Session, caller: Caller, arguments: dict[str, Any], titles: Sequence[str], like: Stored
+) -> list[Change]:
+    """As `add`, with the claim of the call in the same statement.
+
+    Nothing where that cannot tell whether the call is to be made: its key was used, or a limit may be near.
+    """
+    claimed = claim(caller, "add", arguments) | {"few": quota.few(caller.quota)}
+    rows = await session.execute(_ADD_IN_ROOM, _new(caller, titles, like) | claimed)
+    return [change_of(row) for row in rows]
+
+
+def _new(caller: Caller, titles: Sequence[str], like: Stored) -> dict[str, Any]:
     values = {f"new_{name}": getattr(like, name) for name in _SHARED}
     values["new_labels"] = list(like.labels)
-    params = {"owner": caller.user_id, "call": call, "titles": [*titles], "many": len(titles), **values}
     moments = {"moment": like.created_at, "logged_at": caller.clock()}
-    rows = await session.execute(_ADD, params | moments)
-    return [change_of(row) for row in rows]
+    return {"owner": caller.user_id, "titles": [*titles], "many": len(titles), **values, **moments}
 
 
 async def add_each(session: Session, caller: Caller, tasks: Mapping[str, Stored]) -> None:

@@ -115,6 +115,38 @@ async def test_a_person_far_from_the_limits_waits_for_nobody(limited: Limited, d
             await tools.call("add_task", title="milk")
 
 
+async def test_an_addition_is_the_same_far_from_the_limits_and_near(limited: Limited, rows: Rows) -> None:
+    """Far from them it is one statement with its claim, so that the lock of those who are near is not waited for."""
+    details = {"also": ["eggs", "tea"], "due": "tomorrow", "repeat": "FREQ=DAILY", "labels": ["shop"], "meta": KEY}
+    left: list[tuple[list[dict[str, Any]], ...]] = []
+    for most, person in ((1_501, "far"), (1_500, "near")):
+        async with limited(limit_changes_per_day=most) as tools:
+            await tools.call("add_task", user_id=person, title="milk", **details)
+            left.append(tuple(_of(person, stored) for stored in (rows.tasks(), rows.changes())))
+    assert left[0] == left[1]
+    assert [len(stored) for stored in left[0]] == [3, 3]
+
+
+def _of(person: str, stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what is each one's own."""
+    own = {"user_id", "id", "call_id", "created_at", "updated_at"}
+    rows = [row | {"after": row.get("after") or {}} for row in stored if row["user_id"] == person]
+    kept = [row | {name: value for name, value in row["after"].items() if name not in own} for row in rows]
+    return [{name: value for name, value in row.items() if name not in {*own, "after"}} for row in kept]
+
+
+async def test_somebody_near_the_most_tasks_waits_for_their_other_calls(limited: Limited, database_url: str) -> None:
+    async with limited(limit_tasks=1_002) as tools:
+        with psycopg.connect(database_url) as other:
+            other.execute("SELECT pg_advisory_xact_lock(hashtextextended('local', 1))")
+            for title in ("milk", "bread"):
+                await tools.call("add_task", title=title)
+            waiting = asyncio.create_task(tools.call("add_task", title="eggs"))
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+        assert (await waiting)["id"] == 3
+
+
 async def test_calls_at_the_same_time_have_no_more_together(limited: Limited, rows: Rows) -> None:
     async with limited(limit_tasks=2, limit_changes_per_day=5) as tools:
         added = [tools.call("add_task", title=f"{number}") for number in range(12)]

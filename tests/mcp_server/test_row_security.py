@@ -135,8 +135,8 @@ async def test_the_log_that_answers_a_call_sent_again(unconditional: Uncondition
     async with as_alice(unconditional.engine) as session:
         again = await edits.add(session, Caller("alice", idempotency_key="k"), title="of alice", wanted=Wanted())
     assert again.title == "of alice"
-    claiming, reading = unconditional.rewritten
-    assert (claiming[:6], reading[:6]) == ("INSERT", "SELECT")
+    adding, claiming, reading = unconditional.rewritten
+    assert (adding[:4], claiming[:6], reading[:6]) == ("WITH", "INSERT", "SELECT")
     assert (rows.tasks(), rows.changes()) == before
 
 
