@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Any, ClassVar, TypeVar
 
 import httpx2
@@ -109,14 +109,6 @@ class Connection(MCPServer):
     def offered(self, tool: Tool) -> Tool:
         """The tool as agents see it."""
         return tool
-
-    async def prepare(self) -> None:
-        """Ask for the tools, and check the schemas of their results now: the first result of each would wait for it."""
-        for tool in await self.refresh():
-            with suppress(RuntimeError):  # this is no result of theirs
-                await self._client.session.validate_tool_result(
-                    tool.name, CallToolResult(content=[], structured_content={})
-                )
 
     async def problem(self) -> str | None:
         """Why no tool could be called now, as part of a sentence, or None; answers within two seconds."""

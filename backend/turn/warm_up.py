@@ -85,7 +85,7 @@ async def _ask_tools(tools: TaskTools) -> None:
     """They may come later than we, too, or be others than we know: /ready and the turns tell."""
     try:
         async with asyncio.timeout(1):
-            await tools.prepare()
+            await tools.refresh()
     except Exception as error:  # noqa: BLE001 - whatever answers there, the process starts
         logger.info("the first turn will be a little later: %s", type(error).__name__)
 
