@@ -62,6 +62,8 @@ def pytest_configure() -> None:
     gc.disable()  # while tests are collected, as what is imported is no garbage
     # An end by SIGTERM clears away as one by Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Shells let what runs in the background ignore Ctrl-C, and all that it starts, too, which tests stop so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
