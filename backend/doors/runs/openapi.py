@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
 from backend.doors.runs import shapes
 from backend.doors.runs.stream import LINES, MEDIA_TYPE
@@ -21,6 +22,8 @@ _WHY = {
 _ALWAYS = (401, 413, 429)
 _STREAMS = {"Streamed": MEDIA_TYPE, "Chunk": MEDIA_TYPE, shapes.LogLine.__name__: LINES}
 """Shapes that are sent one after the other."""
+_REFERENCE = "#/components/schemas/{model}"
+_referenced = dict[str, type[BaseModel]]()
 
 
 def described(
@@ -35,14 +38,20 @@ def described(
     `failed` is what it answers of an interaction that failed.
     """
     content: dict[str, Any] = {"model": answers, "description": "Done."}
-    refused = {code: {"model": shapes.Refused, "description": _WHY[code]} for code in sorted({*refusals, *_ALWAYS})}
+    sentence = _referring(shapes.Refused)
+    refused = {code: {"content": sentence, "description": _WHY[code]} for code in sorted({*refusals, *_ALWAYS})}
     if failed is not None:
         refused[502] = {"model": failed, "description": "It was begun, and failed."}
     told: dict[str, Any] = {"responses": {status: content, **refused}, "status_code": status, "response_model": None}
     if asks is not None:
-        schema = asks.model_json_schema()
-        told["openapi_extra"] = {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+        told["openapi_extra"] = {"requestBody": {"required": True, "content": _referring(asks)}}
     return told
+
+
+def _referring(shape: type[BaseModel]) -> dict[str, Any]:
+    """Content of this shape, whose schema is made when it is asked for: FastAPI would make it now, for each route."""
+    _referenced[shape.__name__] = shape
+    return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=shape.__name__)}}}
 
 
 def published(*routers: APIRouter) -> dict[str, Any]:
@@ -55,6 +64,10 @@ def published(*routers: APIRouter) -> dict[str, Any]:
             _as_streams(operation["responses"].get("200", {}).get("content", {}))
     for unused in ("HTTPValidationError", "ValidationError"):
         schema["components"]["schemas"].pop(unused, None)
+    _, shapes_of_ours = models_json_schema(
+        [(shape, "validation") for shape in _referenced.values()], ref_template=_REFERENCE
+    )
+    schema["components"]["schemas"] |= shapes_of_ours["$defs"]
     schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{}, {"token": []}]
     return schema

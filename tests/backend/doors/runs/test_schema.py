@@ -1,5 +1,8 @@
 """The schema that the run API publishes: it is true, whatever is made up of it."""
 
+import json
+import re
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -43,6 +46,14 @@ def test_every_operation_says_how_it_refuses_and_which_are_repeated_safely() -> 
             assert {"401", "413", "429"} <= set(operation["responses"]), (method, path)
             keyed = any(given["name"] == "Idempotency-Key" for given in operation.get("parameters", ()))
             assert keyed == (method == "post"), (method, path)
+
+
+def test_every_reference_in_it_leads_to_a_schema() -> None:
+    whole = schema()
+    references = {*re.findall(r'"\$ref": "([^"]+)"', json.dumps(whole))}
+    named = {f"#/components/schemas/{name}" for name in whole["components"]["schemas"]}
+    assert references >= {"#/components/schemas/Refused", "#/components/schemas/Message"}
+    assert references <= named
 
 
 @pytest.mark.long
