@@ -1,6 +1,7 @@
 """What changes a person's tasks: each call in one transaction, logged as it is made."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import bindparam
 from sqlmodel import select
@@ -13,6 +14,7 @@ from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
 from mcp_server.tasks.task import TASKS, ChangedTask, DeletedTask, Stored
 from mcp_server.tasks.zones import Now
 from service.database import Session
+from service.tool_server.refusals import Refusal
 
 _OPEN_OF_SERIES = select(TASKS.c.id).where(
     TASKS.c.user_id == OWNER, TASKS.c.series == bindparam("series"), TASKS.c.status == "pending"
@@ -22,18 +24,38 @@ _OPEN_OF_SERIES = select(TASKS.c.id).where(
 async def add(session: Session, caller: Caller, *, title: str, wanted: Wanted, also: Sequence[str] = ()) -> ChangedTask:
     """Tasks of these titles, all with the same details."""
     titles = [title, *also]
-    arguments = {"title": title, "description": "", **wanted.given(), **({"also": [*also]} if also else {})}
-
-    now = await _now(session, caller, needed=wanted.due is not None)
-    new = with_fields(Stored.new(title, now.instant), wanted, now)
+    arguments: dict[str, Any] = {
+        "title": title,
+        "description": "",
+        **wanted.given(),
+        **({"also": [*also]} if also else {}),
+    }
 
     async def work(call: int) -> list[Change]:
+        now = await _now(session, caller, needed=wanted.due is not None)
+        new = with_fields(Stored.new(title, now.instant), wanted, now)
         return await statements.add(session, caller, call, titles, new)
 
-    made = await statements.add_in_room(session, caller, arguments, titles, new) or await changes.make(
+    made = await _added_at_once(session, caller, titles, wanted, arguments) or await changes.make(
         session, caller, operation="add", arguments=arguments, work=work, adds=len(titles), changes=len(titles)
     )
     return added_tasks(made)
+
+
+async def _added_at_once(
+    session: Session, caller: Caller, titles: Sequence[str], wanted: Wanted, arguments: dict[str, Any]
+) -> list[Change]:
+    """Nothing where the call may have been made before, may be one too many, or cannot be made: that is told later."""
+    dated = wanted.due is not None
+    now = await zones.read(session, caller) if dated else Now(caller.clock(), caller.usual_zone)
+    try:
+        new = with_fields(Stored.new(titles[0], now.instant), wanted, now)
+    except Refusal:
+        return []
+    made = await statements.add_in_room(session, caller, arguments, titles, new)
+    if made:
+        await zones.keep(session, caller, now)
+    return made
 
 
 async def complete(session: Session, caller: Caller, ids: Sequence[int]) -> ChangedTask:

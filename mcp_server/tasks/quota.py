@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Row, Select, and_, bindparam, false, func, literal, select, text
+from sqlalchemy import BigInteger, Boolean, Select, and_, bindparam, false, func, literal, or_, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 TASKS, CHANGES = TaskRow.metadata.tables["tasks"], TaskChange.metadata.tables["task_changes"]
 PEOPLE = Person.metadata.tables["people"]
 OWNER, _MOST = bindparam("owner"), bindparam("most")
-Hints = Row[*tuple[Any, ...]]
+Hints = Any  # a row with columns as attributes
 DAY = timedelta(days=1)
 _BUSY = 500  # changes
 _AT_ONCE = 1_000  # changes of calls of one person that are under way
@@ -48,9 +48,10 @@ _BUSY_DAY = _within_a_day(literal(_BUSY)).scalar_subquery().label("busy_day")
 HINTS = (_EVER, _BUSY_DAY)
 """What the statement that claims a change reads beside it: for most people it tells that no limit is near."""
 HAS_ROOM = and_(
-    func.coalesce(_EVER, 0) < bindparam("few", type_=BigInteger), ~func.coalesce(_BUSY_DAY, false(), type_=Boolean)
+    func.coalesce(_EVER, 0) < bindparam("few", type_=BigInteger),
+    or_(bindparam("any_changes", type_=Boolean), ~func.coalesce(_BUSY_DAY, false(), type_=Boolean)),
 )
-"""Where no limit of the person's is near, by the same hints, with `few` tasks; else it may be or not."""
+"""Where no limit of the person's is near, by the same hints and with the parameters of `far`."""
 _SWEEP = text("SELECT count(*) FROM sweep_task_calls(:days, :most)")
 _SWEEP_SECONDS = 3600.0
 
@@ -66,11 +67,13 @@ class Quota:
 UNLIMITED = Quota()
 
 
-def few(quota: Quota) -> int:
-    """So many tasks are less than a person may keep, whatever calls are under way; 0 where any may be too many."""
-    if quota.changes_per_day is not None and quota.changes_per_day <= _BUSY + _AT_ONCE:
-        return 0
-    return max(0, quota.tasks - _AT_ONCE) if quota.tasks is not None else _ANY
+def far(quota: Quota) -> dict[str, Any] | None:
+    """The parameters of `HAS_ROOM`; None where any change may be one too many."""
+    few = max(0, quota.tasks - _AT_ONCE) if quota.tasks is not None else _ANY
+    any_changes = quota.changes_per_day is None
+    if few == 0 or (quota.changes_per_day is not None and quota.changes_per_day <= _BUSY + _AT_ONCE):
+        return None
+    return {"few": few, "any_changes": any_changes}
 
 
 async def check(

@@ -145,9 +145,10 @@ async def add_in_room(
 
     Nothing where that cannot tell whether the call is to be made: its key was used, or a limit may be near.
     """
-    claimed = claim(caller, "add", arguments) | {"few": quota.few(caller.quota)}
-    rows = await session.execute(_ADD_IN_ROOM, _new(caller, titles, like) | claimed)
-    return [change_of(row) for row in rows]
+    if (far := quota.far(caller.quota)) is None:
+        return []
+    params = _new(caller, titles, like) | claim(caller, "add", arguments) | far
+    return [change_of(row) for row in await session.execute(_ADD_IN_ROOM, params)]
 
 
 def _new(caller: Caller, titles: Sequence[str], like: Stored) -> dict[str, Any]:

@@ -24,6 +24,8 @@ class Now:
 
     instant: datetime
     zone: ZoneInfo
+    is_kept: bool = True
+    """Whether the zone is the person's when a call names none."""
 
     @property
     def local(self) -> datetime:
@@ -32,8 +34,19 @@ class Now:
 
 async def now(session: Session, caller: Caller) -> Now:
     """By the zone that the call names, which is kept for clients that name none, else by the last one named."""
+    read_now = await read(session, caller)
+    await keep(session, caller, read_now)
+    return read_now
+
+
+async def read(session: Session, caller: Caller) -> Now:
+    """As `now`, with nothing written."""
     known = await session.scalar(_KNOWN, {"owner": caller.user_id})
-    if caller.zone is not None and caller.zone.key != known:
-        await session.execute(_KEEP, {"owner": caller.user_id, "zone": caller.zone.key})
     zone = caller.zone or (known and find_zone(known)) or caller.usual_zone
-    return Now(caller.clock(), zone)
+    return Now(caller.clock(), zone, is_kept=caller.zone is None or caller.zone.key == known)
+
+
+async def keep(session: Session, caller: Caller, now: Now) -> None:
+    """Keep its zone. That locks the person's row, which no call does before it has passed the limits."""
+    if not now.is_kept:
+        await session.execute(_KEEP, {"owner": caller.user_id, "zone": now.zone.key})

@@ -147,6 +147,15 @@ async def test_somebody_near_the_most_tasks_waits_for_their_other_calls(limited:
         assert (await waiting)["id"] == 3
 
 
+async def test_calls_of_an_answer_near_the_limit_wait_for_each_other_in_one_order(limited: Limited) -> None:
+    """Their person has come to another zone, which a dated one keeps; of two orders one would be ended."""
+    async with limited(limit_tasks=1_000) as tools:
+        for number in range(6):
+            zone = {"todo/time_zone": ("Europe/Berlin", "Asia/Tokyo")[number % 2]}
+            dates: list[dict[str, str]] = [{}, {"due": "tomorrow"}, {}, {"due": "tomorrow"}]
+            await asyncio.gather(*(tools.call("add_task", title="milk", meta=zone, **date) for date in dates))
+
+
 async def test_calls_at_the_same_time_have_no_more_together(limited: Limited, rows: Rows) -> None:
     async with limited(limit_tasks=2, limit_changes_per_day=5) as tools:
         added = [tools.call("add_task", title=f"{number}") for number in range(12)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_server.errors import LabelInvalid
+from mcp_server.errors import KeyUsedOtherwise, LabelInvalid
 from mcp_server.tasks.fields import label_of
 from tests.mcp_server.calls import Tools, text
 from tests.mcp_server.clock import Clocked
@@ -198,3 +198,22 @@ async def test_the_text_names_what_is_there(tools: Tools) -> None:
         "priority": "low",
         "repeat": "FREQ=WEEKLY;BYDAY=FR",
     }
+
+
+async def test_an_addition_that_comes_again_is_told_again_though_it_could_not_be_made_now(sunday: Clocked) -> None:
+    sunday.key = "key-1"
+    made = await sunday.add("milk", due="tomorrow", repeat="FREQ=DAILY;UNTIL=20261124")
+    sunday.now = "2026-11-25T10:54:00+01:00"
+    assert await sunday.add("milk", due="tomorrow", repeat="FREQ=DAILY;UNTIL=20261124") == made
+    with pytest.raises(KeyUsedOtherwise):
+        await sunday.add("milk", due="some time")
+
+
+async def test_an_addition_that_comes_again_moves_nobody(sunday: Clocked, rows: Rows) -> None:
+    sunday.key = "key-1"
+    await sunday.add("milk", due="tomorrow")
+    sunday.key, sunday.zone = None, "Asia/Tokyo"
+    await sunday.add("bread", due="tomorrow")
+    sunday.key, sunday.zone = "key-1", "Europe/Berlin"
+    await sunday.add("milk", due="tomorrow")
+    assert rows("SELECT time_zone FROM people") == [{"time_zone": "Asia/Tokyo"}]
