@@ -69,7 +69,10 @@ class Pipeline:
         return cursor
 
     async def rows(self, statement: Statement, parameters: Mapping[str, Any]) -> list[Any]:
-        """The statement's rows, with columns as attributes and values as SQLAlchemy takes them; a round trip."""
+        """The statement's rows, with columns as attributes and values as SQLAlchemy takes them; a round trip.
+
+        One that returns none is only sent: where it fails, the next that is read raises its error, or the end.
+        """
         traces.statement(statement.text)
         cursor = self._connection.cursor(row_factory=namedtuple_row)
         await cursor.execute(*statement.written(parameters))
@@ -95,7 +98,8 @@ async def pipelined(engine: AsyncEngine, user_id: str, *, within: float | None =
                 try:
                     yield Pipeline(driver)
                 except BaseException:
-                    await _hold_back(driver)
+                    if driver.pgconn.pipeline_status != PipelineStatus.ABORTED:  # else nothing of it can be committed
+                        await _hold_back(driver)
                     raise
         except BaseException as error:
             lost = driver.closed

@@ -95,5 +95,13 @@ BEGIN
     ALTER ROLE todo_service SET statement_timeout = '10s';
     -- What a process holds that was stopped in the middle of a transaction is let go.
     ALTER ROLE todo_service SET idle_in_transaction_session_timeout = '1min';
+    -- In the middle of a pipeline it is not idle, as long as no Sync was sent; that such a one takes long is known since 17.
+    IF current_setting('server_version_num')::int >= 170000 THEN
+        ALTER ROLE todo_service SET transaction_timeout = '1min';
+    END IF;
+    -- A machine that is gone closes no connection: who does not answer for a minute and a half is gone.
+    ALTER ROLE todo_service SET tcp_keepalives_idle = 60;
+    ALTER ROLE todo_service SET tcp_keepalives_interval = 10;
+    ALTER ROLE todo_service SET tcp_keepalives_count = 3;
 END
 $roles$;

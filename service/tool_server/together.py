@@ -10,8 +10,8 @@ class Together(Middleware):
     """Several middlewares for tool calls as one, the first outside: FastMCP runs seven functions for each it knows."""
 
     def __init__(self, *parts: Middleware) -> None:
-        other = {name for part in parts for name in vars(type(part)) if name.startswith("on_")} - {"on_call_tool"}
-        assert not other, f"nobody would call {', '.join(other)}"
+        never = {name for part in parts for name in _hooks(type(part))} - {"on_call_tool"}
+        assert not never, f"nobody would call {', '.join(never)}"
         self._parts = parts
 
     async def on_call_tool(
@@ -23,3 +23,9 @@ class Together(Middleware):
         for part in reversed(self._parts):
             inner = partial(part.on_call_tool, call_next=inner)
         return await inner(context)
+
+
+def _hooks(kind: type[Middleware]) -> set[str]:
+    """What it has other than a middleware that does nothing."""
+    names = {name for name in dir(Middleware) if name.startswith("on_")} | {"__call__"}
+    return {name for name in names if getattr(kind, name) is not getattr(Middleware, name)}

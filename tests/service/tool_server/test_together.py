@@ -39,3 +39,15 @@ def test_what_does_more_than_call_tools_is_refused() -> None:
 
     with pytest.raises(AssertionError, match="on_list_tools"):
         Together(Listing())
+
+
+def test_what_it_has_of_another_is_seen() -> None:
+    class Reading(Middleware):
+        async def on_read_resource(self, context: Any, call_next: Any) -> Any:
+            return await call_next(context)
+
+    class Both(Reading):
+        pass
+
+    with pytest.raises(AssertionError, match="on_read_resource"):
+        Together(Both())
