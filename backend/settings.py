@@ -101,7 +101,7 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
     limit_turns_per_minute: int | None = per_person(60)
     limit_running_turns: int | None = per_person(4)
     limit_turns_at_once: int = Field(default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1)
-    limit_lag_seconds: float = Field(default=0.03, gt=0)
+    limit_lag_seconds: float = Field(default=0.02, gt=0)
     limit_turn_seconds: float = Field(default=600, gt=0)
     limit_turns_per_day: int | None = per_person(1_000)
     limit_conversations: int | None = per_person(5_000)

@@ -24,7 +24,7 @@ class Room:
 
     It lags when most looks of the last half second came later than `lag_seconds`. That is what each step waits for its
     turn, and a token takes several of them. One thing that took long is no reason. None for any number or lag. A turn
-    is to begin within 16 times the lag, which is half a second by default.
+    is to begin within 16 times the lag, which is a third of a second by default.
     """
 
     def __init__(self, most: int | None = None, lag_seconds: float | None = None) -> None:
