@@ -1,6 +1,6 @@
 """What is read of one's own tasks without a tool: some by their ids, what changed since, how much was done by day.
 
-A page asks every two seconds: no call is counted and no line is written for it.
+A page asks every second and a half: no call is counted and no line is written for it.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a poll costs PostgreSQL where much was changed: a page asks every two seconds for as long as it is open."""
+"""What a poll costs PostgreSQL where much was changed: a page asks every 1.5 seconds for as long as it is open."""
 
 import psycopg
 import pytest

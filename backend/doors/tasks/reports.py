@@ -60,7 +60,7 @@ async def reported(request: Request, route: str) -> AsyncIterator[Told]:
 
 def _tell(told: Told, method: str, route: str, outcome: str, seconds: float) -> None:
     SECONDS.labels(method, route, outcome).observe(seconds)
-    if method == "GET":  # a page looks every two seconds
+    if method == "GET":  # a page looks every second and a half
         return
     said = fields(
         method=method, route=route, owner=told.owner, outcome=outcome, tasks=told.tasks, seconds=round(seconds, 4)

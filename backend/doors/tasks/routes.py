@@ -56,7 +56,7 @@ def _let_read(router: APIRouter, identity: Identity) -> None:
         parts = parts_of(request)
         async with reported(request, "/tasks/changes"):
             user_id = await identity.user_of(request, parts.engine)
-            check_pace(parts.polls, user_id)  # every two seconds, for as long as the page is open
+            check_pace(parts.polls, user_id)  # every second and a half, for as long as the page is open
             return _json(await parts.tasks.news(after, Acting(user_id)))
 
     @router.get("/tasks/{task_id}")
