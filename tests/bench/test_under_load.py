@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from bench.drivers.arrivals import Meter, pauses
+from bench.measure.capacity.under_load import Answers, Idle, Phase, pace
+from bench.measure.capacity.watched import Look, Looks
 from bench.rows import UNDER_LOAD
 from tests.conftest import ROOT
 from tests.logins import as_admin
@@ -31,6 +33,13 @@ def test_arrivals_are_the_same_for_the_same_seed_and_as_many_as_are_asked_for() 
     assert set(islice(pauses(50, 1, even=True), 3)) == {1 / 50}
 
 
+@pytest.mark.parametrize(("reading", "tokens_a_second"), [(10.0, 10.0), (0.0, 50.0)])
+def test_many_streams_get_as_much_of_the_core_as_half_of_them_had(reading: float, tokens_a_second: float) -> None:
+    looks = Looks([Look(at=at, cpu=0.5 * at, memory=1, reading=reading) for at in range(5)])
+    half = Phase("half load", Answers(1.0), 10.0, Meter(), looks)
+    assert pace(50, half, Idle(0.001, 0.001, cpu=0.0)) == pytest.approx(tokens_a_second)
+
+
 def measured(database_url: str, work: Path, *options: str) -> dict[str, Any]:
     """What a run of seconds found, where eight answers at once are the most."""
     command = [sys.executable, "-m", "bench", "--work", work, "--at-once", "8", *options]
@@ -42,6 +51,7 @@ def measured(database_url: str, work: Path, *options: str) -> dict[str, Any]:
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_what_is_too_much_is_refused_and_all_else_is_answered(fresh_database_url: str, tmp_path: Path) -> None:
     rows = measured(fresh_database_url, tmp_path, "--load", "3")
     assert {name for name in UNDER_LOAD if not name.startswith("soak")} <= rows.keys()

@@ -89,7 +89,7 @@ class Load:
         answers = Answers(self.answer_seconds)
         half = await self.phase("half load", capacity / 2, answers)
         many = MANY * self._most * self.answer_seconds / ANSWER_SECONDS  # who begin are as many in a short run
-        slow = Answers(self.answer_seconds, _pace(many, half, idle))
+        slow = Answers(self.answer_seconds, pace(many, half, idle))
         half_of_many = await self.phase("half load, many streams", many, slow)
         double = await self.phase("double load", capacity * 2, answers)
         await self._all_ended()
@@ -166,8 +166,13 @@ class Load:
                 await asyncio.sleep(0.1)
 
 
-def _pace(streams: float, half: Phase, idle: Idle) -> float:
-    """Tokens a second of each of so many streams that let the backend compute as much as at half load."""
+def pace(streams: float, half: Phase, idle: Idle) -> float:
+    """Tokens a second of each of so many streams that let the backend compute as much as at half load.
+
+    The usual pace where nothing ran then, as in a run of seconds on a machine that others keep busy.
+    """
+    if half.streams == 0:
+        return TOKENS_A_SECOND
     begun = streams / half.answers.seconds * idle.cpu
     for_tokens = half.looks.busy(after=half.settled) - begun
     return min(TOKENS_A_SECOND, max(1.0, for_tokens / (streams * half.token_cpu(idle))))
