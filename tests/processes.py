@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -50,13 +51,21 @@ class ServiceProcess:
         while True:
             assert self.process is not None
             assert self.process.poll() is None, f"{self.module} ended:\n{self.log_text[-2000:]}"
-            try:
-                if httpx2.get(self.url + path, timeout=2, trust_env=False, verify=False).status_code == 200:
-                    return
-            except httpx2.TransportError:
-                pass
+            if self._listens and self._answers(path):
+                return
             assert time.monotonic() < deadline, f"{self.module} is not ready:\n{self.log_text[-2000:]}"
             time.sleep(0.02)
+
+    @property
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def _answers(self, path: str) -> bool:
+        try:
+            return httpx2.get(self.url + path, timeout=2, trust_env=False, verify=False).status_code == 200
+        except httpx2.TransportError:
+            return False
 
     def wait_until_all_serve(self, count: int, *, timeout: float = START_SECONDS) -> None:
         """Of several processes the first makes the service ready; each of the others comes once it is warm."""

@@ -11,7 +11,6 @@ from bench.rows import Row
 from bench.stage import Place
 
 _LIBRARIES = ("import agents, chatkit.server, fastapi, sqlmodel", "import fastmcp, sqlmodel")
-_HUNDREDTH = range(90, 110)
 
 
 async def starts(place: Place) -> list[Row]:
@@ -24,18 +23,18 @@ async def starts(place: Place) -> list[Row]:
         try:
             await everything.ready()
             seconds.append(time.perf_counter() - began)
-            firsts.append(await _first_and_hundredth(everything.port))
+            firsts.append(await _first_and_later(everything.port, place.scale.later))
         finally:
             await everything.stop()
     imports = await _import_seconds()
-    first, hundredth = (median(values) for values in zip(*firsts, strict=True))
+    first, later = (median(values) for values in zip(*firsts, strict=True))
     ratio = median(one / other for one, other in firsts)
     return [
         *[
             Row(f"{name} start", taken, "s", imports, "imports", taken / imports)
             for name, taken in zip(("cold", "warm"), seconds, strict=True)
         ],
-        Row("first turn after /ready", first, "ms", hundredth, "the 100th", ratio),
+        Row("first turn after /ready", first, "ms", later, f"the {place.scale.later}th", ratio),
     ]
 
 
@@ -48,10 +47,11 @@ def _up(place: Place) -> Server:
     return Server(place.work, "cli", *options, port=port, checkout=None, **own, **place.model_settings)
 
 
-async def _first_and_hundredth(port: int) -> tuple[float, float]:
+async def _first_and_later(port: int, later: int) -> tuple[float, float]:
+    """The later one is that of twenty around it."""
     chat = Chat(port)
-    taken = [(await chat.create("add milk"))[0].total * 1000 for _ in range(_HUNDREDTH.stop)]
-    return taken[0], median(taken[n] for n in _HUNDREDTH)
+    taken = [(await chat.create("add milk"))[0].total * 1000 for _ in range(later + 10)]
+    return taken[0], median(taken[later - 10 :])
 
 
 async def _import_seconds() -> float:

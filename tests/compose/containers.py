@@ -66,6 +66,7 @@ class Container:
         while (answer := self.execute(check))[0] != 0:
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < deadline, answer[1] + self.log.read_text()[-3000:]
+            time.sleep(0.25)  # each look is a container's own Python
 
     def stop(self, request: signal.Signals = signal.SIGTERM) -> int:
         """The exit status; raises where an engine would kill it, at the end of the grace time."""

@@ -196,10 +196,16 @@ async def test_others_are_answered_while_somebody_sends_the_worst(tmp_path: Path
     service.start()
     try:
         await asyncio.to_thread(service.wait_until_ready, path="/health")
-        tries = [await quiet_and_busy(service.url) for _ in range(3)]  # others run on this machine too
+        tries = [await quiet_and_busy(service.url)]
+        while len(tries) < 3 and not in_time(*tries[-1]):  # others run on this machine too
+            tries.append(await quiet_and_busy(service.url))
     finally:
         await asyncio.to_thread(service.end)
-    assert any(busy < max(3 * quiet, 0.15) for quiet, busy in tries), f"seconds before and now: {tries}"
+    assert in_time(*tries[-1]), f"seconds before and now: {tries}"
+
+
+def in_time(quiet: float, busy: float) -> bool:
+    return busy < max(3 * quiet, 0.15)
 
 
 async def quiet_and_busy(url: str) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from tests.web.conftest import BUILT_IN, OpenPage, Violations
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 NAME = "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent).trim()"
+MOST_MS = 300
 LISTEN = """() => {
     window.spoken = [];
     new MutationObserver((records) => {
@@ -195,8 +196,10 @@ async def test_it_is_small_and_quickly_there(open_page: OpenPage) -> None:
     page = await open_page(prepare=prepare)
     await expect(screen.message_box(page)).to_be_editable()
     assert 20_000 < sum(sizes) < 100_000  # of 120 kB: the rest is read with the first answer
-    times = [await _time_to_composer(page) for _ in range(5)]
-    assert min(times) < 300, times
+    times: list[float] = []
+    while len(times) < 5 and min(times, default=MOST_MS) >= MOST_MS:
+        times.append(await _time_to_composer(page))
+    assert min(times) < MOST_MS, times
 
 
 async def _time_to_composer(page: Page) -> float:

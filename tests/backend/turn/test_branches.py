@@ -345,7 +345,7 @@ async def test_what_happens_at_once_happens_one_after_the_other(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 124))
 async def test_after_each_of_many_steps_one_path_is_shown_and_read(
     engine: AsyncEngine, turns: Turns, rows: Rows, seed: int
 ) -> None:

@@ -24,7 +24,9 @@ class Stored:
     """The backend's door for tasks."""
 
     def __init__(self, url: str) -> None:
-        self._client = httpx2.AsyncClient(base_url=url, headers={"X-Time-Zone": ZONE}, timeout=30, trust_env=False)
+        self._client = httpx2.AsyncClient(
+            base_url=url, headers={"X-Time-Zone": ZONE}, timeout=30, trust_env=False, verify=False
+        )
 
     async def __aenter__(self) -> Self:
         return self

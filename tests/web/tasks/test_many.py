@@ -47,7 +47,9 @@ async def test_scrolling_through_ten_thousand_stays_smooth(
     await expect(listed.region(page).locator(".total")).to_have_text("2,000+")
     await load_all(page)
     assert await page.locator(".rows [data-row]").count() < 100
-    longest = [await longest_frame(browser, page) for _ in range(TRIES)]
+    longest: list[float] = []
+    while len(longest) < TRIES and min(longest, default=LONGEST + 1) > LONGEST:
+        longest.append(await longest_frame(browser, page))
     assert min(longest) <= LONGEST, longest
 
 
