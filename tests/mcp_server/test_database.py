@@ -106,6 +106,18 @@ async def test_a_call_takes_few_round_trips(
     assert way.round_trips - before == most
 
 
+async def test_a_busy_day_costs_nothing_where_changes_are_not_limited(tools: Tools, way: Proxy, rows: Rows) -> None:
+    rows(
+        "WITH calls AS (INSERT INTO task_calls (user_id, operation, arguments, actor) "
+        "SELECT 'local', 'add', '{}', 'mcp' FROM generate_series(1, 600) RETURNING id) "
+        "INSERT INTO task_changes (user_id, call_id) SELECT 'local', id FROM calls RETURNING id"
+    )
+    await tools.call("add_task", title="bread")
+    before = way.round_trips
+    await tools.call("add_task", title="milk")
+    assert way.round_trips - before == 2
+
+
 async def test_ready_follows_the_database_and_health_does_not(served: str, way: Proxy) -> None:
     async with httpx2.AsyncClient(verify=False, base_url=served) as http:
         assert (await http.get("/ready")).json() == {"status": "ready"}
