@@ -59,6 +59,7 @@ class ServiceProcess:
     @property
     def _listens(self) -> bool:
         with socket.socket() as probe:
+            probe.settimeout(2)
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def _answers(self, path: str) -> bool:

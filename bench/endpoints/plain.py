@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel, Field
 from sqlalchemy import text
 
-from bench.endpoints.statements import ADD, CLAIM
+from bench.endpoints.statements import ADD
 from service.database import create_engine, transaction
 
 
@@ -36,7 +36,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 app = FastAPI(lifespan=lifespan)
-claim, add = text(CLAIM), text(ADD)
+add = text(ADD)
 
 
 @app.get("/health")
@@ -48,8 +48,7 @@ async def health() -> dict[str, str]:
 async def add_task(owner: str, new: NewTask, request: Request) -> Task:
     async with transaction(request.app.state.engine, owner) as session:
         connection = await session.connection()
-        claimed = await connection.scalar(claim, {"owner": owner, "arguments": json.dumps(new.model_dump())})
-        values = {"owner": owner, "claimed": claimed, "title": new.title, "description": new.description}
+        values = {"owner": owner, "arguments": json.dumps(new.model_dump()), **new.model_dump()}
         row = (await connection.execute(add, values)).one()
     return Task.model_validate(row.after)
 

@@ -11,7 +11,7 @@ from bench.compared import Side, in_turns, rate
 from bench.drivers import load
 from bench.drivers.client import Client
 from bench.drivers.load import Call, Load, Timing
-from bench.endpoints.statements import ADD, CLAIM
+from bench.endpoints.statements import ADD
 from bench.rows import Row
 from bench.stage import PEOPLE, Stage
 
@@ -23,7 +23,6 @@ SET LOCAL statement_timeout = '10s';
 SET LOCAL ROLE todo_app;
 SET LOCAL todo.user_id = 'person-0';
 \\endpipeline
-{CLAIM.strip()} \\gset
 {ADD.strip()};
 COMMIT;
 """

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam
 from sqlmodel import select
 
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
-from mcp_server.tasks import changes, statements, zones
+from mcp_server.tasks import changes, quota, statements, zones
 from mcp_server.tasks.changes import OWNER, Caller, Change
 from mcp_server.tasks.fields import Wanted, following, with_fields
 from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
@@ -46,6 +46,8 @@ async def _added_at_once(
     session: Session, caller: Caller, titles: Sequence[str], wanted: Wanted, arguments: dict[str, Any]
 ) -> list[Change]:
     """Nothing where the call may have been made before, may be one too many, or cannot be made: that is told later."""
+    if quota.far(caller.quota) is None:
+        return []
     dated = wanted.due is not None
     now = await zones.read(session, caller) if dated else Now(caller.clock(), caller.usual_zone)
     try:

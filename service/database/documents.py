@@ -12,7 +12,7 @@ from service.database.clock import to_utc
 
 _PORTION = 100  # rows
 _FROZEN = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_PATIENT = text("SET LOCAL statement_timeout = 0")
+_PATIENT = (text("SET LOCAL statement_timeout = 0"), text("SET LOCAL idle_in_transaction_session_timeout = 0"))
 
 Row = Mapping[str, Any]
 
@@ -21,7 +21,8 @@ async def freeze(session: AsyncSession) -> None:
     """Let all that a new transaction reads be of one moment, however long it takes."""
     connection = await session.connection()
     await connection.execute(_FROZEN)
-    await connection.execute(_PATIENT)
+    for setting in _PATIENT:
+        await connection.execute(setting)
 
 
 async def rows(session: AsyncSession, query: Select[*tuple[Any, ...]]) -> AsyncIterator[Row]:

@@ -50,7 +50,7 @@ class Kills:
                 await self._until_it_hurts()
                 while not self._there:
                     await asyncio.sleep(0.02)
-                part = self._chance.choice(sorted(self._there))
+                part = self._chance.choice(sorted(self._there - self.of.keys() or self._there))  # each once, then any
                 self._there.remove(part)
                 self._system.kill(part, self._chance)
                 self.of[part] += 1

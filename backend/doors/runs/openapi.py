@@ -50,7 +50,7 @@ def described(
 
 def _referring(shape: type[BaseModel]) -> dict[str, Any]:
     """Content of this shape, whose schema is made when it is asked for: FastAPI would make it now, for each route."""
-    _referenced[shape.__name__] = shape
+    assert _referenced.setdefault(shape.__name__, shape) is shape, f"two shapes are called {shape.__name__}"
     return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=shape.__name__)}}}
 
 
