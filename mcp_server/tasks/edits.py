@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, quota, statements, zones
-from mcp_server.tasks.changes import OWNER, Caller, Change
+from mcp_server.tasks.changes import OWNER, Caller, Change, claim
 from mcp_server.tasks.fields import Wanted, following, with_fields
 from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
 from mcp_server.tasks.task import TASKS, ChangedTask, DeletedTask, Stored
@@ -46,7 +46,7 @@ async def _added_at_once(
     session: Session, caller: Caller, titles: Sequence[str], wanted: Wanted, arguments: dict[str, Any]
 ) -> list[Change]:
     """Nothing where the call may have been made before, may be one too many, or cannot be made: that is told later."""
-    if quota.far(caller.quota) is None:
+    if (far := quota.far(caller.quota)) is None:
         return []
     dated = wanted.due is not None
     now = await zones.read(session, caller) if dated else Now(caller.clock(), caller.usual_zone)
@@ -54,7 +54,7 @@ async def _added_at_once(
         new = with_fields(Stored.new(titles[0], now.instant), wanted, now)
     except Refusal:
         return []
-    made = await statements.add_in_room(session, caller, arguments, titles, new)
+    made = await statements.add_in_room(session, caller, claim(caller, "add", arguments) | far, titles, new)
     if made:
         await zones.keep(session, caller, now)
     return made

@@ -12,7 +12,6 @@ from sqlmodel import select
 
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN, Person
-from mcp_server.tasks import quota
 from mcp_server.tasks.changes import (
     CALL,
     CALLS,
@@ -23,7 +22,6 @@ from mcp_server.tasks.changes import (
     Caller,
     Change,
     change_of,
-    claim,
     in_turn,
     logged,
 )
@@ -139,16 +137,14 @@ async def add(session: Session, caller: Caller, call: int, titles: Sequence[str]
 
 
 async def add_in_room(
-    session: Session, caller: Caller, arguments: dict[str, Any], titles: Sequence[str], like: Stored
+    session: Session, caller: Caller, claimed: Mapping[str, Any], titles: Sequence[str], like: Stored
 ) -> list[Change]:
-    """As `add`, with the claim of the call in the same statement.
+    """As `add`, with the claim of the call, `claimed`, in the same statement.
 
     Nothing where that cannot tell whether the call is to be made: its key was used, or a limit may be near.
     """
-    if (far := quota.far(caller.quota)) is None:
-        return []
-    params = _new(caller, titles, like) | claim(caller, "add", arguments) | far
-    return [change_of(row) for row in await session.execute(_ADD_IN_ROOM, params)]
+    rows = await session.execute(_ADD_IN_ROOM, {**_new(caller, titles, like), **claimed})
+    return [change_of(row) for row in rows]
 
 
 def _new(caller: Caller, titles: Sequence[str], like: Stored) -> dict[str, Any]:
