@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, quota, statements, zones
-from mcp_server.tasks.changes import OWNER, Caller, Change, claim
+from mcp_server.tasks.changes import OWNER, Caller, Change
 from mcp_server.tasks.fields import Wanted, following, with_fields
 from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
 from mcp_server.tasks.task import TASKS, ChangedTask, DeletedTask, Stored
@@ -24,12 +24,8 @@ _OPEN_OF_SERIES = select(TASKS.c.id).where(
 async def add(session: Session, caller: Caller, *, title: str, wanted: Wanted, also: Sequence[str] = ()) -> ChangedTask:
     """Tasks of these titles, all with the same details."""
     titles = [title, *also]
-    arguments: dict[str, Any] = {
-        "title": title,
-        "description": "",
-        **wanted.given(),
-        **({"also": [*also]} if also else {}),
-    }
+    others: dict[str, Any] = {"also": [*also]} if also else {}
+    arguments = {"title": title, "description": "", **wanted.given(), **others}
 
     async def work(call: int) -> list[Change]:
         now = await _now(session, caller, needed=wanted.due is not None)
@@ -54,7 +50,8 @@ async def _added_at_once(
         new = with_fields(Stored.new(titles[0], now.instant), wanted, now)
     except Refusal:
         return []
-    made = await statements.add_in_room(session, caller, claim(caller, "add", arguments) | far, titles, new)
+    claimed = changes.claim(caller, "add", arguments) | far
+    made = await statements.add_in_room(session, caller, claimed, titles, new)
     if made:
         await zones.keep(session, caller, now)
     return made

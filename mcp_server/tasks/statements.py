@@ -139,7 +139,7 @@ async def add(session: Session, caller: Caller, call: int, titles: Sequence[str]
 async def add_in_room(
     session: Session, caller: Caller, claimed: Mapping[str, Any], titles: Sequence[str], like: Stored
 ) -> list[Change]:
-    """As `add`, with the claim of the call, `claimed`, in the same statement.
+    """As `add`, with the claim of the call in the same statement: `claimed` has its parameters and those of its room.
 
     Nothing where that cannot tell whether the call is to be made: its key was used, or a limit may be near.
     """
