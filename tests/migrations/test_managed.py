@@ -16,16 +16,28 @@ pytestmark = pytest.mark.long
 ROLES = ("todo_app", "todo_owner", "todo_service")
 
 
+@pytest.fixture(scope="module")
+def superuser() -> Iterator[psycopg.Connection]:
+    """Of a server that has none of the roles."""
+    with (
+        reachable_directory() as directory,
+        Cluster.start(directory / "data", durable=False) as cluster,
+        psycopg.connect(cluster.admin_url, autocommit=True) as connection,
+    ):
+        connection.execute("CREATE ROLE rds LOGIN CREATEROLE CREATEDB")
+        for role in ROLES:
+            connection.execute(f"ALTER ROLE {role} RENAME TO {role}_of_another_database".encode())
+        yield connection
+
+
 @pytest.fixture
-def administrator() -> Iterator[str]:
-    """The address of one, on a server that has none of the roles."""
-    with reachable_directory() as directory, Cluster.start(directory / "data", durable=False) as cluster:
-        with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
-            connection.execute("CREATE ROLE rds LOGIN CREATEROLE CREATEDB")
-            for role in ROLES:
-                connection.execute(f"ALTER ROLE {role} RENAME TO {role}_of_another_database".encode())
-            connection.execute("CREATE DATABASE managed OWNER rds")
-        yield cluster.admin_url.replace("//app@/todo?", "//rds@/managed?")
+def administrator(superuser: psycopg.Connection) -> Iterator[str]:
+    """The address of one; its database and the roles that it makes are gone after the test."""
+    superuser.execute("CREATE DATABASE managed OWNER rds")
+    yield f"postgresql://rds@/managed?host={superuser.info.host}"
+    superuser.execute("DROP DATABASE managed WITH (FORCE)")
+    for role in ROLES:
+        superuser.execute(f"DROP ROLE IF EXISTS {role}".encode())
 
 
 async def look(url: str) -> schema.Finding:

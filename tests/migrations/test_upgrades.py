@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -11,7 +12,7 @@ from alembic.script import ScriptDirectory
 
 from migrations.schema import alembic_config
 from service.database import schema
-from tests.conftest import ROOT
+from tests.conftest import ROOT, new_database
 from tests.logins import as_admin, as_owner
 from tests.migrations.rows import add_rows, contents, functions
 
@@ -28,30 +29,46 @@ def as_before(before: dict[str, list[dict[str, Any]]], after: dict[str, list[dic
     )
 
 
+@pytest.fixture(scope="module")
+def growing(server_url: str) -> Iterator[tuple[str, str, list[str]]]:
+    """A database that each step's test brings to the revision before its own: name, URL, and the revisions it had."""
+    with new_database(server_url) as (name, url):
+        yield name, as_owner(url), []
+
+
+@pytest.fixture
+def url_before(server_url: str, growing: tuple[str, str, list[str]], revision: str) -> Iterator[str]:
+    """A copy of it: migrated step by step up to the revision before this one, with rows written at each."""
+    name, url, had = growing
+    wanted = REVISIONS[: REVISIONS.index(revision)]
+    assert had == wanted[: len(had)], "the steps are tested in their order"
+    for step in wanted[len(had) :]:
+        command.upgrade(alembic_config(url), step)
+        add_rows(url, step)
+        had.append(step)
+    with new_database(server_url, name) as (_, copy):
+        yield as_owner(copy)
+
+
 @pytest.mark.parametrize("revision", REVISIONS[1:])
-def test_a_step_keeps_the_rows_of_the_revision_before_it_forward_and_back(
-    empty_database_url: str, revision: str
-) -> None:
-    config = alembic_config(empty_database_url)
-    for step in REVISIONS[: REVISIONS.index(revision)]:
-        command.upgrade(config, step)
-        add_rows(empty_database_url, step)
-    before, functions_before = contents(empty_database_url), functions(empty_database_url)
+def test_a_step_keeps_the_rows_of_the_revision_before_it_forward_and_back(url_before: str, revision: str) -> None:
+    config = alembic_config(url_before)
+    before, functions_before = contents(url_before), functions(url_before)
     assert all(before.values())
 
     command.upgrade(config, revision)
-    assert as_before(before, contents(empty_database_url))
+    assert as_before(before, contents(url_before))
     command.downgrade(config, "-1")
-    assert contents(empty_database_url) == before
-    assert functions(empty_database_url) == functions_before
+    assert contents(url_before) == before
+    assert functions(url_before) == functions_before
 
     command.upgrade(config, revision)
-    add_rows(empty_database_url, revision)
-    newer = contents(empty_database_url)
+    add_rows(url_before, revision)
+    newer = contents(url_before)
     added = {table for table, rows in before.items() if len(newer[table]) > len(rows)}
     assert added == before.keys() - {"people"}  # one row each, of the same two
     command.downgrade(config, "-1")
-    assert as_before(contents(empty_database_url), newer), "rows of the newer revision are kept on the way back too"
+    assert as_before(contents(url_before), newer), "rows of the newer revision are kept on the way back too"
 
 
 def test_on_the_way_back_what_was_used_by_deleted_conversations_is_lost_and_nothing_else(
