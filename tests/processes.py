@@ -84,6 +84,10 @@ class ServiceProcess:
         return self.process.wait(timeout)
 
     @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
     def workers(self) -> list[int]:
         """The processes of a service that has several (Linux only)."""
         assert self.process is not None

@@ -7,9 +7,8 @@ import logging
 import random
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -17,7 +16,7 @@ import pytest
 from client.runs import Event
 from client.sse import NamedFrames
 from tests.backend.consent import call, calls, deleting
-from tests.processes import ServiceProcess
+from tests.processes import ServiceProcess, running
 from tests.runs_client import Runs, check, names, plain, text_of
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
@@ -35,24 +34,45 @@ CI = 60  # cuts
 READERS = 4  # of each interaction
 
 
+@pytest.fixture(scope="module")
+def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    log = tmp_path_factory.mktemp("model") / "log"
+    yield from running(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
+
+
 @pytest.fixture
-async def backends(
-    database_url: str, mcp_url: str, model: ScriptedModel, tmp_path: Path
-) -> AsyncIterator[list[ServiceProcess]]:
-    """Three processes over one database, each on a port of its own."""
-    settings = {"DATABASE_URL": database_url, "MCP_URL": mcp_url, "LLM_PROVIDER": "offline", "APPROVALS": "delete_task"}
-    settings |= {"LLM_BASE_URL": model.openai_base_url, "LEASE_SECONDS": str(LEASE), "HEARTBEAT_SECONDS": "0.5"}
-    services = [ServiceProcess("backend", "BACKEND_PORT", tmp_path / f"{n}.log", **settings) for n in range(3)]
+async def model(model_service: ServiceProcess) -> AsyncIterator[ScriptedModel]:
+    model = ScriptedModel(model_service.url)
+    await model.reset()
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture(scope="module")
+def kept(
+    session_database_url: str, mcp_url: str, model_service: ServiceProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[ServiceProcess]]:
+    """Three processes over one database, each on a port of its own, whether they run or not."""
+    settings = {"DATABASE_URL": session_database_url, "MCP_URL": mcp_url, "APPROVALS": "delete_task"}
+    settings |= {"LLM_PROVIDER": "offline", "LLM_BASE_URL": f"{model_service.url}/v1"}
+    settings |= {"LEASE_SECONDS": str(LEASE), "HEARTBEAT_SECONDS": "0.5"}
+    logs = tmp_path_factory.mktemp("backends")
+    services = [ServiceProcess("backend", "BACKEND_PORT", logs / f"{n}.log", **settings) for n in range(3)]
+    yield services
     for service in services:
-        service.start()
-    try:
-        for service in services:
-            await asyncio.to_thread(service.wait_until_ready, timeout=90)
-        yield services
-    finally:
-        for service in services:
-            if service.process is not None and service.process.poll() is None:
-                service.end()
+        if service.is_running:
+            service.end()
+
+
+@pytest.fixture
+async def backends(kept: list[ServiceProcess], database_url: str) -> list[ServiceProcess]:
+    """All three, ready; one that a test has killed is started again."""
+    for service in kept:
+        if not service.is_running:
+            service.start()
+    for service in kept:
+        await asyncio.to_thread(service.wait_until_ready)
+    return kept
 
 
 @pytest.fixture
