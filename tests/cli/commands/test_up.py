@@ -25,6 +25,16 @@ from tests.fake_ollama import listening, model
 from tests.soon import is_soon
 
 KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
+SET = {
+    "CEREBRAS_API_KEY": "of-the-model",
+    "AWS_SECRET_ACCESS_KEY": "of-nobody-here",
+    "WIKI_KEY": "of-another-mcp-server",
+    "MCP_SERVERS_FILE": "mcp.json",
+    "LLM_PROVIDER": "offline",
+    "LOG_LEVEL": "INFO",
+    "OTEL_SERVICE_NAME": "todo",
+    "IDLE_TIMEOUT_SECONDS": "70",
+}
 
 
 @pytest.fixture
@@ -143,6 +153,28 @@ def running_in(data_dir: Path) -> list[str]:
     return found
 
 
+def check_what_each_part_knows(process: subprocess.Popen[str]) -> None:
+    """What it reads, of all that was set for `up`, and nothing else."""
+    parts = ("backend", "mcp_server", "offline_model")
+    backend, tools, model = (environment_of(child_of(process, part)) for part in parts)
+    assert {name for name in SET if name in backend} == SET.keys() - {"AWS_SECRET_ACCESS_KEY"}
+    services = {"LOG_LEVEL", "OTEL_SERVICE_NAME", "IDLE_TIMEOUT_SECONDS"}
+    assert {name for name in SET if name in tools} == services
+    assert {name for name in SET if name in model} == {"IDLE_TIMEOUT_SECONDS"}
+    assert all(part["PATH"] == os.environ["PATH"] for part in (backend, tools, model))
+    assert all({"DATABASE_URL", "MCP_TOKEN_SECRET"} <= part.keys() for part in (backend, tools))
+    assert not {"DATABASE_URL", "MCP_TOKEN_SECRET"} & model.keys()
+    assert not any("MIGRATION_DATABASE_URL" in part for part in (backend, tools, model))
+    pid = child_of(process, "\0workspace\0")
+    files = environment_of(pid)
+    assert {name for name in SET if name in files} == {"LOG_LEVEL", "IDLE_TIMEOUT_SECONDS"}
+    assert [name for name in files if re.search("DATABASE|KEY|SECRET|MCP|OTEL", name)] == ["WORKSPACE_TOKEN_SECRET"]
+    assert files["WORKSPACE_TOKEN_SECRET"] == backend["WORKSPACE_TOKEN_SECRET"] != backend["MCP_TOKEN_SECRET"]
+    assert "WORKSPACE_TOKEN_SECRET" not in tools | model
+    accounts = re.findall(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[0].split()
+    assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
+
+
 @pytest.mark.parametrize("option", ["--port", "--mcp-port", "--workspace-port"])
 def test_a_port_in_use_is_one_sentence(up, option):
     with socket.socket() as taken:
@@ -211,45 +243,14 @@ class TestRunning:
         logs = {path.stem for path in (shared_dir / "data/logs").iterdir()}
         assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
 
-    def test_each_part_knows_what_it_reads_and_nothing_else(self, up, tmp_path):
-        servers = tmp_path / "mcp.json"
-        servers.write_text('{"servers": {"wiki": {"url": "http://localhost/", "headers": {"K": "${env:WIKI_KEY}"}}}}')
-        variables = {
-            "CEREBRAS_API_KEY": "of-the-model",
-            "AWS_SECRET_ACCESS_KEY": "of-nobody-here",
-            "WIKI_KEY": "of-another-mcp-server",
-            "MCP_SERVERS_FILE": str(servers),
-            "LLM_PROVIDER": "offline",
-            "LOG_LEVEL": "WARNING",
-            "OTEL_SERVICE_NAME": "todo",
-            "IDLE_TIMEOUT_SECONDS": "70",
-        }
-        process = up(**variables)
-        wait_until_up(process)
-        parts = ("backend", "mcp_server", "offline_model")
-        backend, tools, model = (environment_of(child_of(process, part)) for part in parts)
-        assert {name for name in variables if name in backend} == variables.keys() - {"AWS_SECRET_ACCESS_KEY"}
-        services = {"LOG_LEVEL", "OTEL_SERVICE_NAME", "IDLE_TIMEOUT_SECONDS"}
-        assert {name for name in variables if name in tools} == services
-        assert {name for name in variables if name in model} == {"IDLE_TIMEOUT_SECONDS"}
-        assert all(part["PATH"] == os.environ["PATH"] for part in (backend, tools, model))
-        assert all({"DATABASE_URL", "MCP_TOKEN_SECRET"} <= part.keys() for part in (backend, tools))
-        assert not {"DATABASE_URL", "MCP_TOKEN_SECRET"} & model.keys()
-        assert not any("MIGRATION_DATABASE_URL" in part for part in (backend, tools, model))
-        pid = child_of(process, "\0workspace\0")
-        files = environment_of(pid)
-        assert {name for name in variables if name in files} == {"LOG_LEVEL", "IDLE_TIMEOUT_SECONDS"}
-        assert [name for name in files if re.search("DATABASE|KEY|SECRET|MCP|OTEL", name)] == ["WORKSPACE_TOKEN_SECRET"]
-        assert files["WORKSPACE_TOKEN_SECRET"] == backend["WORKSPACE_TOKEN_SECRET"] != backend["MCP_TOKEN_SECRET"]
-        assert "WORKSPACE_TOKEN_SECRET" not in tools | model
-        accounts = re.findall(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[0].split()
-        assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
-
     @pytest.mark.alone  # an Ollama is waited for so shortly
-    def test_without_agents_there_is_no_workspace_and_with_an_ollama_here_no_offline_model(self, up, shared_dir):
+    def test_without_agents_with_an_ollama_here_and_a_database_of_ones_own_only_what_is_needed_is_started(
+        self, up, shared_dir, empty_database_url
+    ):
         with listening(model("qwen3:8b", "completion", "tools")) as ollama:
-            process = up(AGENTS="off", LLM_PROVIDER="", OLLAMA_HOST=ollama)
+            process = up(AGENTS="off", LLM_PROVIDER="", OLLAMA_HOST=ollama, DATABASE_URL=empty_database_url)
             output = wait_until_up(process)
+        assert "PostgreSQL" not in output
         assert "Workspace" not in output
         told = environment_of(child_of(process, "backend"))
         assert "WORKSPACE_URL" not in told
@@ -259,6 +260,8 @@ class TestRunning:
         assert "OLLAMA_CONTEXT_LENGTH" in output
         assert (told["LLM_PROVIDER"], told["LLM_BASE_URL"]) == ("ollama", f"http://{ollama}/v1")
         assert "OLLAMA_HOST" not in told
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
 
     def test_one_that_was_killed_is_followed_by_another_at_once_and_leaves_nothing_running(
         self, up, shared_dir, eventually
@@ -275,7 +278,9 @@ class TestRunning:
         second.wait()
         eventually(lambda: running_in(shared_dir) == [], seconds=20)
 
-    def test_each_part_that_is_killed_is_started_again_and_nothing_is_lost(self, up, shared_dir):
+    def test_each_part_that_is_killed_is_started_again_or_given_up_with_its_log_and_nothing_is_lost(
+        self, up, shared_dir
+    ):
         process = up()
         wait_until_up(process)
         say(process.port, "add buy milk")
@@ -290,8 +295,16 @@ class TestRunning:
             while get(process.port, "/ready")[0] != 200:
                 time.sleep(0.05)
             assert "buy milk" in say(process.port, "show my tasks")
-        process.terminate()
-        assert process.wait(60) == 0
+
+        settings = shared_dir / "data/postgres/postgresql.conf"
+        good = settings.read_text()
+        settings.write_text(f"{good}no_such_setting = 1\n")
+        os.kill(child_of(process, "bin/postgres"), signal.SIGKILL)
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert re.search(r"error: PostgreSQL did not start; the end of [\s\S]*no_such_setting", output)
+        assert running_in(shared_dir) == []
+        settings.write_text(good)
         with Cluster.start(shared_dir / "data") as cluster, psycopg.connect(cluster.admin_url) as connection:
             assert connection.execute("SELECT title FROM tasks").fetchall() == [("buy milk",)]
 
@@ -307,20 +320,11 @@ class TestRunning:
                     assert is_soon(time.monotonic() - killed)
                 read_until(process, "  ready     Backend")
             told = database.execute("SELECT item->'task'->>'title' FROM messages WHERE kind = 'task'").fetchall()
+        process.terminate()
+        assert process.wait(60) == 0
         assert told == [("The server had to end this answer. What was done so far is kept.",)] * 2
         log = (shared_dir / "data/logs/backend.log").read_text()
         assert len(re.findall(r'"message": "turn ended".*"outcome": "interrupted"', log)) == 2
-
-    def test_a_database_that_cannot_start_again_is_given_up_with_its_log(self, up, shared_dir):
-        process = up()
-        wait_until_up(process)
-        with (shared_dir / "data/postgres/postgresql.conf").open("a") as settings:
-            settings.write("no_such_setting = 1\n")
-        os.kill(child_of(process, "bin/postgres"), signal.SIGKILL)
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert re.search(r"error: PostgreSQL did not start; the end of [\s\S]*no_such_setting", output)
-        assert running_in(shared_dir) == []
 
     def test_it_starts_again_each_time_where_nobody_waits_for_what_was_killed(self, never_waits, shared_dir, free_port):
         output, data = shared_dir / "output", str(shared_dir / "data")
@@ -341,7 +345,9 @@ class TestRunning:
                     never_waits.kill_everything()
             assert never_waits.zombies()
 
-    def test_what_runs_and_what_was_logged_is_shown_beside_it_and_a_second_one_is_told(self, up, start, shared_dir):
+    def test_each_part_knows_its_own_what_runs_and_was_logged_is_shown_beside_it_and_a_second_one_is_told(
+        self, up, start, shared_dir
+    ):
         def ask(*arguments: str) -> tuple[str, int]:
             process = start("-m", "cli", *arguments, "--data-dir", str(shared_dir / "data"))
             output, _ = process.communicate(timeout=20)
@@ -349,9 +355,11 @@ class TestRunning:
 
         assert ask("status") == (f"Nothing runs with the data in {shared_dir}/data: ./todo up starts it.\n", 1)
         servers = shared_dir / "mcp.json"
-        servers.write_text(json.dumps({"mcpServers": {"gone": {"command": "no-such-program", "readOnly": True}}}))
-        first = up(MCP_SERVERS_FILE=str(servers))
+        gone = {"command": "no-such-program", "env": {"KEY": "${env:WIKI_KEY}"}, "readOnly": True}
+        servers.write_text(json.dumps({"mcpServers": {"gone": gone}}))
+        first = up(**SET | {"MCP_SERVERS_FILE": str(servers)})
         wait_until_up(first)
+        check_what_each_part_knows(first)
         output, status = ask("status")
         assert status == 0
         today = datetime.datetime.now().astimezone().strftime("%Y-%m-%d")
@@ -383,12 +391,6 @@ class TestRunning:
         assert status == 0
         assert "backend listens on http://127.0.0.1" in output
         assert " mcp-server | " in ask("logs")[0]
-
-    def test_with_a_database_of_ones_own_none_is_started(self, up, empty_database_url):
-        process = up(DATABASE_URL=empty_database_url)
-        assert "PostgreSQL" not in wait_until_up(process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
 
     def test_a_database_that_cannot_be_reached_is_said_at_once(self, up, free_port):
         process = up(DATABASE_URL=f"postgresql://nobody@127.0.0.1:{free_port()}/none")
