@@ -34,7 +34,7 @@ from workspace.files.quota import Quota
 
 pytestmark = pytest.mark.long(seconds=60)
 
-TASKS, THREADS = 1_000, 50
+TASKS, THREADS = 300, 50  # rows of several portions, in which an export is written
 LIMITS = ("TURNS_PER_MINUTE", "REQUESTS_PER_MINUTE", "TOOL_CALLS_PER_MINUTE", "CHANGES_PER_DAY", "TASKS")
 AUDIENCE = "https://todo.example"
 TABLES = (
