@@ -89,13 +89,15 @@ async def test_a_message_around_the_end_of_an_answer_is_read_once_or_said_to_be_
         for each in told:
             while rows("SELECT 1 FROM runs WHERE conversation_id = %s AND status = 'running'", each.thread):
                 await asyncio.sleep(0.01)
-            await check(one, model, rows, each)
+        requests = [request["body"]["messages"] for request in await model.finished_requests()]
+        for each in told:
+            await check(one, requests, rows, each)
     assert {row["outcome"] for row in rows("SELECT outcome FROM runs")} == {"completed"}
     assert [each for each in told if each.waits], f"seed {seed}: nothing arrived before the end"
     assert [each for each in told if each.answered], f"seed {seed}: nothing arrived after it"
 
 
-async def check(chat: ChatKit, model: ScriptedModel, rows: Rows, told: Told) -> None:
+async def check(chat: ChatKit, requests: list[list[dict[str, Any]]], rows: Rows, told: Told) -> None:
     inputs = rows("SELECT id, taken_at, dropped_at FROM run_inputs WHERE conversation_id = %s", told.thread)
     assert {row["id"] for row in inputs} == {*told.waits.values()}
     taken = {row["id"] for row in inputs if row["taken_at"]}
@@ -107,7 +109,6 @@ async def check(chat: ChatKit, model: ScriptedModel, rows: Rows, told: Told) -> 
     read = {text for text, waits in told.waits.items() if waits in taken}
     assert sorted(texts) == sorted(told.answered | read), "each is a row, once"
     assert {item["id"] for item in shown if text_of(item) in read} == taken, "the one that was told"
-    requests = [request["body"]["messages"] for request in await model.finished_requests()]
     first = text_of(shown[0])
     ours = [messages for messages in requests if any(message["content"] == first for message in messages)]
     for before, after in itertools.pairwise(ours):
