@@ -51,19 +51,21 @@ async def model(model_service: ServiceProcess) -> AsyncIterator[ScriptedModel]:
     await model.aclose()
 
 
-@pytest.fixture
-def start(
-    mcp: ServiceProcess, model_service: ServiceProcess, database_url: str, tmp_path: Path
-) -> Iterator[Callable[..., ServiceProcess]]:
-    """Starts a backend of four processes, and waits until all of them serve."""
-    started: list[ServiceProcess] = []
+@pytest.fixture(scope="module")
+def four(
+    mcp: ServiceProcess,
+    model_service: ServiceProcess,
+    session_database_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., ServiceProcess]:
+    """Makes a backend of four processes, which is not started yet."""
 
-    def start(**environment: str) -> ServiceProcess:
-        service = ServiceProcess(
+    def make(**environment: str) -> ServiceProcess:
+        return ServiceProcess(
             "backend",
             "BACKEND_PORT",
-            tmp_path / "backend.log",
-            DATABASE_URL=database_url,
+            tmp_path_factory.mktemp("backend") / "log",
+            DATABASE_URL=session_database_url,
             MCP_URL=f"{mcp.url}/mcp",
             LLM_PROVIDER="offline",
             LLM_BASE_URL=f"{model_service.url}/v1",
@@ -71,6 +73,17 @@ def start(
             HEARTBEAT_SECONDS="0.3",
             **{"LEASE_SECONDS": "2", **environment},
         )
+
+    return make
+
+
+@pytest.fixture
+def start(four: Callable[..., ServiceProcess], database_url: str) -> Iterator[Callable[..., ServiceProcess]]:
+    """Starts a backend of the test's own, and waits until all of its processes serve."""
+    started: list[ServiceProcess] = []
+
+    def start(**environment: str) -> ServiceProcess:
+        service = four(**environment)
         service.start()
         started.append(service)
         service.wait_until_all_serve(4)
@@ -78,14 +91,34 @@ def start(
 
     yield start
     for service in started:
-        if service.process is not None and service.process.poll() is None:
-            assert service.end() == 0
-        assert "Traceback" not in service.log_text, service.log_text
+        end(service)
+
+
+def end(service: ServiceProcess) -> None:
+    if service.is_running:
+        assert service.end() == 0
+    assert "Traceback" not in service.log_text, service.log_text
+
+
+@pytest.fixture(scope="module")
+def kept(four: Callable[..., ServiceProcess]) -> Iterator[ServiceProcess]:
+    """One for all tests that ask nothing special of it, whether it runs or not."""
+    service = four()
+    yield service
+    end(service)
 
 
 @pytest.fixture
-async def crowd(start: Callable[..., ServiceProcess]) -> AsyncIterator[list[ChatKit]]:
-    service = start()
+def service(kept: ServiceProcess, database_url: str) -> ServiceProcess:
+    """That one, with all of its processes; it is started again where a test has ended it."""
+    if not kept.is_running:
+        kept.start()
+    kept.wait_until_all_serve(4)
+    return kept
+
+
+@pytest.fixture
+async def crowd(service: ServiceProcess) -> AsyncIterator[list[ChatKit]]:
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(ChatKit(service.url)) for _ in range(AT_ONCE)]
 
@@ -146,40 +179,6 @@ async def test_the_limits_of_a_person_hold_across_processes(
     assert len(rows("SELECT 1 FROM runs")) == 5
 
 
-async def test_an_end_in_the_middle_of_answers_leaves_each_with_its_outcome(
-    start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
-) -> None:
-    service = start()
-    call = {"name": "add_task", "arguments": {"title": "milk"}}
-    for _ in range(8):
-        await model.script({"tool_calls": [call]})
-    await model.script(*[SLOW] * 8)
-
-    async def be_interrupted(chat: ChatKit, answering: asyncio.Barrier) -> str:
-        async with chat.open("threads.create", input=user_input("add milk, then count")) as events:
-            shown = await read_text(events, at_least=4)
-            await answering.wait()
-            assert [event async for event in events][-1]["type"] == "error"
-        return shown
-
-    async with AsyncExitStack() as stack:
-        crowd = [await stack.enter_async_context(ChatKit(service.url)) for _ in range(8)]
-        answering = asyncio.Barrier(9)
-        talking = [asyncio.create_task(be_interrupted(chat, answering)) for chat in crowd]
-        await answering.wait()
-        assert await asyncio.to_thread(service.end) == 0
-        shown = await asyncio.gather(*talking)
-    assert rows("SELECT outcome, count(*) AS turns FROM runs GROUP BY 1") == [{"outcome": "interrupted", "turns": 8}]
-    stored = [text_of(row["item"]) for row in rows("SELECT item FROM messages WHERE kind = 'assistant_message'")]
-    assert len(stored) == 8
-    assert all(SLOW["text"].startswith(text) for text in stored)
-    assert sum(map(len, stored)) >= sum(map(len, shown))
-    kinds = rows("SELECT kind, count(*) AS n FROM messages WHERE kind LIKE 'tool%%' GROUP BY 1 ORDER BY 1")
-    assert kinds == [{"kind": "tool_calls", "n": 8}, {"kind": "tool_output", "n": 8}]
-    for request in await model.finished_requests():
-        check_pairs(request["body"]["messages"])
-
-
 async def test_the_death_of_one_process_costs_its_own_turn_and_frees_its_conversation_at_once(
     start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
 ) -> None:
@@ -212,9 +211,9 @@ async def worker_of(service: ServiceProcess, rows: Rows, thread: str) -> int:
 
 
 async def test_no_worker_ends_the_turns_of_another(
-    start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
+    service: ServiceProcess, start: Callable[..., ServiceProcess], model: ScriptedModel, rows: Rows
 ) -> None:
-    first, second = start(), start()
+    first, second = service, start()
     names = set(first.names) | set(second.names)
     assert len(names) == 8, "each process has a name of its own"
     await model.script(SLOW)
@@ -233,6 +232,39 @@ async def _read_to_the_end(events: Any) -> bool:
     except ConnectionLost:
         return False
     return True
+
+
+async def test_an_end_in_the_middle_of_answers_leaves_each_with_its_outcome(
+    service: ServiceProcess, model: ScriptedModel, rows: Rows
+) -> None:
+    call = {"name": "add_task", "arguments": {"title": "milk"}}
+    for _ in range(8):
+        await model.script({"tool_calls": [call]})
+    await model.script(*[SLOW] * 8)
+
+    async def be_interrupted(chat: ChatKit, answering: asyncio.Barrier) -> str:
+        async with chat.open("threads.create", input=user_input("add milk, then count")) as events:
+            shown = await read_text(events, at_least=4)
+            await answering.wait()
+            assert [event async for event in events][-1]["type"] == "error"
+        return shown
+
+    async with AsyncExitStack() as stack:
+        crowd = [await stack.enter_async_context(ChatKit(service.url)) for _ in range(8)]
+        answering = asyncio.Barrier(9)
+        talking = [asyncio.create_task(be_interrupted(chat, answering)) for chat in crowd]
+        await answering.wait()
+        assert await asyncio.to_thread(service.end) == 0
+        shown = await asyncio.gather(*talking)
+    assert rows("SELECT outcome, count(*) AS turns FROM runs GROUP BY 1") == [{"outcome": "interrupted", "turns": 8}]
+    stored = [text_of(row["item"]) for row in rows("SELECT item FROM messages WHERE kind = 'assistant_message'")]
+    assert len(stored) == 8
+    assert all(SLOW["text"].startswith(text) for text in stored)
+    assert sum(map(len, stored)) >= sum(map(len, shown))
+    kinds = rows("SELECT kind, count(*) AS n FROM messages WHERE kind LIKE 'tool%%' GROUP BY 1 ORDER BY 1")
+    assert kinds == [{"kind": "tool_calls", "n": 8}, {"kind": "tool_output", "n": 8}]
+    for request in await model.finished_requests():
+        check_pairs(request["body"]["messages"])
 
 
 def test_workers_that_are_too_many_are_refused(tmp_path: Path, database_url: str) -> None:
