@@ -1,10 +1,11 @@
-"""32 conversations go on while each part is restarted in turn: nothing is lost, and all that is told of it agrees."""
+"""16 conversations go on while each part is restarted in turn: nothing is lost, and all that is told of it agrees."""
 
 import asyncio
 import json
 import random
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from tests.chaos.plays import Plays
 from tests.chaos.record import Record
 from tests.chaos.system import System, reachable_directory
 from tests.processes import ServiceProcess
+from tests.waiting import until
 
-CONVERSATIONS = 32
+CONVERSATIONS = 16
+RUNNING = 4  # answers, at least, whenever a part is restarted
 TRUTH_SECONDS = 2.0
 
 
@@ -35,14 +38,17 @@ async def test_each_part_is_restarted_while_people_talk(tmp_path: Path) -> None:
             try:
                 talking = [asyncio.create_task(talk(system, record, number, done)) for number in range(CONVERSATIONS)]
                 await asyncio.sleep(1)
-                await restart_tools(system)
-                await restart_database(system)
-                await restart_backend(system)
+                moments: list[datetime] = []
+                for restart in (restart_tools, restart_database, restart_backend):
+                    await until(lambda: running(system) >= RUNNING, seconds=20)
+                    moments.append(datetime.now(UTC))
+                    await restart(system)
                 await asyncio.sleep(1)
                 done.set()
                 await asyncio.gather(*talking)
                 assert list(Stored(system.cluster.admin_url).problems(record)) == []
                 assert model.unpaired == []
+                assert all(ran_on(system, moment) for moment in moments), "each part was restarted amid answers"
                 await check_what_is_told(system)
             finally:
                 done.set()
@@ -54,8 +60,22 @@ async def talk(system: System, record: Record, number: int, done: asyncio.Event)
     chance, locks = random.Random(number), Locks(system.cluster.admin_url, record)
     async with person(system.url, record, locks, chance, number, Plays) as begin:
         plays = await begin()
+        await plays.plain()
         while not done.is_set():
             await plays.plain()
+
+
+def running(system: System) -> int:
+    """How many answers run."""
+    with psycopg.connect(system.cluster.admin_url) as database:
+        return len(database.execute("SELECT 1 FROM runs WHERE status = 'running'").fetchall())
+
+
+def ran_on(system: System, moment: datetime) -> bool:
+    """Whether an answer had begun before that moment and ended after it."""
+    spanning = "SELECT 1 FROM runs WHERE started_at < %(moment)s AND ended_at > %(moment)s LIMIT 1"
+    with psycopg.connect(system.cluster.admin_url) as database:
+        return bool(database.execute(spanning, {"moment": moment}).fetchall())
 
 
 async def restart_tools(system: System) -> None:
