@@ -118,20 +118,38 @@ def session_database_url(server_url: str, template: str, request: pytest.Fixture
             yield as_service(url)
 
 
+@pytest.fixture(scope="session")
+def administrator() -> Iterator[Callable[[str], psycopg.Connection[Any]]]:
+    """A superuser's connection to a database, kept as nearly every test asks for it; every statement commits."""
+    connections = dict[str, psycopg.Connection[Any]]()
+
+    def connection(url: str) -> psycopg.Connection[Any]:
+        if url not in connections or connections[url].closed:
+            connections[url] = psycopg.connect(as_admin(url), autocommit=True, application_name="test")
+        return connections[url]
+
+    yield connection
+    for each in connections.values():
+        each.close()
+
+
 @pytest.fixture
-def database_url(session_database_url: str) -> str:
+def database_url(session_database_url: str, administrator: Callable[[str], psycopg.Connection[Any]]) -> str:
     """A migrated database with no rows, as the services log in; shared by the tests, one after the other."""
-    with psycopg.connect(as_admin(session_database_url), autocommit=True) as connection:
-        tables = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
-        ).fetchall()
-        has_rows = SQL("SELECT {} WHERE EXISTS (SELECT FROM {})")
-        looks = [has_rows.format(Literal(name), Identifier(name)) for (name,) in tables]
-        if filled := connection.execute(SQL(" UNION ALL ").join(looks)).fetchall():
-            names = SQL(", ").join(Identifier(name) for (name,) in filled)
-            _truncate(connection, SQL("TRUNCATE {} CASCADE").format(names))
-        connection.execute("SELECT setval(format('%I', sequencename)::regclass, 1, false) FROM pg_sequences")
+    _empty(administrator(session_database_url))
     return session_database_url
+
+
+def _empty(connection: psycopg.Connection[Any]) -> None:
+    tables = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+    ).fetchall()
+    has_rows = SQL("SELECT {} WHERE EXISTS (SELECT FROM {})")
+    looks = [has_rows.format(Literal(name), Identifier(name)) for (name,) in tables]
+    if filled := connection.execute(SQL(" UNION ALL ").join(looks)).fetchall():
+        names = SQL(", ").join(Identifier(name) for (name,) in filled)
+        _truncate(connection, SQL("TRUNCATE {} CASCADE").format(names))
+    connection.execute("SELECT setval(format('%I', sequencename)::regclass, 1, false) FROM pg_sequences")
 
 
 def _truncate(connection: psycopg.Connection[Any], statement: Composed, tries: int = 5) -> None:

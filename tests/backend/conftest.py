@@ -14,14 +14,31 @@ from backend.app import create_app
 from backend.model.providers import resolve
 from backend.settings import Settings
 from backend.tools.connectors.server import Server
+from backend.turn.warm_up import warm_up
 from service.database import create_engine
 from tests.chatkit_client import ChatKit
-from tests.logins import as_admin, as_owner
+from tests.logins import as_owner
 from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.serving import serve
 from tests.tokens import MCP_TOKEN_SECRET
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warmed_up_once() -> Iterator[None]:
+    """A process needs it once; here it makes hundreds of backends."""
+    already = False
+
+    async def once(*about: Any, **more: Any) -> None:
+        nonlocal already
+        if not already:
+            await warm_up(*about, **more)
+            already = True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backend.app.warm_up", once)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -107,16 +124,17 @@ async def chat(backend: Backend) -> AsyncIterator[ChatKit]:
 
 
 @pytest.fixture
-def rows(database_url: str) -> Iterator[Rows]:
+def rows(database_url: str, administrator: Callable[[str], psycopg.Connection[Any]]) -> Iterator[Rows]:
     """Query the database from outside of everything that is tested."""
-    with psycopg.connect(as_admin(database_url), autocommit=True) as connection:
+    connection = administrator(database_url)
 
-        def query(statement: str, *values: Any) -> list[dict[str, Any]]:
-            cursor = connection.cursor(row_factory=dict_row)
-            cursor.execute(statement.encode(), values)
-            return cursor.fetchall() if cursor.description else []
+    def query(statement: str, *values: Any) -> list[dict[str, Any]]:
+        cursor = connection.cursor(row_factory=dict_row)
+        cursor.execute(statement.encode(), values)
+        return cursor.fetchall() if cursor.description else []
 
-        yield query
+    yield query
+    connection.rollback()  # what a test that failed began
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from backend.calendar import address
 from backend.model.chat_model import ChatModel
 from backend.model.providers import resolve
 from backend.settings import Settings
+from backend.turn.warm_up import warm_up
 from tests.backend.conftest import Backend, Rows
 from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import ChatKit, user_input
@@ -353,7 +354,8 @@ async def test_what_is_asked_of_the_model_outside_of_any_request_is_counted(
     assert requests_to_the_model() == before + 1
 
 
-async def test_warming_up_is_not_counted(backend: Backend) -> None:
+async def test_warming_up_is_not_counted(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.app.warm_up", warm_up)  # this backend's own, too
     before = requests_to_the_model()
     async with backend() as chat:
         assert requests_to_the_model() == before
