@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from jsonschema.validators import Draft202012Validator
 from psycopg.sql import SQL, Composed, Identifier, Literal
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -56,6 +57,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000)
     gc.enable()
+
+
+# The machine may be busy with something else: how long an example takes says nothing.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("unhurried", UNHURRIED)
+settings.load_profile("unhurried")
 
 
 def pytest_configure() -> None:

@@ -6,7 +6,6 @@ from hypothesis import HealthCheck, settings
 def same_examples(count: int) -> settings:
     return settings(
         max_examples=count,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -51,7 +51,7 @@ def server_at(session_database_url: str, tmp_path_factory: pytest.TempPathFactor
         process = subprocess.Popen(
             [sys.executable, "-m", "mcp_server"], cwd=ROOT, env=os.environ | settings, stderr=log_file
         )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while "listens on http://127.0.0.1:" not in written.read_text():
         assert process.poll() is None, written.read_text()
         assert time.monotonic() < deadline, written.read_text()

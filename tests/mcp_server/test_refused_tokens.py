@@ -33,7 +33,7 @@ def nested(depth: int) -> str:
 
 
 NOW = int(time.time())
-CLAIMS = {"sub": "alice", "aud": AUDIENCE, "iss": OWN_ISSUER, "exp": NOW + 6000}
+CLAIMS = {"sub": "alice", "aud": AUDIENCE, "iss": OWN_ISSUER, "exp": NOW + 86_400}
 
 REFUSED: dict[str, Callable[[], str]] = {
     "expired": lambda: own(exp=NOW - 1),
@@ -68,9 +68,9 @@ REFUSED: dict[str, Callable[[], str]] = {
     "issuer is a list": lambda: own(iss=[OWN_ISSUER]),
     "their issuer, our secret": lambda: own(iss=ISSUER),
     "our issuer, their key": lambda: theirs(iss=OWN_ISSUER),
-    "not yet valid": lambda: own(nbf=NOW + 3600),
-    "not yet valid, theirs": lambda: theirs(nbf=NOW + 3600),
-    "made in the future": lambda: own(iat=NOW + 3600),
+    "not yet valid": lambda: own(nbf=NOW + 86_400),
+    "not yet valid, theirs": lambda: theirs(nbf=NOW + 86_400),
+    "made in the future": lambda: own(iat=NOW + 86_400),
     "alg none": lambda: by_hand({"alg": "none"}, CLAIMS),
     "alg None": lambda: by_hand({"alg": "None", "typ": "JWT"}, CLAIMS, "c2ln"),
     "alg none, theirs": lambda: by_hand({"alg": "none", "kid": "rsa"}, CLAIMS | {"iss": ISSUER}),

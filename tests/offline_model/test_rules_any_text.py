@@ -36,7 +36,7 @@ sentences = st.lists(st.sampled_from(WORDS + SIGNS), max_size=12).map(" ".join)
 texts = st.one_of(sentences, st.text(max_size=80))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.lists(texts, min_size=1, max_size=4))
 def test_every_message_is_answered(said: list[str]):
     conversation = Conversation(TaskList.of("buy milk", "milk the cow", "call mum", done=[3]))
@@ -45,7 +45,7 @@ def test_every_message_is_answered(said: list[str]):
         assert len(conversation.calls) <= 60
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(
     st.lists(
         st.builds(Message, role=st.sampled_from(["system", "user", "assistant", "tool"]), content=texts), min_size=1
@@ -67,7 +67,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(json_values, st.sampled_from(["what is left?", "delete milk", "add milk", "complete 3", "rename milk to tea"]))
 def test_any_result_of_a_tool_is_answered(value: object, request: str):
     messages = [Message(role="user", content=request)]

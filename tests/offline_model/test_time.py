@@ -124,7 +124,7 @@ def test_the_longest_message_is_read_before_anybody_notices(start: str):
         check_that_nobody_notices(lambda: intents_of(longest), piece)  # noqa: B023
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(st.lists(st.sampled_from(STARTS + PIECES), min_size=1, max_size=4), st.text(max_size=3))
 def test_so_is_a_mixture(pieces: list[str], more: str):
     longest = message("", "".join(pieces) + more or "x", MAX_CHARACTERS)

@@ -74,7 +74,7 @@ def refused_tokens() -> dict[str, str | None]:
         "wrong issuer": token(iss="https://evil.example"),
         "our own issuer": token(iss="todo-assistant"),
         "no issuer": token(without="iss"),
-        "not valid yet": token(nbf=now + 600),
+        "not valid yet": token(nbf=now + 86_400),
         "alg none": minted("", algorithm="none", iss=ISSUER, aud=AUDIENCE),
         "another secret": token(key=OTHER_SECRET),
         "the tool server's secret": token(key=MCP_TOKEN_SECRET),

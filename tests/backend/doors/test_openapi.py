@@ -33,7 +33,7 @@ SCHEMA = schemathesis.openapi.from_dict(api())
 
 @pytest.mark.long
 @SCHEMA.parametrize()
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60, suppress_health_check=SLOW)
 def test_nothing_made_up_breaks_the_server(case: schemathesis.Case, url_of_process: str) -> None:
     response = case.call(base_url=url_of_process, timeout=20)
     assert response.status_code < 500, response.text

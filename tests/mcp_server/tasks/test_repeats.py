@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 
 import pytest
 from dateutil.rrule import rrulestr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_server.errors import RepeatInvalid
@@ -234,7 +234,6 @@ def ending_short_months(text: str) -> str:
     )
 
 
-@settings(deadline=None)
 @given(rules(most=60), st.dates(date(1990, 1, 1), date(2060, 1, 1)), st.integers(-50, 1500), st.integers(0, 20_000))
 def test_the_next_date_is_dateutils(text: str, due: date, late: int, lasts: int) -> None:
     today = due + timedelta(days=late)

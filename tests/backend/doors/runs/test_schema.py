@@ -58,7 +58,7 @@ def test_every_reference_in_it_leads_to_a_schema() -> None:
 
 @pytest.mark.long
 @SCHEMA.parametrize()
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60, suppress_health_check=SLOW)
 def test_what_is_made_up_is_answered_as_the_schema_says(case: schemathesis.Case, url_of_process: str) -> None:
     response = case.call(base_url=url_of_process, timeout=30)
     case.validate_response(response, checks=TRUE)

@@ -125,7 +125,7 @@ async def test_stop_ends_a_call_of_another_server(
                         break
             stopped = time.monotonic()
             [run] = await until(lambda: rows("SELECT outcome FROM runs WHERE outcome IS NOT NULL"))
-            assert time.monotonic() - stopped < 1.5
+            assert time.monotonic() - stopped < 5
             assert run["outcome"] == "cancelled"
             assert len(await model.finished_requests()) == 2
             [output] = rows("SELECT content FROM agent_steps WHERE kind = 'output'")
