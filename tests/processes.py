@@ -104,6 +104,11 @@ class ServiceProcess:
     def _said_to_serve(self) -> set[int]:
         return {int(pid) for pid in re.findall(r"worker (\d+) serves", self.log_text)}
 
+    def mark_log(self, line: str) -> None:
+        """Write between what one process says and what the next does."""
+        with self._log.open("a") as log:
+            log.write(line)
+
     @property
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")

@@ -26,6 +26,7 @@ from tests.waiting import until
 CONVERSATIONS = 16
 RUNNING = 4  # answers, at least, whenever a part is restarted
 TRUTH_SECONDS = 2.0
+RESTARTED = "-- the backend is started again --\n"
 
 
 @pytest.mark.long
@@ -95,6 +96,7 @@ async def restart_database(system: System) -> None:
 
 async def restart_backend(system: System) -> None:
     assert await asyncio.to_thread(system.backend.end) == 0
+    system.backend.mark_log(RESTARTED)
     system.backend.start()
     await asyncio.to_thread(system.backend.wait_until_ready)
     await tells(system.backend, 200)
@@ -114,18 +116,18 @@ async def check_what_is_told(system: System) -> None:
     """One line for each run with its outcome, and as many in the metrics of the last process as it has ended."""
     with psycopg.connect(system.cluster.admin_url) as database:
         runs = dict(database.execute("SELECT id, outcome FROM runs").fetchall())
-    lines = [json.loads(line) for line in system.backend.log_text.splitlines() if line.startswith("{")]
-    ended = [line for line in lines if line["message"] == "turn ended"]
+    before, _, since = system.backend.log_text.partition(RESTARTED)
+    ended = turns_ended(before) + turns_ended(since)
     assert Counter(line["run"] for line in ended) == Counter(runs.keys()), "one line for each turn"
     assert {line["run"]: line["outcome"] for line in ended} == runs
     async with httpx2.AsyncClient(base_url=system.backend.url, trust_env=False, verify=False) as http:
         metrics = (await http.get("/metrics")).text
-    assert counted(metrics) == Counter(line["outcome"] for line in since_the_last_start(lines))
+    assert counted(metrics) == Counter(line["outcome"] for line in turns_ended(since))
 
 
-def since_the_last_start(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    start = max(index for index, line in enumerate(lines) if line["message"].startswith("backend listens"))
-    return [line for line in lines[start:] if line["message"] == "turn ended"]
+def turns_ended(log: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [line for line in lines if line["message"] == "turn ended"]
 
 
 def counted(metrics: str) -> Counter[str]:

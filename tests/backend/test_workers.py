@@ -148,7 +148,7 @@ async def test_a_conversation_is_deleted_while_any_process_answers_in_it(
         async with chat.open("threads.create", input=user_input("count")) as events:
             thread = (await anext(events))["thread"]["id"]
             await read_text(events, at_least=4)
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(10):
                 await other.ask("threads.delete", thread_id=thread)
             _ = [event async for event in events]
         assert (await other.post("threads.get_by_id", thread_id=thread)).status_code == 404
