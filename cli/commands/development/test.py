@@ -1,9 +1,11 @@
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,12 +13,9 @@ from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.processes.children import die_with_parent
 
-CHECKS = {
-    "ruff check": ["ruff", "check"],
-    "ruff format": ["ruff", "format", "--check"],
-    "lint-imports": ["lint-imports"],
-}
-TYPES = ["pyright"]
+STYLE = {"ruff check": ["ruff", "check"], "ruff format": ["ruff", "format", "--check"]}
+IMPORTS = {"lint-imports": ["lint-imports"]}
+TYPES = {"pyright": ["pyright"]}
 
 
 # A file stays with one process, for what is started for all of it; tests/conftest.py puts the longest files first. They
@@ -27,20 +26,23 @@ QUICK = ["-m", "not long", *_AT_ONCE]
 TOGETHER = ["-m", "not alone", *_AT_ONCE]
 ALONE = ["-m", "alone"]
 AGAIN = ["-m", "not alone", "--last-failed", "--last-failed-no-failures", "none", "--exitfirst"]
+MARKED_ALONE = re.compile(r"""\bmark\.alone\b|add_marker\(\s*["']alone""")
 SOME_FAILED, NOTHING_SELECTED = 1, 5  # pytest's exit statuses
 
 
 def run(*, everything: bool, pytest_arguments: list[str], tools: Path = Path(sys.executable).parent) -> int:
     """Not 0 if any part failed; pytest comes last, so that its summary ends the output."""
-    failed = [name for name, command in CHECKS.items() if _status(name, tools, command) != 0]
+    before = STYLE if everything else STYLE | IMPORTS
+    failed = [name for name, command in before.items() if _status(name, tools, command) != 0]
     if failed:
         terminal.error(f"failed before the tests: {', '.join(failed)}")
     if everything:
-        types, together = _beside_types(tools, ["pytest", *TOGETHER, *pytest_arguments])
-        failed += [name for name in TYPES if types != 0]
+        failed_beside, together = _beside(IMPORTS | TYPES, tools, ["pytest", *TOGETHER, *pytest_arguments])
+        failed += failed_beside
         if together == SOME_FAILED:
             together = _again_alone(tools)
-        statuses = {together, _status("pytest", tools, ["pytest", *ALONE, *pytest_arguments])}
+        alone = ["pytest", *ALONE, *(pytest_arguments or marked_alone(CHECKOUT / "tests"))]
+        statuses = {together, _status("pytest", tools, alone)}
     else:
         statuses = {_status("pytest", tools, ["pytest", *QUICK, *pytest_arguments])}
     if pytest_arguments and 0 in statuses:
@@ -56,16 +58,31 @@ def _again_alone(tools: Path) -> int:
     return SOME_FAILED if status == NOTHING_SELECTED else status
 
 
-def _beside_types(tools: Path, tests: Sequence[str]) -> tuple[int, int]:
-    """The statuses of both. The type checker uses what tests leave of the processors; what it says comes after them."""
-    with tempfile.TemporaryFile() as said, _start(tools, TYPES, said) as types:
+def marked_alone(tests: Path) -> list[str]:
+    """The files in which the mark is written: to collect all the others takes seconds."""
+    return sorted(str(file) for file in tests.rglob("*.py") if MARKED_ALONE.search(file.read_text()))
+
+
+def _beside(checks: Mapping[str, Sequence[str]], tools: Path, tests: Sequence[str]) -> tuple[list[str], int]:
+    """Which of the checks failed, and the tests' status.
+
+    They use what tests leave of the processors; what they say comes after the tests.
+    """
+    failed: list[str] = []
+    with ExitStack() as stack:
+        started: dict[str, tuple[subprocess.Popen[bytes], BinaryIO]] = {}
+        for name, command in checks.items():
+            said = stack.enter_context(tempfile.TemporaryFile())
+            started[name] = stack.enter_context(_start(tools, command, said)), said
         together = _status("pytest", tools, tests)
-        terminal.heading("== pyright")
-        if types.wait() != 0:
-            terminal.error("failed beside the tests: pyright")
-        said.seek(0)
-        terminal.copy(said)
-        return types.returncode, together
+        for name, (process, said) in started.items():
+            terminal.heading(f"== {name}")
+            if process.wait() != 0:
+                terminal.error(f"failed beside the tests: {name}")
+                failed.append(name)
+            said.seek(0)
+            terminal.copy(said)
+    return failed, together
 
 
 def _status(name: str, tools: Path, command: Sequence[str]) -> int:
