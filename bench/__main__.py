@@ -35,8 +35,8 @@ from bench.measure.tool_calls import tool_calls
 from bench.measure.turns import chats, tokens, turns
 from bench.processes import cores, free_port
 from bench.rows import Row
-from bench.scale import SCALES, UNDER_LOAD, Scale
-from bench.stage import Place, Stage, product, set_up
+from bench.scale import SCALES, UNDER_LOAD
+from bench.stage import Place, Stage, product, set_up, set_up_services
 
 Measurement = Callable[[Stage], Awaitable[list[Row] | Row]]
 
@@ -68,15 +68,15 @@ async def main(arguments: argparse.Namespace) -> None:
     _tell(doing="starting", share=0)
     there = {"work": arguments.work, "pgbench": arguments.pgbench}
     async with AsyncExitStack() as stack:
-        urls = (os.environ["DATABASE_URL"], os.environ["MIGRATION_DATABASE_URL"])
-        stage = await _set_up(stack, scale, urls, **there)
         if arguments.against:
-            urls = (os.environ["AGAINST_DATABASE_URL"], os.environ["AGAINST_MIGRATION_DATABASE_URL"])
-            other = await _set_up(stack, scale, urls, **there, checkout=arguments.against)
-            named = await checkouts.measurements(stage, other)
-            rows = await _measured({name: partial(measure, stage, other) for name, measure in named.items()})
+            here = await stack.enter_async_context(set_up_services(scale, **_urls(), **there))
+            that = _urls("AGAINST_") | {"checkout": arguments.against}
+            other = await stack.enter_async_context(set_up_services(scale, **that, **there))
+            named = await checkouts.measurements(here, other)
+            rows = await _measured({name: partial(measure, here, other) for name, measure in named.items()})
             notes = ["The baseline is the other checkout."]
         else:
+            stage = await stack.enter_async_context(set_up(scale, **_urls(), **there))
             notes = [await driver(stage)]
             rows = await _measured({name: partial(measure, stage) for name, measure in MEASUREMENTS.items()})
             _tell(doing="starts", share=1)
@@ -125,9 +125,9 @@ def _report(rows: list[Row], notes: list[str], began: float) -> None:
     )
 
 
-async def _set_up(stack: AsyncExitStack, scale: Scale, urls: tuple[str, str], **there: Any) -> Stage:
-    database_url, admin_url = urls
-    return await stack.enter_async_context(set_up(scale, database_url=database_url, admin_url=admin_url, **there))
+def _urls(prefix: str = "") -> dict[str, Any]:
+    names = {"database_url": "DATABASE_URL", "admin_url": "MIGRATION_DATABASE_URL"}
+    return {name: os.environ[prefix + variable] for name, variable in names.items()}
 
 
 async def _measured(measurements: Mapping[str, Callable[[], Awaitable[list[Row] | Row]]]) -> list[Row]:

@@ -1,5 +1,6 @@
 """This checkout beside another one, each on a database of its own, by what both of them can do."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import cycle, repeat
@@ -10,7 +11,7 @@ from bench.drivers.load import Call
 from bench.measure.followed import BEHIND, STREAMS, logged, token_us
 from bench.measure.sizes import summarise
 from bench.rows import Row
-from bench.stage import MANY, PEOPLE, Stage
+from bench.stage import MANY, PEOPLE, Services
 
 Figures = Sequence[tuple[str, str, Figure]]
 HERE, OTHER = "this", "the other"
@@ -26,42 +27,42 @@ _MANY: Figures = (
     ("CPU of a turn, 16 conversations", "ms", cpu_ms),
 )
 _WORDS: Figures = (("answer of 420 tokens", "ms", p50_ms), ("CPU of an answer of 420 tokens", "ms", cpu_ms))
-_CALLS: dict[str, tuple[Callable[[Stage], Call], int, Figures]] = {
-    "turns, 1 conversation": (lambda stage: stage.chat.turns(stage.threads, "add milk"), 1, _ONE),
-    "turns, 16 conversations": (lambda stage: stage.chat.turns(stage.threads, "add milk"), 16, _MANY),
-    "streamed tokens": (lambda stage: stage.chat.turns(stage.threads, "say 420"), 1, _WORDS),
+_CALLS: dict[str, tuple[Callable[[Services], Call], int, Figures]] = {
+    "turns, 1 conversation": (lambda services: services.chat.turns(services.threads, "add milk"), 1, _ONE),
+    "turns, 16 conversations": (lambda services: services.chat.turns(services.threads, "add milk"), 16, _MANY),
+    "streamed tokens": (lambda services: services.chat.turns(services.threads, "say 420"), 1, _WORDS),
     "tool calls": (
-        lambda stage: stage.tools.adding(cycle(PEOPLE)),
+        lambda services: services.tools.adding(cycle(PEOPLE)),
         16,
         (("tool calls a second at 16", "/s", rate),),
     ),
     "long threads": (
-        lambda stage: partial(stage.chat.open_thread, stage.long_thread),
+        lambda services: partial(services.chat.open_thread, services.long_thread),
         1,
         (("open a long thread", "ms", p50_ms), ("CPU of opening a long thread", "ms", cpu_ms)),
     ),
     "turns in long threads": (
-        lambda stage: stage.chat.turns(repeat(stage.long_thread), "add milk"),
+        lambda services: services.chat.turns(repeat(services.long_thread), "add milk"),
         1,
         (("turn in a long thread", "ms", p50_ms),),
     ),
     "many tasks": (
-        lambda stage: partial(stage.tools.first_page, MANY),
+        lambda services: partial(services.tools.first_page, MANY),
         1,
         (("first page of many tasks", "ms", p50_ms),),
     ),
 }
-Measurement = Callable[[Stage, Stage], Awaitable[list[Row]]]
+Measurement = Callable[[Services, Services], Awaitable[list[Row]]]
 
 
-def _measured(of: Callable[[Stage], Call], callers: int, figures: Figures) -> Measurement:
-    async def measure(here: Stage, other: Stage) -> list[Row]:
+def _measured(of: Callable[[Services], Call], callers: int, figures: Figures) -> Measurement:
+    async def measure(here: Services, other: Services) -> list[Row]:
         sides: dict[str, Side] = {
             name: with_cpu(
-                partial(load.run, of(stage), callers=callers, seconds=stage.scale.seconds),
-                (stage.backend.pid, stage.mcp.pid),
+                partial(load.run, of(services), callers=callers, seconds=services.scale.seconds),
+                (services.backend.pid, services.mcp.pid),
             )
-            for name, stage in ((OTHER, other), (HERE, here))
+            for name, services in ((OTHER, other), (HERE, here))
         }
         done = await in_turns(here.scale.rounds, sides)
         return [done.row(f"{name}, to {OTHER}", unit, figure, HERE, OTHER) for name, unit, figure in figures]
@@ -69,15 +70,14 @@ def _measured(of: Callable[[Stage], Call], callers: int, figures: Figures) -> Me
     return measure
 
 
-async def measurements(here: Stage, other: Stage) -> dict[str, Measurement]:
+async def measurements(here: Services, other: Services) -> dict[str, Measurement]:
     """Those of the run API where both have it."""
-    for stage in (here, other):
-        await summarise(stage)
+    await asyncio.gather(summarise(here), summarise(other))
     found = {name: _measured(*call) for name, call in _CALLS.items()}
     if await here.chat.has_run_api() and await other.chat.has_run_api():
-        ended = {id(stage): await logged(stage) for stage in (here, other)}
+        ended = {id(services): await logged(services) for services in (here, other)}
         found["resumed readers"] = _measured(
-            lambda stage: partial(stage.chat.read_on, ended[id(stage)], after=BEHIND),
+            lambda services: partial(services.chat.read_on, ended[id(services)], after=BEHIND),
             1,
             ((f"a resumed reader, {BEHIND} events behind", "ms", p50_ms),),
         )
@@ -85,10 +85,10 @@ async def measurements(here: Stage, other: Stage) -> dict[str, Measurement]:
     return found
 
 
-async def _followed(here: Stage, other: Stage) -> list[Row]:
+async def _followed(here: Services, other: Services) -> list[Row]:
     """What a token costs in a run that is followed, of many."""
     costs: dict[str, list[float]] = {OTHER: [], HERE: []}
     for _ in range(here.scale.long_rounds):
-        for name, stage in ((OTHER, other), (HERE, here)):
-            costs[name].append(await token_us(stage, STREAMS, followed=True))
+        for name, services in ((OTHER, other), (HERE, here)):
+            costs[name].append(await token_us(services, STREAMS, followed=True))
     return [paired(f"a logged token, {STREAMS} streams, to {OTHER}", "µs", costs[HERE], costs[OTHER], OTHER)]

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from bench import seed
 from bench.drivers.client import Client
@@ -100,18 +101,15 @@ async def product(place: Place, **settings: str) -> AsyncIterator[Product]:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Services:
+    """A checkout's services with their model and rows in the database: all that two checkouts are compared by."""
+
     place: Place
     backend: Server
     mcp: Server
-    endpoint: Server
     model: Client
     chat: Chat
     tools: Tools
-    tools_with_tokens: Tools
-    plain: Client
-    floor: Worker
-    limit: Worker
     threads: Iterator[str]  # of one short exchange, round and round
     short_threads: Iterator[str]  # of 20 items
     long_thread: str
@@ -121,49 +119,57 @@ class Stage:
         return self.place.scale
 
 
+@dataclass(frozen=True)
+class Stage(Services):
+    """And what they are measured beside."""
+
+    tools_with_tokens: Tools
+    endpoint: Server
+    plain: Client
+    floor: Worker
+    limit: Worker
+
+
 @asynccontextmanager
-async def set_up(
+async def set_up_services(
     scale: Scale, *, database_url: str, admin_url: str, work: Path, pgbench: str | None, checkout: Path | None = None
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[Services]:
     async with AsyncExitStack() as stack:
         port = free_port()
         place = Place(scale, database_url, admin_url, work, pgbench, port, checkout)
         model = _started(stack, Server(work, "bench.endpoints.model", str(port), port=port))
         await model.ready()
+        mcp = _started(stack, place.mcp_server(database_url))
+        # All that is measured here is to be answered: what is refused is measured under load.
+        backend = _started(stack, place.backend(database_url, mcp, LIMIT_LAG_SECONDS="60"))
+        for service in (mcp, backend):
+            await service.ready()
+        chat = Chat(backend.port)
+        rows = await _seeded(place, chat)
+        yield Services(place, backend, mcp, Client(model.port), chat, Tools(mcp.port), *rows)
+
+
+@asynccontextmanager
+async def set_up(scale: Scale, *, database_url: str, **there: Any) -> AsyncIterator[Stage]:
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(set_up_services(scale, database_url=database_url, **there))
+        place, port, secret = services.place, free_port(), secrets.token_hex(32)
         floor, limit = [
             await Worker.start(module, place.model_url) for module in ("bench.drivers.floor", "bench.drivers.limit")
         ]
         stack.push_async_callback(floor.stop)
         stack.push_async_callback(limit.stop)
-        secret = secrets.token_hex(32)
-        mcp = _started(stack, place.mcp_server(database_url))
         guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", MCP_TOKEN_SECRET=secret, **_NEVER))
-        # All that is measured here is to be answered: what is refused is measured under load.
-        backend = _started(stack, place.backend(database_url, mcp, LIMIT_LAG_SECONDS="60"))
-        port = free_port()
         endpoint = _started(
-            stack, Server(work, "bench.endpoints.plain", str(port), port=port, DATABASE_URL=database_url)
+            stack, Server(place.work, "bench.endpoints.plain", str(port), port=port, DATABASE_URL=database_url)
         )
         await endpoint.ready("/health")
-        for service in (mcp, guarded, backend):
-            await service.ready()
+        await guarded.ready()
         await floor.ready()
         await limit.ready()
-        chat = Chat(backend.port)
-        audience = f"http://127.0.0.1:{guarded.port}/mcp"
+        tools = Tools(guarded.port, _tokens(secret, f"http://127.0.0.1:{guarded.port}/mcp"))
         yield Stage(
-            place,
-            backend,
-            mcp,
-            endpoint,
-            Client(model.port),
-            chat,
-            Tools(mcp.port),
-            Tools(guarded.port, _tokens(secret, audience)),
-            Client(endpoint.port),
-            floor,
-            limit,
-            *await _seeded(place, chat),
+            **vars(services), tools_with_tokens=tools, endpoint=endpoint, plain=Client(port), floor=floor, limit=limit
         )
 
 

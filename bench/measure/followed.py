@@ -10,7 +10,7 @@ from bench.drivers import load
 from bench.drivers.product import Chat, Interaction, message
 from bench.processes import cpu_seconds
 from bench.rows import Row
-from bench.stage import Stage
+from bench.stage import Services, Stage
 
 BEHIND = 200  # events
 STREAMS = 50
@@ -33,14 +33,14 @@ async def _logged_token(stage: Stage, streams: int) -> Row:
     return paired(name, "µs", added, plain, "a token")
 
 
-async def token_us(stage: Stage, streams: int, *, followed: bool) -> float:
+async def token_us(stage: Services, streams: int, *, followed: bool) -> float:
     """CPU of the backend; what it computes while nothing is said is left out."""
     idle, _ = await _told(stage, 0, _TOLD_SECONDS / 3, followed=False)
     cpu, tokens = await _told(stage, streams, _TOLD_SECONDS, followed=followed)
     return (cpu - idle * 3) * 1_000_000 / tokens
 
 
-async def _told(stage: Stage, streams: int, seconds: float, *, followed: bool) -> tuple[float, int]:
+async def _told(stage: Services, streams: int, seconds: float, *, followed: bool) -> tuple[float, int]:
     """The CPU that the backend took, and how many tokens were told meanwhile."""
     threads = [next(stage.threads) for _ in range(streams)]
     answers = [await stage.chat.http.hold("/chatkit", message(thread, "tell")) for thread in threads]
@@ -61,7 +61,7 @@ async def _follow(chat: Chat, thread: str) -> None:
     await chat.follow(await chat.answering(thread))
 
 
-async def _said(stage: Stage) -> dict[str, int]:
+async def _said(stage: Services) -> dict[str, int]:
     _, body = await stage.model.post("/told", {})
     return json.loads(body)
 
@@ -88,7 +88,7 @@ async def resumed_readers(stage: Stage) -> list[Row]:
     ]
 
 
-async def logged(stage: Stage) -> Interaction:
+async def logged(stage: Services) -> Interaction:
     """An answer that has ended, and said much before."""
     ended = await stage.chat.interact("ended", "say 5")
     seed.lengthen_log(stage.place.admin_url, ended.run, events=2 * BEHIND)

@@ -9,7 +9,7 @@ from bench.compared import in_turns, p50_ms
 from bench.drivers import load
 from bench.drivers.load import Call
 from bench.rows import Row
-from bench.stage import FEW, MANY, Stage
+from bench.stage import FEW, MANY, Services, Stage
 
 _SUMMARY_SECONDS = 1.0  # at most, of an instant model
 
@@ -32,7 +32,7 @@ async def turns_in_threads(stage: Stage) -> Row:
     return await _compare(stage, "turn in a long thread", "20 items", short, f"{stage.scale.long_thread:,} items", long)
 
 
-async def summarise(stage: Stage) -> Call:
+async def summarise(stage: Services) -> Call:
     """Turns in the long thread, of which as much is summarised as ever will be."""
     long = stage.chat.turns(repeat(stage.long_thread), "add milk")
     made = -1
