@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,10 @@ async def main(arguments: argparse.Namespace) -> None:
 async def under_load(arguments: argparse.Namespace) -> None:
     """Its own run, on the services alone."""
     began, seconds = time.monotonic(), arguments.load or arguments.soak
+    # Each answer is in a conversation in which none has run for long.
+    scale = replace(UNDER_LOAD, threads=min(UNDER_LOAD.threads, 100 * arguments.at_once))
     urls = (os.environ["DATABASE_URL"], os.environ["MIGRATION_DATABASE_URL"])
-    place = Place(UNDER_LOAD, *urls, arguments.work, None, free_port())
+    place = Place(scale, *urls, arguments.work, None, free_port())
     progress = _Progress(seconds * (4 if arguments.load else 1.2))
     telling = asyncio.create_task(progress.tell())
     async with product(place, LIMIT_TURNS_AT_ONCE=str(arguments.at_once)) as services:
