@@ -34,6 +34,7 @@ IN_TURNS = [
     for case in cases
     if case is not None
 ]
+PORTS = ("backend", "mcp_server", "offline_model")
 ATTEMPTS = 5  # what gives way does so each time; a machine that is shared is slow now and then
 
 
@@ -157,7 +158,9 @@ async def measure(services: Services, name: str, abused: str) -> tuple[bool, str
     if abused not in services.quiet:
         for other in [*services.closing]:
             await all_closed(services, other)
-        services.quiet[abused] = await asyncio.gather(health(service, 1), turns(services.backend, 1))
+        # Of all before the first abuse: later each would wait until what was opened elsewhere is closed.
+        for calm in [abused] if services.quiet else PORTS:
+            services.quiet[calm] = await asyncio.gather(health(getattr(services, calm), 1), turns(services.backend, 1))
     quiet_health, quiet_turns = services.quiet[abused]
     before, open_before, said_before = memory(service), connections(service), len(service.log_text)
     # An attacker has a machine of its own: here it takes what the service and the second person leave.
