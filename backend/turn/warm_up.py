@@ -50,7 +50,7 @@ async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools, *,
     """
     importlib.import_module("jsonschema")  # by the MCP client, with the first result of a tool
     await _ask_database(store)
-    await _ask_tools(tools)
+    await ask_tools(tools)
     profile = replace(endpoint.profile, tool_calls="streamed")  # as `_answer` does
     model = ChatModel(replace(endpoint, profile=profile), transport=httpx2.MockTransport(_answer))
     agent = create_assistant(model, model.settings(temperature=0, max_tokens=1), [])
@@ -81,7 +81,7 @@ async def _ask_database(store: PostgresStore) -> None:
             await store.write(nowhere, [note("")], Acting(_NOBODY, new_id("run")))
 
 
-async def _ask_tools(tools: TaskTools) -> None:
+async def ask_tools(tools: TaskTools) -> None:
     """They may come later than we, too, or be others than we know: /ready and the turns tell."""
     try:
         async with asyncio.timeout(1):

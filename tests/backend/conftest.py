@@ -11,10 +11,12 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.app import create_app
-from backend.model.providers import resolve
+from backend.conversation.store_adapter import PostgresStore
+from backend.model.providers import Endpoint, resolve
 from backend.settings import Settings
 from backend.tools.connectors.server import Server
-from backend.turn.warm_up import warm_up
+from backend.tools.tasks.tools import TaskTools
+from backend.turn.warm_up import ask_tools, warm_up
 from service.database import create_engine
 from tests.chatkit_client import ChatKit
 from tests.logins import as_owner
@@ -27,13 +29,15 @@ from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
 
 @pytest.fixture(scope="session", autouse=True)
 def warmed_up_once() -> Iterator[None]:
-    """A process needs it once; here it makes hundreds of backends."""
+    """A process needs it once, and here makes hundreds of backends: all but its tools are the same for each."""
     already = False
 
-    async def once(*about: Any, **more: Any) -> None:
+    async def once(endpoint: Endpoint, store: PostgresStore, tools: TaskTools, **more: Any) -> None:
         nonlocal already
-        if not already:
-            await warm_up(*about, **more)
+        if already:
+            await ask_tools(tools)
+        else:
+            await warm_up(endpoint, store, tools, **more)
             already = True
 
     with pytest.MonkeyPatch.context() as patch:
