@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.workers.watch import Watch
 
-_LINGER_SECONDS = 2.0  # a client that is still sending reads the refusal before the connection ends
+_LINGER_SECONDS = 2.0  # after the last that came: many clients read the refusal when they have sent all
 
 _DROP_AGAIN_SECONDS = 0.1  # between two looks at what it sends
 _RETRY_SECONDS = 5
@@ -57,6 +57,7 @@ class Connection(HttpToolsProtocol):
         self._limits = watch.limits
         self._deaf = False  # what still comes is not read
         self._ends_at: float | None = None
+        self._ends_by = 0.0  # whatever still comes
         self._part: Literal["head", "body"] | None = None  # of a request that is not whole yet
         self._number = 0  # of that request
         self._size = 0  # of that part, in bytes
@@ -87,6 +88,8 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
+            if self._ends_at is not None:
+                self._ends_at = min(self.loop.time() + _LINGER_SECONDS, self._ends_by)
             self.transport.pause_reading()
             self.loop.call_later(_DROP_AGAIN_SECONDS, self._read_on)
         elif self._size + len(data) <= _SMALL and not self._watch.is_queued(self):
@@ -278,10 +281,15 @@ class Connection(HttpToolsProtocol):
             self._end()
 
     def _end(self) -> None:
-        """Say that nothing more comes; what is still being sent is read for a moment, or the answer could be lost."""
+        """Say that nothing more comes; what is still being sent is dropped as it comes, or the answer could be lost.
+
+        For as long as a request may take.
+        """
         if not self.transport.is_closing():
             self.transport.write_eof()
-        self._ends_at = self.loop.time() + _LINGER_SECONDS
+        now = self.loop.time()
+        self._ends_at = now + _LINGER_SECONDS
+        self._ends_by = now + max(_LINGER_SECONDS, self._limits.read_timeout_seconds)
         self._wait()
         self._watch.waiting.move_to_end(self, last=False)  # the first to go when others need the room
 

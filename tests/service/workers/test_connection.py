@@ -263,6 +263,29 @@ async def test_who_sends_a_byte_now_and_then_is_not_waited_for(connect: Connect)
     dripping.cancel()
 
 
+async def test_who_sends_all_before_reading_reads_why_it_was_refused(service: Service) -> None:
+    async with connecting(service, read_timeout_seconds=10) as connect:
+        wire = await connect()
+        await wire.send(HEAD + b"Content-Length: 3000000\r\n\r\n")
+        for _ in range(30):
+            await wire.send(b"x" * 100_000)
+            await asyncio.sleep(0.1)
+        assert "larger than 10,000 bytes" in refusal(await wire.rest(), 413)
+
+
+async def test_who_never_ends_sending_what_was_refused_is_cut_off(service: Service) -> None:
+    async with connecting(service, read_timeout_seconds=3) as connect:
+        wire = await connect()
+        await wire.send(HEAD + b"Content-Length: 3000000000\r\n\r\n")
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(ConnectionError):
+            async with asyncio.timeout(10):
+                while True:
+                    await wire.send(b"x" * 1_000)
+                    await asyncio.sleep(0.05)
+        assert asyncio.get_running_loop().time() - began > 2.5
+
+
 async def test_an_application_that_was_given_half_a_body_hears_that_it_ends(connect: Connect, service: Service) -> None:
     wire = await connect()
     await wire.send(HEAD + b"Content-Length: 500\r\n\r\n", b"x" * 100)
