@@ -19,8 +19,8 @@ TYPES = {"pyright": ["pyright"]}
 
 
 # A file stays with one process, for what is started for all of it; tests/conftest.py puts the longest files first. They
-# wait much, for processes, pages and times, so there are two for each processor.
-_PROCESSES = min(2 * (os.cpu_count() or 1), 4)
+# wait much, for processes, pages and times, so there is one more than there are processors.
+_PROCESSES = min((os.cpu_count() or 1) + 1, 4)
 _AT_ONCE = ["--numprocesses", f"{_PROCESSES}", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["-m", "not long", *_AT_ONCE]
 TOGETHER = ["-m", "not alone", *_AT_ONCE]

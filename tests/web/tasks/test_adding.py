@@ -67,6 +67,7 @@ async def test_what_was_added_is_taken_back(open_list: OpenList, stored: Stored)
     await listed.adding(page).fill("milk")
     await listed.adding(page).press("Enter")
     await listed.notice(page).get_by_role("button", name="Undo").click()
+    await expect(listed.notice(page)).to_contain_text("Taken back")  # the list shows it before
     await expect(listed.titles(page)).to_have_count(0)
     assert await stored.titles() == []
 

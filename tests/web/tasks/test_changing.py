@@ -59,8 +59,8 @@ async def test_several_are_ticked_one_after_the_other_without_moving(open_list: 
 async def test_a_tick_that_is_refused_goes_back_with_a_sentence(open_list: OpenList, stored: Stored) -> None:
     task_id = await stored.add("milk", due="today")
     page = await open_list()
-    await stored.delete(task_id)
     await page.route("**/tasks/changes*", lambda route: route.abort())
+    await stored.delete(task_id)
     await listed.tick(page, "milk").click()
     await expect(page.get_by_role("alert")).to_contain_text("There is no task")
     await expect(listed.titles(page)).to_have_count(0)

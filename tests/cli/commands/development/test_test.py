@@ -23,7 +23,7 @@ def tools(tmp_path):
     return tmp_path
 
 
-AT_ONCE = f"--numprocesses {min(2 * (os.cpu_count() or 1), 4)} --dist loadfile --no-loadscope-reorder"
+AT_ONCE = f"--numprocesses {min((os.cpu_count() or 1) + 1, 4)} --dist loadfile --no-loadscope-reorder"
 QUICK = f"pytest -m not long {AT_ONCE}"
 TOGETHER = f"pytest -m not alone {AT_ONCE}"
 ALONE = f"pytest -m alone {' '.join(command.marked_alone(ROOT / 'tests'))}"
