@@ -9,7 +9,7 @@ SEED = 20_261_123
 
 
 async def test_kills_while_people_and_programs_go_on() -> None:
-    await harness.run(16, SEED)
+    await harness.run(12, SEED)
 
 
 async def test_kills_in_the_middle_of_agents_work() -> None:
