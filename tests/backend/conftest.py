@@ -20,7 +20,7 @@ from backend.turn.warm_up import ask_tools, warm_up
 from service.database import create_engine
 from tests.chatkit_client import ChatKit
 from tests.logins import as_owner
-from tests.processes import ServiceProcess
+from tests.processes import ServiceProcess, running
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.serving import serve
 from tests.tokens import MCP_TOKEN_SECRET
@@ -56,6 +56,13 @@ def mcp_url(session_database_url: str, tmp_path_factory: pytest.TempPathFactory)
         yield f"{service.url}/mcp"
     finally:
         service.end()
+
+
+@pytest.fixture(scope="module")
+def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """The scripted model as a process of its own, for services that outlive a test."""
+    log = tmp_path_factory.mktemp("model") / "log"
+    yield from running(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.backend.completions import check_pairs
 from tests.backend.conftest import Rows
 from tests.backend.slow_turns import SLOW, read_text
 from tests.chatkit_client import Answer, ChatKit, text_of, user_input
-from tests.processes import ServiceProcess, running
+from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long(seconds=15)
@@ -25,12 +25,6 @@ pytestmark = pytest.mark.long(seconds=15)
 
 FREE_SECONDS = 2.0
 AT_ONCE = 16  # connections, which the kernel gives to whichever process is free
-
-
-@pytest.fixture(scope="module")
-def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    log = tmp_path_factory.mktemp("model") / "log"
-    yield from running(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
 
 
 @pytest.fixture(scope="module")

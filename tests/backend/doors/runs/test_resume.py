@@ -16,7 +16,7 @@ import pytest
 from client.runs import Event
 from client.sse import NamedFrames
 from tests.backend.consent import call, calls, deleting
-from tests.processes import ServiceProcess, running
+from tests.processes import ServiceProcess
 from tests.runs_client import Runs, check, names, plain, text_of
 from tests.scripted_model import ScriptedModel
 from tests.waiting import until
@@ -32,12 +32,6 @@ LEASE = 5.0
 BYTES = (4, 11.5)  # before a connection is cut, as powers of two: an event has 80, an answer more than a thousand
 CI = 60  # cuts
 READERS = 4  # of each interaction
-
-
-@pytest.fixture(scope="module")
-def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    log = tmp_path_factory.mktemp("model") / "log"
-    yield from running(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
 
 
 @pytest.fixture
