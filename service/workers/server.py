@@ -16,11 +16,13 @@ from service.workers.limits import ClientLimits
 from service.workers.proxies import THIS_MACHINE
 from service.workers.watch import Watch
 
-_COLLECT = (10_000, 5, 10)
-"""How many objects more make a look at the new ones, how many of these one at the older ones, of these one at all.
+_COLLECT = (100_000, 0, 0)
+"""How many objects more make a look for garbage: at the new ones, then at older ones too, then at all, in turn.
 
-The loop stands still meanwhile. What is finished is freed without a look (tests/backend/turn/test_garbage.py), so that
-most of these find next to nothing: they are short, and seldom. What failures leave is found after 600,000 objects more.
+The loop stands still meanwhile. Each look is nearly one at all, as few objects of an answer live longer than it: with
+300 answers at once it takes a tenth of a second and more. What is finished is freed without a look
+(tests/backend/turn/test_garbage.py), so that there are looks when answers become more, and where failures leave
+something: that is found after 300,000 objects more.
 """
 
 
@@ -84,8 +86,7 @@ class Server(uvicorn.Server):
             self._on_ready()
 
     async def main_loop(self) -> None:
-        # What exists now lives as long as the process: collections need not walk it. And a request makes thousands of
-        # objects that die with it: looking for cycles after every 700 finds next to none.
+        # What exists now lives as long as the process: collections need not walk it.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT)

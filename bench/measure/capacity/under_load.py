@@ -20,6 +20,7 @@ TOKENS_A_SECOND, ANSWER_SECONDS = 50, 30
 MANY = 0.75
 """The streams at once of the second run at half load, of as many as there may be."""
 _IDLE_TURNS = 200
+_IDLE_A_SECOND = 2
 _MORE_A_SECOND = 4  # while the capacity is looked for
 _LONGEST_SEARCH = 120  # seconds
 _LATE_MS = 100  # a token's gap that tells that no more are carried
@@ -28,7 +29,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Idle:
-    """Of turns one after the other, in seconds."""
+    """Of turns that come seldom, in seconds."""
 
     first_p50: float
     first_p99: float
@@ -107,12 +108,12 @@ class Load:
         ]
 
     async def idle(self, name: str) -> Idle:
-        """Of five tokens each."""
+        """Of five tokens each, from people who come and are measured as under load: what they need is in no cache."""
         self._tell(name)
-        pid, chat, firsts = self._product.backend.pid, self._product.chat, list[float]()
-        cpu, until = processes.cpu_seconds(pid), time.perf_counter() + self._seconds
-        while len(firsts) < _IDLE_TURNS and (time.perf_counter() < until or len(firsts) < 2):
-            firsts.append((await chat.say(next(self._product.threads), "say 5")).first)
+        pid, meter = self._product.backend.pid, Meter()
+        cpu, seconds = processes.cpu_seconds(pid), min(self._seconds, _IDLE_TURNS / _IDLE_A_SECOND)
+        await arrive(self._call("say 5", meter), a_second=_IDLE_A_SECOND, seconds=seconds, even=True)
+        firsts = [one.first for one in meter.of("answered")]
         each = (processes.cpu_seconds(pid) - cpu) / len(firsts)
         return Idle(percentile(firsts, 50), percentile(firsts, 99), each)
 
