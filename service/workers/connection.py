@@ -5,7 +5,7 @@ What is used of uvicorn's inside is in this file alone; tests/service/workers/te
 
 import asyncio
 import json
-from collections.abc import Callable
+import weakref
 from http import HTTPStatus
 from typing import Any, Literal, NamedTuple
 
@@ -37,12 +37,13 @@ _INVALID = _Refusal(HTTPStatus.BAD_REQUEST, "This is not a valid HTTP request.")
 class _Flow(FlowControl):
     """Lets nothing more come while what came before waits for its turn, though the application wants more."""
 
-    def __init__(self, transport: asyncio.Transport, waits: Callable[[], bool]) -> None:
+    def __init__(self, transport: asyncio.Transport, connection: "Connection") -> None:
         super().__init__(transport)
-        self._waits = waits
+        self._connection = weakref.ref(connection)  # which has it: with a cycle both would be there until one is found
 
     def resume_reading(self) -> None:
-        if self.read_paused and self._waits():
+        connection = self._connection()
+        if self.read_paused and connection is not None and connection.waits_for_its_turn():
             self.read_paused = False
         else:
             super().resume_reading()
@@ -71,7 +72,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self.flow = _Flow(transport, lambda: self._watch.is_queued(self))
+        self.flow = _Flow(transport, self)
         self._unread_since = self.loop.time()
         self._wait()
         if not self._watch.has_room_for(self, open_now=len(self.connections)):
@@ -86,13 +87,17 @@ class Connection(HttpToolsProtocol):
         self._watch.waiting.pop(self, None)
         super().connection_lost(exc)
 
+    def waits_for_its_turn(self) -> bool:
+        """Whether what it received is still to be read."""
+        return self._watch.is_queued(self)
+
     def data_received(self, data: bytes) -> None:
         if self._deaf:
             if self._ends_at is not None:
                 self._ends_at = min(self.loop.time() + _LINGER_SECONDS, self._ends_by)
             self.transport.pause_reading()
             self.loop.call_later(_DROP_AGAIN_SECONDS, self._read_on)
-        elif self._size + len(data) <= _SMALL and not self._watch.is_queued(self):
+        elif self._size + len(data) <= _SMALL and not self.waits_for_its_turn():
             self.take(data)
         else:  # many that send much would hold up those who send little: one of them has its turn at a time
             self.transport.pause_reading()

@@ -15,7 +15,7 @@ from tests.scripted_model import ScriptedModel
 from tests.waiting import until
 
 LONG = {"text": "word " * 500, "reasoning": "thought " * 100}
-KEPT = ("backend.", "agents.", "openai.", "starlette.", "anyio.")
+KEPT = ("backend.", "service.", "agents.", "openai.", "starlette.", "uvicorn.", "uvloop.", "anyio.")
 """The modules whose objects are looked at: the client of the test is in the same process."""
 
 
@@ -63,5 +63,13 @@ async def test_so_is_one_whose_reader_left(chat: ChatKit, model: ScriptedModel, 
         async with chat.open("threads.add_user_message", thread_id=thread, input=user_input("count")) as events:
             await read_text(events, at_least=8)
         await until(lambda: rows("SELECT count(*) FROM runs WHERE outcome = 'cancelled'") == [{"count": 1}])
+        await asyncio.sleep(0.1)
+    assert left == {}
+
+
+async def test_so_is_a_connection_that_was_closed(chat: ChatKit) -> None:
+    with garbage() as left:
+        for _ in range(3):
+            assert (await chat.http.get("/health", headers={"connection": "close"})).status_code == 200
         await asyncio.sleep(0.1)
     assert left == {}
