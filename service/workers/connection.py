@@ -39,7 +39,7 @@ class _Flow(FlowControl):
 
     def __init__(self, transport: asyncio.Transport, connection: "Connection") -> None:
         super().__init__(transport)
-        self._connection = weakref.ref(connection)  # which has it: with a cycle both would be there until one is found
+        self._connection = weakref.ref(connection)  # or they would keep each other until garbage is looked for
 
     def resume_reading(self) -> None:
         connection = self._connection()

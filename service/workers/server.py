@@ -19,10 +19,9 @@ from service.workers.watch import Watch
 _COLLECT = (100_000, 0, 0)
 """How many objects more make a look for garbage: at the new ones, then at older ones too, then at all, in turn.
 
-The loop stands still meanwhile. Each look is nearly one at all, as few objects of an answer live longer than it: with
-300 answers at once it takes a tenth of a second and more. What is finished is freed without a look
-(tests/backend/turn/test_garbage.py), so that there are looks when answers become more, and where failures leave
-something: that is found after 300,000 objects more.
+The loop stands still meanwhile: with 300 answers at once for up to a quarter of a second, as nearly all their objects
+came after the last look. What is finished is freed without one (tests/backend/turn/test_garbage.py), so there are looks
+when answers become more, and where failures leave something: that is found after 300,000 objects more.
 """
 
 

@@ -108,11 +108,13 @@ class Load:
         ]
 
     async def idle(self, name: str) -> Idle:
-        """Of five tokens each, from people who come and are measured as under load: what they need is in no cache."""
+        """Of five tokens each, measured as under load: what they need is in no cache of the processor."""
         self._tell(name)
         pid, meter = self._product.backend.pid, Meter()
         cpu, seconds = processes.cpu_seconds(pid), min(self._seconds, _IDLE_TURNS / _IDLE_A_SECOND)
         await arrive(self._call("say 5", meter), a_second=_IDLE_A_SECOND, seconds=seconds, even=True)
+        if left := failures(meter):
+            raise RuntimeError(f"{name}: {left[0]}")
         firsts = [one.first for one in meter.of("answered")]
         each = (processes.cpu_seconds(pid) - cpu) / len(firsts)
         return Idle(percentile(firsts, 50), percentile(firsts, 99), each)

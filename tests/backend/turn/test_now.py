@@ -165,7 +165,7 @@ async def test_a_zone_that_nobody_knows_is_told_of_once_and_fails_nothing(
 
 
 async def test_a_refused_message_leaves_neither_note_nor_zone(chat: ChatKit, model: ScriptedModel, rows: Rows) -> None:
-    await model.script(SLOW)
+    await model.script({**SLOW, "token_delay": 0.5})
     async with chat.open("threads.create", input=user_input("count")) as events:
         thread = next(event["thread"]["id"] for event in [await anext(events)])
         await read_text(events, at_least=4)

@@ -167,11 +167,11 @@ async def test_a_stop_signal_reaches_a_turn_in_another_process(
 async def test_a_stop_signal_arrives_by_heartbeat_when_the_wake_up_is_lost(
     chat: ChatKit, model: ScriptedModel, rows: Rows
 ) -> None:
-    await model.script(SLOW)
+    await model.script({**SLOW, "token_delay": 0.5})
     async with chat.open("threads.create", input=user_input("count")) as events:
         await read_text(events, at_least=4)
         rows("UPDATE runs SET stop_requested = true")
-        await until(lambda: rows("SELECT 1 FROM runs WHERE outcome = 'cancelled'"), seconds=1)
+        await until(lambda: rows("SELECT 1 FROM runs WHERE outcome = 'cancelled'"))
 
 
 async def test_the_lease_of_a_dead_process_is_taken_over(chat: ChatKit, rows: Rows) -> None:

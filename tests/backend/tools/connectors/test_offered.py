@@ -68,9 +68,10 @@ async def test_only_what_the_file_allows_is_offered_and_what_may_change_somethin
 
 async def test_results_are_text_of_at_most_50_kb(connecting: Connecting, owner: AsyncEngine) -> None:
     async with serve(create_server().http_app()) as url:
-        server = at(url, timeout=1)
-        await approve(owner, server)
-        tools = await by_name(connecting(server))
+        server, hasty = at(url), at(url, "hasty", timeout=1)
+        for one in (server, hasty):
+            await approve(owner, one)
+        tools = await by_name(connecting(server)) | await by_name(connecting(hasty))
         long = await call(tools["mcp_web__much"], letter="ä")
         assert 49_900 < len(long.encode()) < 50_200
         assert long.endswith("ä\n[cut: the result is longer]")
@@ -80,7 +81,7 @@ async def test_results_are_text_of_at_most_50_kb(connecting: Connecting, owner: 
         )
         assert (await call(tools["mcp_web__fail"])).startswith("mcp.web.fail says that the call failed.")
         assert "arguments are not a JSON object" in await tools["mcp_web__say"].on_invoke_tool(None, "[1]")  # pyright: ignore[reportArgumentType]
-        assert await call(tools["mcp_web__wait"], seconds=5) == "mcp.web.wait did not answer within 1 seconds."
+        assert await call(tools["mcp_hasty__wait"], seconds=5) == "mcp.hasty.wait did not answer within 1 seconds."
 
 
 async def test_a_server_that_was_restarted_is_found_again(
