@@ -80,7 +80,6 @@ def settings(database_url: str, mcp_url: str, model: ScriptedModel) -> Settings:
         "llm_provider": "offline",
         "llm_base_url": model.openai_base_url,
         "heartbeat_seconds": 0.1,
-        "lease_seconds": 1.0,
         "limit_lag_seconds": 60,  # tests share their event loop with it
     }
     return Settings(**values)

@@ -315,7 +315,7 @@ async def test_a_heartbeat_without_a_database_is_one_line(
     def said() -> list[logging.LogRecord]:
         return [one for one in caplog.records if "heartbeat failed" in one.getMessage()]
 
-    async with proxy(database_url) as way, backend(database_url=SecretStr(way.url)):
+    async with proxy(database_url) as way, backend(database_url=SecretStr(way.url), lease_seconds=1.0):
         await way.stop()
         assert not any(one.exc_info for one in await until(said))
         await way.start()

@@ -61,7 +61,7 @@ def postgres(rows: Rows) -> list[int]:
 
 @pytest.fixture
 async def chat(backend: Backend) -> AsyncIterator[ChatKit]:
-    async with backend(slow_notice_seconds=0.5, lease_seconds=30.0) as client:
+    async with backend(slow_notice_seconds=0.5) as client:
         yield client
 
 

@@ -46,7 +46,7 @@ async def test_who_leaves_does_not_stop_it(chat: ChatKit, model: ScriptedModel, 
 
 async def test_who_comes_back_follows_it_from_its_beginning(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script(SLOWLY)
-    async with backend(lease_seconds=10) as one, backend(lease_seconds=10) as other:
+    async with backend() as one, backend() as other:
         thread, run = await left(one, rows)
         assert (await one.get_thread(thread))["answering"] == run
         here, elsewhere = await asyncio.gather(follow(one, thread), follow(other, thread))
@@ -59,7 +59,7 @@ async def test_who_comes_back_follows_it_from_its_beginning(backend: Backend, mo
 
 async def test_its_stop_is_asked_for_by_its_id(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script({**SLOW, "token_delay": 1})
-    async with backend(lease_seconds=10) as one, backend(lease_seconds=10) as other:
+    async with backend() as one, backend() as other:
         thread, run = await left(one, rows, at_least=1)
         turns = other.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
         following = asyncio.create_task(follow(other, thread))

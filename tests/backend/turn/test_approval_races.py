@@ -33,7 +33,7 @@ async def test_of_two_at_once_one_decides_and_the_call_is_made_once_or_not(
         number: (chance.choice(RACES), chance.random() < 0.5, chance.random() * 0.03) for number in range(1, often + 1)
     }
 
-    async with backend(lease_seconds=30.0, heartbeat_seconds=1.0) as one, backend(lease_seconds=30.0) as two:
+    async with backend(heartbeat_seconds=1.0) as one, backend() as two:
         with psycopg.connect(as_admin(database_url), autocommit=True) as connection:
 
             async def race() -> None:

@@ -479,18 +479,19 @@ async def test_a_turn_that_was_asked_to_stop_does_not_wait(
 
 
 async def test_a_turn_whose_wait_cannot_be_stored_fails_and_can_be_asked_again(
-    chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: Any, **__: Any) -> bool:
         raise OperationalError("UPDATE runs", {}, psycopg.OperationalError("gone"))
 
-    thread = await with_tasks(chat, model, 12)
-    monkeypatch.setattr(decisions, "wait", away)
-    await model.script(calls(deleting(*TWELVE), text="I delete them."))
-    asking = await chat.say("delete all", thread)
-    assert (asking.error or {})["allow_retry"] is True
-    assert rows("SELECT outcome FROM runs ORDER BY started_at")[-1] == {"outcome": "failed"}
-    await chat.say("go on", thread)
+    async with backend(lease_seconds=3.0) as chat:  # for so long it is tried
+        thread = await with_tasks(chat, model, 12)
+        monkeypatch.setattr(decisions, "wait", away)
+        await model.script(calls(deleting(*TWELVE), text="I delete them."))
+        asking = await chat.say("delete all", thread)
+        assert (asking.error or {})["allow_retry"] is True
+        assert rows("SELECT outcome FROM runs ORDER BY started_at")[-1] == {"outcome": "failed"}
+        await chat.say("go on", thread)
     check_pairs((await model.finished_requests())[-1]["body"]["messages"])
 
 

@@ -81,8 +81,7 @@ async def test_a_message_around_the_end_of_an_answer_is_read_once_or_said_to_be_
     backend: Backend, model: ScriptedModel, rows: Rows, seed: int, often: int
 ) -> None:
     chance, told = random.Random(seed), list[Told]()
-    limits: Any = {"lease_seconds": 20.0, "heartbeat_seconds": 5.0}
-    async with backend(**limits) as one, backend(**limits) as two:
+    async with backend(heartbeat_seconds=5.0) as one, backend(heartbeat_seconds=5.0) as two:
         while sum(len(each.waits) + len(each.answered) for each in told) < often // 2:
             numbers = range(len(told), len(told) + AT_ONCE)
             told += await asyncio.gather(*(converse([one, two], n, chance) for n in numbers))

@@ -220,7 +220,7 @@ async def test_deleting_a_conversation_stops_its_turn_first(chat: ChatKit, model
 async def test_two_processes_never_interleave_one_conversation(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
-    async with backend(lease_seconds=20.0) as one, backend(lease_seconds=20.0) as two:
+    async with backend() as one, backend() as two:
         thread = (await one.say("hello")).thread_id
         answers = await asyncio.gather(
             *(chat.say(f"add task number {n}", thread) for n in range(6) for chat in (one, two))
@@ -321,12 +321,13 @@ async def test_what_a_turn_used_counts_when_what_its_tool_said_is_not_stored(
     assert run["usage"]["requests"] == 1
 
 
-async def test_turns_of_dead_processes_end_even_when_nobody_returns(chat: ChatKit, rows: Rows) -> None:
-    thread = (await chat.say("hello")).thread_id
-    leave_running(rows, thread, silent="1 day")
-    await until(lambda: rows("SELECT 1 FROM runs WHERE id = 'run_dead' AND outcome = 'interrupted'"))
-    await until(lambda: rows("SELECT 1 FROM messages WHERE kind = 'task'"))
-    assert "The server had to end this answer" in (await chat.items(thread))[-1]["task"]["title"]
+async def test_turns_of_dead_processes_end_even_when_nobody_returns(backend: Backend, rows: Rows) -> None:
+    async with backend(lease_seconds=1.0) as chat:
+        thread = (await chat.say("hello")).thread_id
+        leave_running(rows, thread, silent="1 day")
+        await until(lambda: rows("SELECT 1 FROM runs WHERE id = 'run_dead' AND outcome = 'interrupted'"))
+        await until(lambda: rows("SELECT 1 FROM messages WHERE kind = 'task'"))
+        assert "The server had to end this answer" in (await chat.items(thread))[-1]["task"]["title"]
 
 
 async def test_a_new_conversation_whose_message_was_not_stored_leaves_nothing(chat: ChatKit, rows: Rows) -> None:

@@ -96,7 +96,7 @@ async def test_two_first_messages_at_once_make_one_chat(backend: Backend, rows: 
 async def test_a_chat_that_is_answering_is_busy(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script(SLOW)
     async with (
-        backend(lease_seconds=15) as chat,
+        backend() as chat,
         Runs(chat.base_url) as runs,
         runs.interact("counting", "count") as events,
     ):

@@ -15,7 +15,7 @@ from tests.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long
 
-ASKING: dict[str, Any] = {"approvals": ("delete_task",), "lease_seconds": 10}
+ASKING: dict[str, Any] = {"approvals": ("delete_task",)}
 WAITS = "SELECT 1 FROM runs WHERE status = 'waiting'"
 GONE = "UPDATE runs SET ended_at = ended_at - interval '1 hour', followed = false"
 

@@ -26,7 +26,7 @@ async def test_a_message_is_read_by_the_interaction_that_goes_on(
     backend: Backend, model: ScriptedModel, rows: Rows, mode: Any
 ) -> None:
     await model.script(SLOW, {"text": " Eggs, too."})
-    async with backend(lease_seconds=15) as chat, Runs(chat.base_url) as runs:
+    async with backend() as chat, Runs(chat.base_url) as runs:
         async with runs.interact("one", "count") as events:
             seen = [await anext(events)]
             queued = await runs.send("one", id_of(seen), "and eggs", mode=mode, key="k")

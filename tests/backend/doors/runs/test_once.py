@@ -102,7 +102,7 @@ async def test_every_visible_character_makes_a_key(runs: Runs) -> None:
 
 async def test_what_is_refused_is_not_kept(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script(SLOW)
-    async with backend(lease_seconds=15) as chat, Runs(chat.base_url) as runs:
+    async with backend() as chat, Runs(chat.base_url) as runs:
         async with runs.interact("counting", "count") as events:
             await anext(events)
             assert (await post(chat, "counting/interactions", "k", {"user_message": "and?"})).status_code == 409

@@ -93,7 +93,7 @@ async def test_an_interaction_whose_message_is_not_known_is_not_edited(runs: Run
 
 
 async def test_nothing_moves_while_the_chat_is_answering(backend: Backend, model: ScriptedModel) -> None:
-    async with backend(lease_seconds=15) as chat, Runs(chat.base_url) as runs:
+    async with backend() as chat, Runs(chat.base_url) as runs:
         first = id_of(await runs.say("one", "hello"))
         await model.script(SLOW)
         async with runs.interact("one", "count") as events:

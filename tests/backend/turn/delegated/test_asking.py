@@ -420,7 +420,7 @@ async def away(*_: Any, **__: Any) -> Any:
 
 
 async def test_an_agent_that_can_neither_wait_nor_go_on_is_ended_with_its_answer(
-    chat: ChatKit, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, asking: dict[str, Any], model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stop is there before it waits, or the database goes away before it waits, or before it goes on."""
 
@@ -428,31 +428,38 @@ async def test_an_agent_that_can_neither_wait_nor_go_on_is_ended_with_its_answer
         rows("UPDATE runs SET stop_requested = true WHERE outcome IS NULL")
         return {}
 
-    thread, told = None, list[str]()
-    for room, name, instead in ((answers, "titles_now", stopping), (decisions, "wait", away), (resuming, "load", away)):
-        await model.script(calls(coder()), calls(call("list_files", path="."), run("echo 1")))
-        with monkeypatch.context() as breaking:
-            if room is not resuming:
+    async with backend(**asking, lease_seconds=3.0) as chat:  # for so long a wait is tried
+        thread, told = None, list[str]()
+        for room, name, instead in (
+            (answers, "titles_now", stopping),
+            (decisions, "wait", away),
+            (resuming, "load", away),
+        ):
+            await model.script(calls(coder()), calls(call("list_files", path="."), run("echo 1")))
+            with monkeypatch.context() as breaking:
+                if room is not resuming:
+                    breaking.setattr(room, name, instead)
+                answer = await chat.say("do it", thread)
                 breaking.setattr(room, name, instead)
-            answer = await chat.say("do it", thread)
-            breaking.setattr(room, name, instead)
-            for card in cards(answer):
-                await decide(chat, card, approve=True)
-        thread = answer.thread_id
-        [last] = rows("SELECT id, status FROM runs ORDER BY started_at DESC LIMIT 1")
-        assert last["status"] == "ended"
-        steps = rows("SELECT kind, content FROM agent_steps WHERE run_id = %s ORDER BY seq", last["id"])
-        assert [step["kind"] for step in steps] == ["task", "step", "output", "output", "end"], name
-        assert steps[3]["content"]["output"] == NOT_MADE
-        assert steps[4]["content"]["output"].startswith("The coder was stopped. The answer was ended where it waited")
-        told.append(steps[4]["content"]["output"])
-        shown = [item["workflow"] for item in await chat.items(thread) if item["type"] == "workflow"]
-        assert [one["summary"]["title"] for one in shown] == ["Coder: 1 step, stopped"] * len(told)
-        await model.reset()
-    assert len(rows("SELECT 1 FROM approvals")) == 1
-    await model.script({"text": "I see."})
-    await chat.say("what happened?", thread)
-    assert await outputs(model) == told
+                for card in cards(answer):
+                    await decide(chat, card, approve=True)
+            thread = answer.thread_id
+            [last] = rows("SELECT id, status FROM runs ORDER BY started_at DESC LIMIT 1")
+            assert last["status"] == "ended"
+            steps = rows("SELECT kind, content FROM agent_steps WHERE run_id = %s ORDER BY seq", last["id"])
+            assert [step["kind"] for step in steps] == ["task", "step", "output", "output", "end"], name
+            assert steps[3]["content"]["output"] == NOT_MADE
+            assert steps[4]["content"]["output"].startswith(
+                "The coder was stopped. The answer was ended where it waited"
+            )
+            told.append(steps[4]["content"]["output"])
+            shown = [item["workflow"] for item in await chat.items(thread) if item["type"] == "workflow"]
+            assert [one["summary"]["title"] for one in shown] == ["Coder: 1 step, stopped"] * len(told)
+            await model.reset()
+        assert len(rows("SELECT 1 FROM approvals")) == 1
+        await model.script({"text": "I see."})
+        await chat.say("what happened?", thread)
+        assert await outputs(model) == told
 
 
 async def test_a_refusal_is_told_when_the_process_died_before_its_outputs_were_written(

@@ -21,7 +21,6 @@ from tests.waiting import until
 pytestmark = pytest.mark.long
 
 TEXT = SLOW["text"]
-PATIENT = {"lease_seconds": 10}  # a busy machine may be late with a beat
 CRASH = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT' AND pid <> pg_backend_pid()"
 
 
@@ -49,7 +48,7 @@ async def test_a_turn_that_nobody_follows_writes_no_event(chat: ChatKit, rows: R
 
 async def test_a_followed_run_is_told_alike_here_and_elsewhere(backend: Backend, model: ScriptedModel) -> None:
     await model.script({**SLOW, "token_delay": 0.02})
-    async with backend(**PATIENT) as one, backend(**PATIENT) as other:
+    async with backend() as one, backend() as other:
         run = await started(one)
         here, elsewhere = await asyncio.gather(read(following(one), run), read(following(other), run))
         assert here == elsewhere
@@ -66,7 +65,7 @@ async def test_a_followed_run_is_told_alike_here_and_elsewhere(backend: Backend,
 
 async def test_a_reader_may_leave_and_go_on_anywhere(backend: Backend, model: ScriptedModel) -> None:
     await model.script(SLOW)
-    async with backend(**PATIENT) as one, backend(**PATIENT) as other:
+    async with backend() as one, backend() as other:
         run = await started(one)
         told = await read(following(other), run, most=6)
         told += await read(following(one), run, told[-1].seq, most=2)
@@ -79,7 +78,7 @@ async def test_a_running_answer_can_be_followed_by_who_comes_later(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
     await model.script(SLOW)
-    async with backend(**PATIENT) as one, backend(**PATIENT) as other:
+    async with backend() as one, backend() as other:
         async with one.open("threads.create", input=user_input("count")) as events:
             shown = await read_text(events, at_least=12)
             [run] = rows("SELECT id FROM runs")
@@ -232,7 +231,7 @@ async def test_an_end_that_could_not_be_published_at_once_is_told_whole(
 ) -> None:
     """The database went away between an answer's end and its last words, for longer than these are waited for."""
     await model.script(SLOW)
-    async with backend(**PATIENT) as chat:
+    async with backend() as chat:
         reader, is_away, failed = following(chat), False, 0
         write, reader._grace_seconds, reader._look_seconds = reader.publisher._write, 0, 0.05
 
@@ -264,7 +263,7 @@ async def test_what_grew_unpublished_in_a_process_that_died_is_told_with_its_end
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
     await model.script(SLOW)
-    async with backend(**PATIENT) as chat:
+    async with backend() as chat:
         run = await started(chat)
         whole = await read(following(chat), run)
         [cut] = [number for number, event in whole if isinstance(event, Grown)][3:4]
@@ -313,7 +312,7 @@ async def test_a_run_that_waits_is_looked_at_less_often_and_heard_at_once(
     backend: Backend, model: ScriptedModel, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await model.script(SLOW)
-    async with backend(**PATIENT) as chat, backend(**PATIENT) as other:
+    async with backend() as chat, backend() as other:
         run = await started(chat)
         await read(following(chat), run)
         rows("DELETE FROM run_events WHERE payload->>'event' = 'Ended'")
@@ -338,7 +337,7 @@ async def test_a_person_has_so_many_readers_and_a_place_is_free_once_one_left(
     backend: Backend, model: ScriptedModel
 ) -> None:
     await model.script(SLOW)
-    async with backend(**PATIENT) as chat:
+    async with backend() as chat:
         run = await started(chat)
         reader = following(chat)
         told = [reader.events(run, "local") for _ in range(20)]  # not one of them is read yet
