@@ -20,10 +20,13 @@ from mcp_server.doors.identity import auth_provider, own_token, token_checks
 from mcp_server.doors.reading import Reading
 from mcp_server.errors import explained
 from mcp_server.settings import Settings
+from mcp_server.tasks import edits
+from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
 from service.clock import Clock
-from service.database import listen, schema, system_transaction
+from service.database import listen, schema, stepwise, system_transaction
 from service.telemetry import metrics, traces
 from service.tool_server import reports
 from service.tool_server.app import http_app
@@ -150,3 +153,17 @@ async def _warm_up(app: ASGIApp, *, settings: Settings, engine: AsyncEngine, sec
     with suppress(TimeoutError):  # a table that is locked holds up those who need it, not the start
         async with asyncio.timeout(seconds):
             await warm_up(app, calls, token=own_token(settings, subject=_NOBODY))
+            if database:
+                await _add_nothing(engine)
+
+
+class _Undone(Exception):
+    """Ends a transaction of which nothing is to stay."""
+
+
+async def _add_nothing(engine: AsyncEngine) -> None:
+    """What the call of add_task that is refused does not come to."""
+    with suppress(DBAPIError, PoolTimeout, OSError, _Undone):
+        async with stepwise(engine, _NOBODY) as session:
+            await edits.add(session, Caller(_NOBODY), title="-", wanted=Wanted())
+            raise _Undone

@@ -14,12 +14,14 @@ from agents import RunConfig, Runner, function_tool
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.agents.assistant import create_assistant
+from backend.conversation import reading, statements
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Said
 from backend.conversation.model_input import budget
 from backend.conversation.model_input.history import note
-from backend.conversation.runs import inbox, leases
+from backend.conversation.runs import inbox, leases, limits
+from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
@@ -44,18 +46,18 @@ async def add_task() -> str:
 
 
 async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools, *, read: Callable[[Event], None]) -> None:
-    """Run a turn with a model that is not there, and the statements of a turn of nobody, which find nothing.
+    """Run a turn with a model that is not there, and the statements of a turn of nobody, which leave nothing.
 
     `read` is given what the turn says, as a door reads it.
     """
     importlib.import_module("jsonschema")  # by the MCP client, with the first result of a tool
-    await _ask_database(store)
+    said = Said(text="hello", body={"content": [{"type": "input_text", "text": "hello"}], "inference_options": {}})
+    await _ask_database(store, said)
     await ask_tools(tools)
     profile = replace(endpoint.profile, tool_calls="streamed")  # as `_answer` does
     model = ChatModel(replace(endpoint, profile=profile), transport=httpx2.MockTransport(_answer))
     agent = create_assistant(model, model.settings(temperature=0, max_tokens=1), [])
     agent.tools.append(add_task)
-    said = Said(text="hello", body={"content": [{"type": "input_text", "text": "hello"}], "inference_options": {}})
     read(Started({"id": new_id("thr"), "created_at": utc_now()}, is_new=True, said=said))
     speech = Speech(read)
     run_config = RunConfig(tracing_disabled=True, model=Overheard(model, speech.hear))
@@ -66,19 +68,29 @@ async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools, *,
     await model.client.close()
 
 
-async def _ask_database(store: PostgresStore) -> None:
+class _Undone(Exception):
+    """Ends a transaction of which nothing is to stay."""
+
+
+async def _ask_database(store: PostgresStore, said: Said) -> None:
     """A database that is away or not migrated yet may come: then the first turn is a little later."""
-    nobody, nowhere = Acting(_NOBODY), new_id("thr")
-    with suppress(SQLAlchemyError, OSError):
+    thread, run = new_id("thr"), new_id("run")
+    acting = Acting(_NOBODY, run)
+    with suppress(SQLAlchemyError, OSError, _Undone):
         with suppress(BackendError):
-            await store.load_thread(nowhere, nobody)
-        await budget.window(await store.history(nowhere, nobody), tokens=1000).to_model_input()
+            await store.load_thread(thread, acting)
+        await budget.window(await store.history(thread, acting), tokens=1000).to_model_input()
         async with pipelined(store.engine, _NOBODY) as pipeline:
-            await leases.claim(pipeline, new_id("run"), user_id=_NOBODY, conversation_id=nowhere, lease_seconds=1)
-            await inbox.lock(pipeline, new_id("run"), user_id=_NOBODY)
-            await inbox.end_if_empty(pipeline, new_id("run"), user_id=_NOBODY, outcome="completed", usage=None)
-        with suppress(BackendError):
-            await store.write(nowhere, [note("")], Acting(_NOBODY, new_id("run")))
+            await limits.check(pipeline, Limits(running=1), user_id=_NOBODY, is_new=True)
+            await statements.send_conversation(pipeline, thread, user_id=_NOBODY, title=None)
+            await leases.claim(pipeline, run, user_id=_NOBODY, conversation_id=thread, lease_seconds=1)
+            await statements.send_beginning(pipeline, thread, [note(""), said], acting)
+            await reading.send_recent(pipeline, thread, user_id=_NOBODY, run=run)
+            await statements.send_items(pipeline, thread, [note("")], acting)
+            await statements.send_last_items(pipeline, thread, [note("")], acting)
+            ended = await inbox.end_if_empty(pipeline, run, user_id=_NOBODY, outcome="completed", usage=None)
+            await ended.fetchone()
+            raise _Undone
 
 
 async def ask_tools(tools: TaskTools) -> None:

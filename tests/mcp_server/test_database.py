@@ -46,8 +46,14 @@ async def tools(served: str) -> AsyncIterator[Tools]:
         yield Tools(client)
 
 
-async def test_a_start_leaves_nothing_behind(served: str, rows: Rows) -> None:
+async def test_a_start_leaves_nothing_behind(way: Proxy, rows: Rows) -> None:
+    last = "SELECT last_value, is_called FROM task_changes_id_seq"
+    before = rows(last)
+    async with serve(create_app(Settings(database_url=way.url))):  # pyright: ignore[reportArgumentType]
+        pass
     assert (rows.tasks(), rows.changes()) == ([], [])
+    assert rows("SELECT 1 FROM task_calls") == rows("SELECT 1 FROM people") == []
+    assert rows(last) != before, "a task was added, and that was undone"
 
 
 async def test_a_start_does_not_wait_for_a_table_that_is_locked(way: Proxy, database_url: str) -> None:
