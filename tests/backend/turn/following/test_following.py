@@ -21,6 +21,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.long
 
 TEXT = SLOW["text"]
+SOON_DEAD = {"lease_seconds": 1.0}
 CRASH = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT' AND pid <> pg_backend_pid()"
 
 
@@ -161,14 +162,14 @@ async def test_a_number_that_never_was_begins_anew(chat: ChatKit, model: Scripte
 
 async def test_an_owner_that_is_gone_is_told_of(backend: Backend, model: ScriptedModel, rows: Rows) -> None:
     await model.script({**SLOW, "token_delay": 0.5})
-    async with backend() as one, backend() as other:
+    async with backend(**SOON_DEAD) as one, backend(**SOON_DEAD) as other:
         run = await started(one)
         reading = asyncio.create_task(read(following(other), run))
         await until(lambda: rows("SELECT 1 FROM run_events WHERE seq > 5"))
         turns = one.app.state.parts.turns  # pyright: ignore[reportAttributeAccessIssue]
         for task in turns._services:
             task.cancel()
-        told = await asyncio.wait_for(reading, 5)
+        told = await asyncio.wait_for(reading, 10)
     assert isinstance(told[-2].event, Failed)
     assert told[-1].event == Ended("interrupted")
     assert TEXT.startswith(text_of(told))
@@ -178,7 +179,7 @@ async def test_who_has_read_more_than_a_crash_has_left_begins_anew(
     backend: Backend, model: ScriptedModel, rows: Rows
 ) -> None:
     await model.script({**SLOW, "token_delay": 0.5})
-    async with backend() as one, backend() as other:
+    async with backend(**SOON_DEAD) as one, backend(**SOON_DEAD) as other:
         run = await started(one)
         told: list[Numbered] = []
 
@@ -192,7 +193,7 @@ async def test_who_has_read_more_than_a_crash_has_left_begins_anew(
         for task in turns._services:
             task.cancel()
         rows("DELETE FROM run_events WHERE seq > 2")
-        await asyncio.wait_for(reader, 5)
+        await asyncio.wait_for(reader, 10)
         again = told.index(Numbered(0, Reset())) + 1
         assert again > 5
         assert told[again:] == await read(following(other), run)
