@@ -22,6 +22,6 @@ SCALES = {
     "tiny": Scale(
         rounds=1, seconds=0.2, long_rounds=1, threads=500, connections=4, long_thread=200, tasks=500, later=20
     ),
-    "short": Scale(rounds=16, seconds=0.25, long_rounds=3, threads=2_000, connections=50),
-    "full": Scale(rounds=40, seconds=0.6, long_rounds=8, threads=8_000, connections=200),
+    "short": Scale(rounds=16, seconds=0.25, long_rounds=8, threads=2_000, connections=50),
+    "full": Scale(rounds=40, seconds=0.6, long_rounds=20, threads=8_000, connections=200),
 }
