@@ -34,12 +34,12 @@ async def restarts(rounds: int, people: int) -> None:
     _say(f"answers of HAProxy by status: {dict(sorted(statuses.items()))}")
 
 
-async def compare(turns: int, rounds: int) -> None:
+async def compare(turns: int, rounds: int, at_once: int) -> None:
     with reachable_directory() as directory:
         async with serve_model(token_seconds=0) as model:
             scaled = Scaled(directory, model.url, backends=2, mcp_servers=1, drain_seconds=0)
             try:
-                one, two = await cost.compare(scaled, turns=turns, rounds=rounds)
+                one, two = await cost.compare(scaled, turns=turns, rounds=rounds, at_once=at_once)
             finally:
                 scaled.stop()
     for name, found in (("one backend", one), ("two backends", two)):
@@ -64,8 +64,9 @@ if __name__ == "__main__":
     costing = actions.add_parser("cost", help="processor time of a turn with one backend and with two")
     costing.add_argument("--turns", type=int, default=200)
     costing.add_argument("--rounds", type=int, default=3)
+    costing.add_argument("--at-once", type=int, default=1, metavar="TURNS")
     given = parser.parse_args()
     if given.action == "restarts":
         asyncio.run(restarts(given.rounds, given.people))
     else:
-        asyncio.run(compare(given.turns, given.rounds))
+        asyncio.run(compare(given.turns, given.rounds, given.at_once))

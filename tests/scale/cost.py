@@ -1,4 +1,7 @@
-"""What a turn costs of processor time, over all parts, with one backend and with two."""
+"""What a turn costs of processor time, over all parts, with one backend and with two.
+
+Of several at once two backends have half each, and a process takes more for each turn the fewer it has at once.
+"""
 
 import asyncio
 import os
@@ -12,7 +15,6 @@ from typing import NamedTuple
 from tests.chatkit_client import ChatKit
 from tests.scale.system import Scaled
 
-AT_ONCE = 8
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SETTLED_SECONDS = 3.0  # until HAProxy has seen who is there, and nobody warms up any more
 
@@ -30,15 +32,16 @@ class Cost(NamedTuple):
         return self.services + self.database + self.between
 
 
-async def compare(scaled: Scaled, *, turns: int, rounds: int) -> tuple[Cost, Cost]:
+async def compare(scaled: Scaled, *, turns: int, rounds: int, at_once: int) -> tuple[Cost, Cost]:
     """The medians with the first backend alone and with both, measured in turn."""
     found: dict[int, list[Cost]] = {1: [], 2: []}
     async with ChatKit(scaled.url) as chat:
-        await _talk(chat, turns)
+        await _talk(chat, turns, at_once)
         for _ in range(rounds):
             for backends in (1, 2):
                 await _let_serve(scaled, backends)
-                found[backends].append(await _measured(scaled, chat, turns))
+                await _talk(chat, turns, at_once)  # what is done the first time is done
+                found[backends].append(await _measured(scaled, chat, turns, at_once))
     return _typical(found[1]), _typical(found[2])
 
 
@@ -58,9 +61,9 @@ async def _let_serve(scaled: Scaled, backends: int) -> None:
     await asyncio.sleep(_SETTLED_SECONDS)
 
 
-async def _measured(scaled: Scaled, chat: ChatKit, turns: int) -> Cost:
+async def _measured(scaled: Scaled, chat: ChatKit, turns: int, at_once: int) -> Cost:
     before, began = _spent(scaled), time.monotonic()
-    await _talk(chat, turns)
+    await _talk(chat, turns, at_once)
     took = time.monotonic() - began
     services, database, between = (
         (now - then) * 1000 / turns for then, now in zip(before, _spent(scaled), strict=True)
@@ -68,8 +71,8 @@ async def _measured(scaled: Scaled, chat: ChatKit, turns: int) -> Cost:
     return Cost(services, database, between, took)
 
 
-async def _talk(chat: ChatKit, turns: int) -> None:
-    """So many conversations of one message, which a tool is called for, several at once."""
+async def _talk(chat: ChatKit, turns: int, at_once: int) -> None:
+    """So many conversations of one message, which a tool is called for."""
     left = iter(range(turns))
 
     async def one_after_the_other() -> None:
@@ -77,7 +80,7 @@ async def _talk(chat: ChatKit, turns: int) -> None:
             answer = await chat.say(f"add task {number}")
             assert answer.error is None, answer.error
 
-    await asyncio.gather(*(one_after_the_other() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(one_after_the_other() for _ in range(at_once)))
 
 
 def _spent(scaled: Scaled) -> tuple[float, float, float]:
