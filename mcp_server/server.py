@@ -26,7 +26,7 @@ from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import TOOLS
 from service.clock import Clock
-from service.database import listen, schema, stepwise, system_transaction
+from service.database import Undone, listen, schema, stepwise, system_transaction
 from service.telemetry import metrics, traces
 from service.tool_server import reports
 from service.tool_server.app import http_app
@@ -157,13 +157,9 @@ async def _warm_up(app: ASGIApp, *, settings: Settings, engine: AsyncEngine, sec
                 await _add_nothing(engine)
 
 
-class _Undone(Exception):
-    """Ends a transaction of which nothing is to stay."""
-
-
 async def _add_nothing(engine: AsyncEngine) -> None:
     """What the call of add_task that is refused does not come to."""
-    with suppress(DBAPIError, PoolTimeout, OSError, _Undone):
+    with suppress(DBAPIError, PoolTimeout, OSError, Undone):
         async with stepwise(engine, _NOBODY) as session:
             await edits.add(session, Caller(_NOBODY), title="-", wanted=Wanted())
-            raise _Undone
+            raise Undone

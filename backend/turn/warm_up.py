@@ -28,7 +28,7 @@ from backend.model.providers import Endpoint
 from backend.tools.tasks.tools import TaskTools
 from backend.turn.log import Event, Started
 from backend.turn.speech import Overheard, Speech
-from service.database import new_id, pipelined, utc_now
+from service.database import Undone, new_id, pipelined, utc_now
 from service.telemetry import metrics
 
 logger = logging.getLogger(__name__)
@@ -68,15 +68,11 @@ async def warm_up(endpoint: Endpoint, store: PostgresStore, tools: TaskTools, *,
     await model.client.close()
 
 
-class _Undone(Exception):
-    """Ends a transaction of which nothing is to stay."""
-
-
 async def _ask_database(store: PostgresStore, said: Said) -> None:
     """A database that is away or not migrated yet may come: then the first turn is a little later."""
     thread, run = new_id("thr"), new_id("run")
     acting = Acting(_NOBODY, run)
-    with suppress(SQLAlchemyError, OSError, _Undone):
+    with suppress(SQLAlchemyError, OSError, Undone):
         with suppress(BackendError):
             await store.load_thread(thread, acting)
         await budget.window(await store.history(thread, acting), tokens=1000).to_model_input()
@@ -89,8 +85,8 @@ async def _ask_database(store: PostgresStore, said: Said) -> None:
             await statements.send_items(pipeline, thread, [note("")], acting)
             await statements.send_last_items(pipeline, thread, [note("")], acting)
             ended = await inbox.end_if_empty(pipeline, run, user_id=_NOBODY, outcome="completed", usage=None)
-            await ended.fetchone()
-            raise _Undone
+            await ended.fetchone()  # PostgreSQL has done all of it
+            raise Undone
 
 
 async def ask_tools(tools: TaskTools) -> None:

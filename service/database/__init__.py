@@ -4,7 +4,7 @@ from service.database.clock import to_utc, utc_now
 from service.database.engine import can_read, connect, create_engine
 from service.database.ids import new_id
 from service.database.listening import listen
-from service.database.pipeline import Pipeline, Statement, pipelined
+from service.database.pipeline import Pipeline, Statement, Undone, pipelined
 from service.database.stepwise import Session, stepwise
 from service.database.transactions import login_transaction, system_transaction, transaction
 
@@ -12,6 +12,7 @@ __all__ = [
     "Pipeline",
     "Session",
     "Statement",
+    "Undone",
     "can_read",
     "connect",
     "create_engine",

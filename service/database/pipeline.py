@@ -83,6 +83,10 @@ class Pipeline:
         return self._connection.closed
 
 
+class Undone(Exception):
+    """Raised in a transaction of which nothing is to stay, and caught around it."""
+
+
 @asynccontextmanager
 async def pipelined(engine: AsyncEngine, user_id: str, *, within: float | None = None) -> AsyncIterator[Pipeline]:
     """One transaction as `transaction` opens it, for statements that do not wait for each other.
