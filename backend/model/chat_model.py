@@ -1,10 +1,11 @@
 """The chat-completions model: one client per process, every item and every call with an id of its own."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from copy import copy
 from typing import Any, Self, cast
 
-from agents import ModelResponse, ModelSettings, OpenAIChatCompletionsModel
+from agents import ModelSettings, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
 from agents.models.chatcmpl_converter import Converter
 from agents.models.fake_id import FAKE_RESPONSES_ID
@@ -12,16 +13,20 @@ from httpx2 import AsyncBaseTransport
 from openai import AsyncOpenAI
 from openai.types.responses.response import IncompleteDetails
 
-from backend.model import reports
-from backend.model.client import ProviderClient, ending
+from backend.model.client import Ending, ProviderClient, ending
 from backend.model.providers import Endpoint
-from backend.model.repairs import End, storable
-from backend.model.retries import retries
+from backend.model.reader import Finish
+from backend.model.retries import retry_settings
+from backend.model.telemetry import measure_request
+from backend.model.tool_calls import is_object
 from service.database import new_id
 
 
 class ChatModel(OpenAIChatCompletionsModel):
-    """The SDK gives every streamed item of chat completions the same placeholder id; this gives each its own."""
+    """Gives each streamed item its own id; the SDK gives all items of chat completions the same one.
+
+    Every run streams: `get_response` is not supported.
+    """
 
     def __init__(self, endpoint: Endpoint, *, transport: AsyncBaseTransport | None = None) -> None:
         self.endpoint = endpoint
@@ -29,12 +34,12 @@ class ChatModel(OpenAIChatCompletionsModel):
         super().__init__(endpoint.model, cast(AsyncOpenAI, self.client), lambda _: True)
 
     def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:
-        """What goes with each request of an agent."""
-        retry = retries(self.endpoint.retry_seconds)
+        """The settings of an agent's requests."""
+        retry = retry_settings(self.endpoint.retry_seconds)
         return ModelSettings(temperature=temperature, max_tokens=max_tokens, include_usage=True, retry=retry)
 
-    def named(self, model: str | None) -> Self:
-        """The same that asks another of the models that may be asked; itself for one that may not, or for none."""
+    def with_model(self, model: str | None) -> Self:
+        """A copy that uses another model of the endpoint; itself for None and for a model that is not offered."""
         if model in (None, self.model) or model not in self.endpoint.models:
             return self
         other = copy(self)
@@ -42,96 +47,93 @@ class ChatModel(OpenAIChatCompletionsModel):
         return other
 
     def messages(self, items: list[Any]) -> list[dict[str, Any]]:
-        """The messages in which these items of an agent's input are sent."""
+        """The messages that are sent for these items of an agent's input."""
         converted: Any = Converter.items_to_messages(
             items,
             model=self.model,
             base_url=str(self.client.base_url),
             should_replay_reasoning_content=self.should_replay_reasoning_content,
         )
-        return self.endpoint.profile.shape({"messages": converted})["messages"]
+        return self.endpoint.profile.messages(converted)
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         ids = _ItemIds()
-        end = End()
+        end = Ending()
         ending.set(end)
-        events = super().stream_response(*args, **kwargs)
-        with reports.request(str(self.model)) as request:
-            try:
+        with measure_request(str(self.model)) as request:
+            async with aclosing(cast(Any, super().stream_response(*args, **kwargs))) as events:
                 async for event in events:
                     event = ids.assign(event)
                     if event.type == "response.completed":
-                        request.answered = True
-                        event = _incomplete(event, end)
+                        request.is_complete = True
+                        event = _incomplete(event, end.reason)
                     yield event
-            finally:
-                await events.aclose()  # pyright: ignore[reportAttributeAccessIssue] - an async generator
 
-    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        response = await super().get_response(*args, **kwargs)
-        response.output = [_with_id(item, new_id(_PREFIXES.get(item.type, "item"))) for item in response.output]
-        return response
-
-    async def complete(self, request: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
-        """One answer to one message, without tools, and what it used; raises openai's errors and `NotAnEndpoint`."""
-        with reports.request(self.endpoint.model):
-            answer = await self.client.create(
-                model=self.endpoint.model,
-                messages=[{"role": "user", "content": request}],
-                max_tokens=max_tokens,
-            )
-        used = answer.usage
-        counted = {"input_tokens": used.prompt_tokens, "output_tokens": used.completion_tokens} if used else {}
-        return storable(answer.choices[0].message.content or ""), {"requests": 1, **counted}
+    async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:
+        """The response to one message without tools, and its usage; raises `ModelError`."""
+        messages = [{"role": "user", "content": prompt}]
+        body = {"model": self.endpoint.model, "messages": messages, "max_tokens": max_tokens}
+        text, usage = "", None
+        with measure_request(self.endpoint.model):
+            async with aclosing(await self.client.request(body)) as response:
+                async for piece in response:
+                    text += piece.text
+                    usage = piece.usage or usage
+        counts = {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens} if usage else {}
+        return text, {"requests": 1, **counts}
 
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_ORDER = {"reasoning": 0, "message": 1, "function_call": 2}
 
 
-def _incomplete(event: Any, end: End) -> Any:
-    """The completed event, with the Responses API's word for an answer that was cut short."""
-    reason = _INCOMPLETE.get(end.reason or "")
+def _incomplete(event: Any, finish: Finish | None) -> Any:
+    """The completed event, with the fields by which the Responses API says that a response was cut off."""
+    reason = _INCOMPLETE.get(finish or "")
     if reason is None:
         return event
+    output = [*event.response.output]
+    last = output[-1] if output else None
+    if finish == "length" and last and last.type == "function_call" and not is_object(last.arguments):
+        output[-1] = last.model_copy(update={"status": "incomplete"})
     details = IncompleteDetails(reason=reason)  # pyright: ignore[reportArgumentType] - one of its two literals
-    return event.model_copy(update={"response": event.response.model_copy(update={"incomplete_details": details})})
-
-
-_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
-
-
-def _with_id(item: Any, item_id: str) -> Any:
-    # A copy: the SDK shares one object between its events.
-    return item.model_copy(update={"id": item_id}) if item.id == FAKE_RESPONSES_ID else item
+    changes = {"incomplete_details": details, "output": output}
+    return event.model_copy(update={"response": event.response.model_copy(update=changes)})
 
 
 class _ItemIds:
-    """Ids for the items of one streamed response; a function call keeps its own wherever it appears."""
+    """Assigns ids to the items of one streamed response, which has at most one message and one reasoning item.
+
+    Where reasoning follows text, the SDK (0.24) gives both index 0 and puts the message between the calls.
+    """
 
     def __init__(self) -> None:
-        self._by_index: dict[int, str] = {}
-        self._by_call: dict[str, str] = {}
         self._response = new_id("resp")
+        self._ids: dict[str | int, str] = {"message": new_id("msg"), "reasoning": new_id("rs")}
 
     def assign(self, event: Any) -> Any:
         if event.type in ("response.created", "response.completed"):
-            output = [self._final(index, item) for index, item in enumerate(event.response.output)]
+            output = sorted(map(self._with_id, event.response.output), key=lambda item: _ORDER[item.type])
             response = event.response.model_copy(update={"id": self._response, "output": output})
             return event.model_copy(update={"response": response})
         if getattr(event, "item_id", None) == FAKE_RESPONSES_ID:
-            event.item_id = self._at(event.output_index, "message")  # the event is nobody else's; a copy takes 6 µs
+            # Not shared between events as items are; a copy takes 6 µs.
+            event.item_id = self._ids.get(_kind_of(event), FAKE_RESPONSES_ID)
         elif (item := getattr(event, "item", None)) is not None:
-            item_id = self._at(event.output_index, item.type)
-            if item.type == "function_call" and item.call_id:
-                self._by_call[item.call_id] = item_id
-            return event.model_copy(update={"item": _with_id(item, item_id)})
+            item = self._with_id(item)
+            if item.type == "function_call":
+                self._ids[event.output_index] = item.id
+            return event.model_copy(update={"item": item})
         return event
 
-    def _at(self, index: int, kind: str) -> str:
-        if (known := self._by_index.get(index)) is None:
-            known = self._by_index[index] = new_id(_PREFIXES.get(kind, "item"))
-        return known
+    def _with_id(self, item: Any) -> Any:
+        if item.id != FAKE_RESPONSES_ID:
+            return item
+        return item.model_copy(update={"id": self._ids.get(item.type) or f"fc_{item.call_id}"})
 
-    def _final(self, index: int, item: Any) -> Any:
-        known = self._by_call.get(getattr(item, "call_id", ""))
-        return _with_id(item, known or self._at(index, item.type))
+
+def _kind_of(event: Any) -> str | int:
+    """The kind of the item that an event without its item belongs to, or the index of a call."""
+    if event.type.startswith("response.function_call"):
+        return event.output_index
+    return "reasoning" if event.type.startswith("response.reasoning") else "message"

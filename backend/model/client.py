@@ -1,164 +1,245 @@
-"""What is sent to a provider and how it comes back: requests are shaped and streams repaired as its profile says."""
+"""Sends requests to a provider as its profile says, and learns from its responses what the profile does not say."""
 
+import asyncio
+import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import openai
-from httpx2 import AsyncBaseTransport, Request, Response
-from openai import AsyncOpenAI, AsyncStream, DefaultAioHttpClient, Omit, RequestOptions, Timeout
-from openai.types.chat import ChatCompletion
-from pydantic import BaseModel
+from httpx2 import AsyncBaseTransport
+from openai import AsyncOpenAI, Omit, Timeout
 
-from backend.model.cuts import CutRequests
-from backend.model.errors import NotAnEndpoint, describe
-from backend.model.providers import Endpoint, Profile, not_streamed
-from backend.model.repairs import CheckedStream, Chunk, Chunks, End
-from backend.model.streams import CallsInText, LostCalls, Whole
-from backend.model.text_calls import asked_again
+from backend.model import requests
+from backend.model.errors import ModelError
+from backend.model.frames import JsonStream
+from backend.model.limits import LimitedHttpClient
+from backend.model.providers import Endpoint, Profile
+from backend.model.reader import Finish, Piece, Reader
+from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read, read_actions
+from backend.model.text_requests import request_correction
+from backend.model.tool_calls import parse_json
 from service.tls import tls_context
 
 logger = logging.getLogger(__name__)
 
-# The SDK calls `create` itself and every turn shares one client: only the context tells whose answer it is.
-ending: ContextVar[End] = ContextVar("end")
-# An answer that is not streamed is silent until its end; LIMIT_TURN_SECONDS ends the turn before, unless it was raised.
-_WHOLE = Timeout(600, connect=5)
+# A response that is not streamed is silent until its end; LIMIT_TURN_SECONDS ends the run before, unless it was raised.
+_WHOLE_SECONDS = 600
+_MOST_EXTRA_CONTENT, _LONGEST_EXTRA_CONTENT = 1_000, 20_000  # calls; characters of each
+# Cut requests: characters of a token, which few languages exceed; the share of the expected tokens below which a
+# request was cut; and the least tokens, as no context is smaller and a server may count only what was not cached.
+_TOKEN_CHARS, _CUT_SHARE, _LEAST_TOKENS = 4, 0.75, 1_000
+
+
+@dataclass
+class Ending:
+    """The finish reason of a response, which the SDK's events do not have."""
+
+    reason: Finish | None = None
+
+
+# The SDK calls `create` itself, on the client that all runs share.
+ending: ContextVar[Ending] = ContextVar("ending")
 
 
 class ProviderClient:
-    """What the SDK's model calls instead of `AsyncOpenAI`: it shapes requests and repairs streams per provider."""
+    """What the SDK's model calls in place of `AsyncOpenAI`."""
 
     def __init__(self, endpoint: Endpoint, transport: AsyncBaseTransport | None = None) -> None:
         self._profile: Profile = endpoint.profile
-        self._asked = endpoint.models
-        self._cut = CutRequests(endpoint.profile)
+        self._endpoint = endpoint
+        self._limits = endpoint.limits
+        self._begin_thinking: set[str] = set()  # models whose prompt has the tag that opens their reasoning
+        self._extra_content: dict[str, Any] = {}  # by the id of the call that it came with
         client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
         self._openai = client(
             base_url=endpoint.base_url,
             api_key=endpoint.api_key,
             max_retries=0,
-            timeout=Timeout(30, connect=5),
-            http_client=DefaultAioHttpClient(
+            timeout=Timeout(None, connect=5),  # `_send` and `read` limit the rest
+            http_client=LimitedHttpClient(
+                endpoint.limits,
                 verify=tls_context(),
                 transport=transport,
-                follow_redirects=False,  # what people write goes to the address that was set
-                trust_env=not _is_here(endpoint.base_url),  # and to no proxy on its way to this machine
+                follow_redirects=False,  # what users write goes to the address that was set
+                trust_env=not _is_loopback(endpoint.base_url),  # and to no proxy on its way to this machine
             ),
         )
         self.base_url = self._openai.base_url
         self.chat = self
         self.completions = self
         self.last_outcome: tuple[float, str] | None = None
+        self.needed_settings: dict[str, str] = {}
+        """Settings that spare the requests which this server rejected."""
 
     def with_options(self, **_: Any) -> "ProviderClient":
         return self
 
-    async def create(
-        self,
-        *,
-        extra_headers: Mapping[str, str | Omit] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: Mapping[str, object] | None = None,
-        **kwargs: Any,
-    ) -> Any:
+    async def create(self, *, extra_headers: Any = None, extra_query: Any = None, **kwargs: Any) -> Chunks:
+        """The response as the SDK reads it."""
         given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
-        if effort := self._profile.effort_of(given["model"]):
-            given["reasoning_effort"] = effort
-        body = {**self._profile.shape(given), **(extra_body or {})}
-        options: RequestOptions = {"security": {"bearer_auth": True}}
-        if extra_headers is not None:
-            options["headers"] = extra_headers
-        if extra_query is not None:
-            options["params"] = extra_query
-        if given.get("stream") and "stream" not in body:
-            options["timeout"] = _WHOLE
-        answer = await self._post(body, options)
-        if not given.get("stream"):
-            return answer
-        chunks = _chunks(answer)
-        if self._profile.tool_calls == "text" and "tools" in given:
+        given |= given.pop("extra_body", {})
+        return as_chunks(await self.request(given), given["model"])
 
-            async def again(text: str, reason: str) -> Chunks:
-                return _chunks(await self._post(asked_again(body, text, reason), options))
+    async def request(self, given: dict[str, Any]) -> Pieces:
+        """The response to a request in OpenAI's form; raises `ModelError`, as reading it does."""
+        end = ending.get(Ending())
+        messages = requests.with_extra_content(given["messages"], self._extra_content)
+        body = self._profile.shape({**given, "messages": messages})
+        response = await self._respond(body, end)
+        if self._profile.tool_calls == "text":
 
-            chunks = CallsInText(chunks, {tool["function"]["name"] for tool in given["tools"]}, again)
-        elif self._profile.loses_calls and isinstance(answer, AsyncStream) and "tools" in given:
+            async def repeat(text: str, reason: str) -> Pieces:
+                return await self._respond(request_correction(body, text, reason), end)
 
-            async def whole() -> Chunks:
-                return _chunks(await self._post(not_streamed(body), {**options, "timeout": _WHOLE}))
+            return read_actions(response, {tool["function"]["name"] for tool in given.get("tools", ())}, repeat)
+        if self._profile.loses_calls and "stream" in body and "tools" in given:
 
-            chunks = LostCalls(chunks, whole, self._expect_whole_answers)
-        return CheckedStream(self._cut.watched(chunks, body), ending.get(End()))
+            async def request_whole() -> Pieces:
+                return await self._respond(requests.not_streamed(body), end)
 
-    def _expect_whole_answers(self) -> None:
-        """From now on no request with tools asks for a stream."""
-        logger.warning("the model's server loses calls that it streams: as with LLM_TOOL_CALLS=whole from now on")
-        self._profile = replace(self._profile, tool_calls="whole")
+            return find_lost_calls(response, request_whole, self._stop_streaming_calls)
+        return response
 
-    async def _post(self, body: dict[str, Any], options: RequestOptions) -> ChatCompletion | AsyncStream[Chunk]:
-        with self._outcome():
-            # Not `chat.completions.create`, whose typed transform walks every message of the history.
-            answer = await self._openai.post(
+    async def _respond(self, body: dict[str, Any], end: Ending) -> Pieces:
+        """The response to one request, streamed or whole."""
+        first = self._limits.first_token_seconds
+        seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
+        deadline = asyncio.get_running_loop().time() + seconds
+        stream = await self._post(body, seconds)
+        return self._pieces(stream, body, deadline, end)
+
+    async def _pieces(self, stream: JsonStream, body: dict[str, Any], deadline: float, end: Ending) -> Pieces:
+        reader = Reader(begins_thinking=body["model"] in self._begin_thinking)
+        with self._outcome(body):
+            async with aclosing(read(stream, reader, self._limits, deadline)) as pieces:
+                async for piece in pieces:
+                    if piece.finish is not None:
+                        end.reason = piece.finish
+                        self._learn(body, reader, piece)
+                    yield piece
+
+    async def _post(self, body: dict[str, Any], seconds: float) -> JsonStream:
+        """The beginning of a response; the request is repeated without each optional field that the server rejects."""
+        rejected: list[str] = []
+        with self._outcome(body):
+            try:
+                async with asyncio.timeout(seconds):
+                    while True:
+                        attempt = requests.without(body, *rejected)
+                        try:
+                            stream = await self._send(attempt)
+                            break
+                        except ModelError as error:
+                            field = requests.rejected_field(attempt, error.words)
+                            if error.provider_status not in (400, 422) or field is None:
+                                raise
+                            rejected.append(field)
+            except TimeoutError:
+                raise ModelError("model_silent", seconds=seconds) from None
+        if rejected:
+            omits = (*dict.fromkeys((*self._profile.omits, *rejected)),)
+            self._adapt(f"refuses {', '.join(rejected)}", "LLM_OMIT", ",".join(omits), omits=omits)
+        return stream
+
+    def _stop_streaming_calls(self) -> None:
+        self._adapt("loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
+
+    def _adapt(self, reason: str, setting: str, value: str, **changes: Any) -> None:
+        """Changes the profile for the requests from now on, and logs the setting that makes it permanent."""
+        logger.warning("the model's server %s: set %s=%s", reason, setting, value)
+        self._profile = replace(self._profile, **changes)
+        self.needed_settings[setting] = value
+
+    async def _send(self, body: dict[str, Any]) -> JsonStream:
+        # Not `chat.completions.create`, whose typed transform walks every message of the history.
+        try:
+            return await self._openai.post(
                 "/chat/completions",
                 body=body,
-                cast_to=ChatCompletion,
-                options=options,
-                stream=body.get("stream", False),
-                stream_cls=_Stream,
+                cast_to=object,
+                options={"security": {"bearer_auth": True}},
+                stream=True,
+                stream_cls=JsonStream,
             )
-            if not isinstance(answer, AsyncStream):
-                if not isinstance(answer, BaseModel):
-                    raise NotAnEndpoint
-                return answer
-            if _is_web_page(answer.response.headers):
-                await answer.close()
-                raise NotAnEndpoint
-            return answer
+        except openai.APIError as error:
+            raise ModelError.of_client(error) from error
+
+    def _learn(self, body: dict[str, Any], reader: Reader, last: Piece) -> None:
+        """Notes what a complete response says about its server."""
+        if reader.tags.lacks_opening:
+            self._begin_thinking.add(body["model"])
+        elif not reader.tags.has_closed:
+            self._begin_thinking.discard(body["model"])
+        for call in last.calls:
+            if call.extra_content and len(str(call.extra_content)) <= _LONGEST_EXTRA_CONTENT:
+                self._extra_content[call.id] = call.extra_content
+        while len(self._extra_content) > _MOST_EXTRA_CONTENT:
+            del self._extra_content[next(iter(self._extra_content))]
+        if last.usage and self._profile.cuts_silently:
+            self._warn_of_cut(body, last.usage.prompt_tokens)
+
+    def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
+        """Warns once when the model read far fewer tokens than a request has."""
+        sent = {name: body[name] for name in ("messages", "tools") if name in body}
+        expected = len(json.dumps(sent, ensure_ascii=False)) // _TOKEN_CHARS
+        if _LEAST_TOKENS <= tokens < _CUT_SHARE * expected:
+            self._profile = replace(self._profile, cuts_silently=False)
+            logger.warning(
+                "the model read %d tokens of a request of about %d: its context is too small, and the instructions are"
+                " cut off first; for Ollama set OLLAMA_CONTEXT_LENGTH=16384 or more",
+                tokens,
+                expected,
+            )
 
     async def report(self) -> dict[str, Any]:
-        """The model and how its last request went; when there was none for a minute, `/models` is asked."""
+        """The model, and the outcome of its last request, or of one to `/models` if that was over a minute ago."""
         if self.last_outcome is None or time.monotonic() - self.last_outcome[0] > 60:
-            await self._list_models()
+            with suppress(ModelError), self._outcome({}):
+                await self._models(seconds=2)
         assert self.last_outcome is not None
-        last = self.last_outcome[1]
-        return {"provider": self._profile.name, "name": self._asked[0], "models": self._asked, "last": last}
-
-    async def _list_models(self) -> None:
-        with suppress(openai.APIError, NotAnEndpoint), self._outcome():
-            await self._models(seconds=2)
+        last, models = self.last_outcome[1], self._endpoint.models
+        return {"provider": self._profile.name, "name": models[0], "models": models, "last": last}
 
     async def model_names(self) -> list[str]:
-        """Of those that the key may use; raises openai's errors and `NotAnEndpoint`."""
-        answer = await self._models(seconds=10)
-        try:
-            listed = answer.json()
-        except (ValueError, RecursionError) as error:
-            raise NotAnEndpoint from error
-        entries = listed.get("data") if isinstance(listed, dict) else None
+        """The models that the key may use; raises `ModelError`."""
+        value = parse_json((await self._models(seconds=10)).text)
+        entries = value.get("data") if isinstance(value, dict) else None
         if not isinstance(entries, list):
-            raise NotAnEndpoint
+            raise ModelError("model_not_found")
         return [name for entry in entries if isinstance(entry, dict) and isinstance(name := entry.get("id"), str)]
 
     async def _models(self, *, seconds: float) -> Any:
         headers = {name: value.format(key=self._openai.api_key) for name, value in self._profile.lists_with}
-        answer = await self._openai.models.with_raw_response.list(timeout=seconds, extra_headers=headers)
-        if _is_web_page(answer.headers):
-            raise NotAnEndpoint
-        return answer.http_response
+        try:
+            response = await self._openai.models.with_raw_response.list(timeout=seconds, extra_headers=headers)
+        except openai.APIError as error:
+            raise ModelError.of_client(error) from error
+        if response.headers.get("content-type", "").startswith("text/html"):
+            raise ModelError("model_not_found", words="a web page")
+        return response.http_response
 
     @contextmanager
-    def _outcome(self) -> Iterator[None]:
+    def _outcome(self, body: Mapping[str, Any]) -> Iterator[None]:
+        """Notes the outcome of a request, and logs why it failed."""
         try:
             yield
-        except (openai.APIError, NotAnEndpoint) as error:
-            self.last_outcome = (time.monotonic(), describe(error)[0])
+        except ModelError as error:
+            self.last_outcome = (time.monotonic(), str(error))
+            logger.warning(
+                "model request failed: %s, model %s at %s, status %s, it says: %s",
+                error.code,
+                body.get("model", self._endpoint.model),
+                self._endpoint.base_url,
+                error.provider_status,
+                error.words_for_log(body.get("messages", ()), self._endpoint.secret) or "nothing",
+            )
             raise
         self.last_outcome = (time.monotonic(), "ok")
 
@@ -166,34 +247,17 @@ class ProviderClient:
         await self._openai.close()
 
 
-class _Stream(AsyncStream[Chunk]):
-    """An answer may be told for minutes: what was sent is let go, which the client keeps to its end."""
-
-    def __init__(self, *, cast_to: type[Chunk], response: Response, client: AsyncOpenAI, options: Any = None) -> None:
-        response.request = Request(response.request.method, response.request.url)
-        sent = options and options.model_copy(update={"json_data": None})
-        super().__init__(cast_to=cast_to, response=response, client=client, options=sent)
-
-
-def _chunks(answer: ChatCompletion | AsyncStream[Chunk]) -> Chunks:
-    return answer if isinstance(answer, AsyncStream) else Whole(answer)
-
-
 class _PlainClient(AsyncOpenAI):
-    """For everyone but OpenAI: sends nothing of the OPENAI_* variables that `AsyncOpenAI` reads by itself."""
+    """For other providers than OpenAI: sends nothing of the OPENAI_* variables that `AsyncOpenAI` reads."""
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
 
 
-def _is_here(url: str) -> bool:
+def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _is_web_page(headers: Mapping[str, str]) -> bool:
-    return headers.get("content-type", "").startswith("text/html")

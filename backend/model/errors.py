@@ -1,74 +1,239 @@
-"""What goes wrong with a model, and the sentences for it."""
+"""Errors of model requests: a code, a sentence for the user, and the provider's own words for the log."""
 
 import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import openai
 from httpx2 import ConnectTimeout
 
 from backend.conversation.errors import BackendError
 
-_SETUP = "The assistant's model is not set up correctly ({}). The person who runs this server can see why in its log."
-_BUSY = "The model is busy right now. Try again in a moment."
-_UNREACHABLE = "The model cannot be reached right now. Try again in a moment."
-_BROKEN = "The model's service failed. Try again in a moment."
+LONGEST_WORDS = 500  # characters of what a provider says
 
 
-class AnswerCutOff(BackendError):
-    """The model's answer was cut off before its end. Try again."""
-
-    allow_retry = True
-
-
-class AnswerTooLong(BackendError):
-    """The model used up its output limit before it said anything. Ask for less at once, or raise LLM_MAX_TOKENS."""
-
-    allow_retry = True
-
-
-class ProviderFailed(BackendError):
-    """The model's service failed. Try again in a moment."""
-
-    allow_retry = True
+@dataclass(frozen=True)
+class Failure:
+    sentence: str
+    allow_retry: bool = True
+    """Whether the user is offered another try."""
+    is_passing: bool = False
+    """Whether the request may be sent again at once, unless a part of the response was shown."""
+    outcome: str = "failed"
+    """The label in the metric of requests to the model."""
+    reason: str = ""
+    """For the operator: what has to be changed."""
 
 
-class NotAnEndpoint(Exception):
-    """There is a web page where the model's chat completions should be."""
+def _setup(reason: str) -> Failure:
+    return Failure(
+        f"The assistant's model is not set up correctly ({reason}). The person who runs this server can see why in "
+        "its log.",
+        allow_retry=False,
+        outcome="refused",
+        reason=f"{reason[0].upper()}{reason[1:]}.",
+    )
 
 
-Fault = openai.APIError | NotAnEndpoint | json.JSONDecodeError
+_RAISE_CHARS = "The person who runs this server can raise LIMIT_ANSWER_CHARS."
+
+# docs/troubleshooting.md has a row for each.
+FAILURES: dict[str, Failure] = {
+    "model_unreachable": Failure(
+        "The model cannot be reached right now. Try again in a moment.", is_passing=True, outcome="unreachable"
+    ),
+    "model_timeout": Failure(
+        "The model took too long to answer. Try again in a moment.", is_passing=True, outcome="timeout"
+    ),
+    "model_busy": Failure(
+        "The model is busy right now. Try again in a moment.", is_passing=True, outcome="rate_limited"
+    ),
+    "model_failed": Failure("The model's service failed. Try again in a moment.", is_passing=True),
+    "model_key_rejected": _setup("its key was refused"),
+    "model_not_found": _setup("the model's name or address is unknown"),
+    "model_no_credit": _setup("the account has no credit"),
+    "model_request_rejected": _setup("it refused the request"),
+    "model_context_exceeded": Failure(
+        "This conversation is too long for the model. Start a new one, or ask the person who runs this server to "
+        "lower HISTORY_TOKENS.",
+        allow_retry=False,
+        outcome="refused",
+    ),
+    "model_silent": Failure(
+        "The model did not begin to answer within {seconds:g} seconds. Try again; if it needs more time, the person "
+        "who runs this server can raise LLM_FIRST_TOKEN_SECONDS.",
+        outcome="timeout",
+    ),
+    "model_stalled": Failure(
+        "The model stopped in the middle of its answer: nothing came for {seconds:g} seconds. Try again; if it needs "
+        "more time, the person who runs this server can raise LLM_SILENCE_SECONDS.",
+        outcome="timeout",
+    ),
+    "model_cut_off": Failure("The model's answer was cut off before its end. Try again.", is_passing=True),
+    "model_unreadable": Failure("The model's answer could not be read. Try again.", is_passing=True),
+    "model_output_limit": Failure(
+        "The model used up its output limit before it said anything. Ask for less at once, or raise LLM_MAX_TOKENS, "
+        "and LLM_AGENT_MAX_TOKENS for agents."
+    ),
+    "model_answer_too_long": Failure(
+        f"The model's answer was ended because it has more than {{most:,}} characters. {_RAISE_CHARS}"
+    ),
+    "model_answer_too_large": Failure(
+        "The model's answer was ended because its server sent more data than an answer of {most:,} characters needs. "
+        + _RAISE_CHARS
+    ),
+    "model_unusable_answer": Failure(
+        "The model twice asked for something that does not exist here or cannot be read. Try again, or rephrase it."
+    ),
+}
 
 
-def describe(fault: Fault) -> tuple[str, bool]:
-    """The sentence for a request to a model that failed, and whether to offer another try."""
-    wrong = wrong_setup(fault)
-    if wrong is not None:
-        return _SETUP.format(wrong), False
-    match fault:
-        case openai.RateLimitError():
-            return _BUSY, True
-        # What the transport says of each connection that could not be made, or was closed before an answer.
-        case openai.APITimeoutError(__cause__=ConnectTimeout()):
-            return _UNREACHABLE, True
-        case openai.APITimeoutError():
-            return "The model took too long to answer. Try again in a moment.", True
-        case openai.APIConnectionError():
-            return _UNREACHABLE, True
+class ModelError(BackendError):
+    """A request to a model failed, with a code of `FAILURES`.
+
+    `provider_status` is the HTTP status of its response, if there was one; `words` are the provider's, for the log
+    alone: they may quote the conversation.
+    """
+
+    def __init__(self, code: str, *, status: int | None = None, words: str = "", **values: float) -> None:
+        failure = FAILURES[code]
+        super().__init__(failure.sentence.format(**values))
+        self.code = code
+        self.provider_status = status
+        self.words = words
+        self.allow_retry = failure.allow_retry
+        self.failure = failure
+
+    @classmethod
+    def of_body(cls, body: Any, *, status: int | None = None) -> Self:
+        """The error that a provider sent as a body or as a frame of a stream; Gemini sends a list of one."""
+        if isinstance(body, list) and body:
+            body = body[0]
+        words, kinds = _words(body), _kinds(body)
+        statuses = [int(kind) for kind in kinds.split() if re.fullmatch(r"[45]\d\d", kind)]
+        return cls(_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
+
+    @classmethod
+    def of_client(cls, error: openai.APIError) -> Self:
+        """The error that openai's client raised."""
+        match error:
+            case openai.APIStatusError():
+                body = error.body if error.body is not None else error.response.text
+                return cls.of_body(body, status=error.status_code)
+            # The transport's error for each connection that could not be made, or was closed before a response.
+            case openai.APITimeoutError(__cause__=ConnectTimeout()):
+                return cls("model_unreachable")
+            case openai.APITimeoutError():
+                return cls("model_timeout")
+            case openai.APIConnectionError():
+                return cls("model_unreachable")
+            case _:
+                return cls.of_body(error.body, status=None)
+
+    def words_for_log(self, messages: Iterable[Any], key: str) -> str:
+        """The provider's words; none where it rejects the key, of which it may show a part."""
+        return "" if self.code == "model_key_rejected" else for_log(self.words, messages, key)
+
+
+_CONTEXT = re.compile(
+    r"context_length_exceeded|(context|prompt|input).{0,40}(too (long|large)|exceed)|(max\w*|exceed\w*).{0,20}"
+    r"context (length|window|size)|reduce the length",
+    re.IGNORECASE,
+)
+_CREDIT = re.compile(
+    r"insufficient_(quota|balance|credits?)|(not enough|insufficient|no) (credit|balance|funds)|billing", re.IGNORECASE
+)
+_KEY = re.compile(r"api.?key.{0,20}(not valid|invalid)|invalid.{0,5}api.?key", re.IGNORECASE)
+_BUSY = re.compile(r"rate.?limit|too.?many.?requests|overloaded|at capacity|queue.{0,20}full", re.IGNORECASE)
+_PASSING = frozenset({408, 409, 425, 500, 502, 503, 504, 529})
+
+
+def _code(status: int | None, kinds: str, words: str) -> str:
+    text = f"{kinds} {words}"
+    if status in (None, 200, 400, 413, 422, 500) and _CONTEXT.search(text):
+        return "model_context_exceeded"
+    if status == 402 or (status in (None, 200, 403, 429) and _CREDIT.search(text)):
+        return "model_no_credit"
+    if status == 429 or (status in (None, 200, 503, 529) and _BUSY.search(text)):
+        return "model_busy"
+    match status:
+        case 401 | 403:
+            return "model_key_rejected"
+        case None | 200 | 400 if _KEY.search(text):  # as Gemini and MiniMax
+            return "model_key_rejected"
+        case 404:
+            return "model_not_found"
+        case 400 if "tool_use_failed" in text:  # Groq's, for an invalid call that its model wrote
+            return "model_failed"
+        case int() if 300 <= status < 400:  # a redirect, which is not followed
+            return "model_not_found"
+        case int() if 400 <= status < 500 and status not in _PASSING:
+            return "model_request_rejected"
         case _:
-            return _BROKEN, True
+            return "model_failed"
 
 
-def wrong_setup(fault: Fault) -> str | None:
-    """What whoever runs this has to change before a request can succeed."""
-    match fault:
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return "its key was refused"
-        case openai.NotFoundError() | NotAnEndpoint():
-            return "the model's name or address is unknown"
-        case openai.APIStatusError(status_code=status) if status < 400:  # a redirect, which is not followed
-            return "the model's name or address is unknown"
-        case openai.APIStatusError(status_code=402):
-            return "the account has no credit"
-        case openai.BadRequestError() | openai.UnprocessableEntityError():
-            return "it refused the request"
+def _words(body: Any) -> str:
+    """The sentence in an error's body, wherever a provider puts it."""
+    match body:
+        case str():
+            return body
+        case {"error": value} if value:
+            return _words(value)
+        case {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)} | {"error_msg": str(text)}:
+            return text
+        case None:
+            return ""
         case _:
-            return None
+            return json.dumps(body, ensure_ascii=False, default=str)
+
+
+def _kinds(body: Any) -> str:
+    """The fields of a body that name the kind of error."""
+    if isinstance(body, dict):
+        inner = body.get("error")
+        fields = {**body, **(inner if isinstance(inner, dict) else {})}
+        return " ".join(str(fields[key]) for key in ("code", "type", "status", "param") if fields.get(key))
+    return ""
+
+
+_SECRET = re.compile(r"\b(sk|gsk|csk|pk|key|AIza|xai|hf)[-_][\w-]{8,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+", re.IGNORECASE)
+_QUOTE = 16  # characters that a quotation has at least, and a short text that is quoted whole at most
+
+
+def for_log(words: str, messages: Iterable[Any], key: str) -> str:
+    """A provider's words on one line, without secrets and without quotations of the conversation."""
+    words = words[: 4 * LONGEST_WORDS]
+    words = _SECRET.sub("…", words.replace(key, "…") if key else words)
+    words = _without_quotes(words, list(_texts(messages)))
+    words = "".join(one if one.isprintable() else " " for one in words)
+    return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in the messages but the instructions, also as JSON writes it: errors quote the request's body."""
+    match value:
+        case {"role": "system"}:
+            return
+        case str():
+            yield from {value, json.dumps(value)[1:-1]}
+        case dict():
+            for name, part in value.items():
+                if name not in ("role", "type", "id", "name", "tool_call_id"):
+                    yield from _texts(part)
+        case list() | tuple():
+            for part in value:
+                yield from _texts(part)
+
+
+def _without_quotes(words: str, texts: list[str]) -> str:
+    for text in texts:
+        if 4 <= len(text) < _QUOTE:
+            words = words.replace(text, "…")
+    quoted: set[int] = set()
+    for start in range(len(words) - _QUOTE + 1):
+        if any(words[start : start + _QUOTE] in text for text in texts):
+            quoted.update(range(start, start + _QUOTE))
+    return re.sub("\0+", "…", "".join("\0" if place in quoted else one for place, one in enumerate(words)))

@@ -1,22 +1,23 @@
-"""What each model provider accepts, and which one the environment asks for."""
+"""What each model provider accepts, and which one the settings choose."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import SecretStr
 
-from backend.model import text_calls
-from backend.settings import ModelSettings, ProviderName, ToolCalls
+from backend.model import requests
+from backend.model.limits import ResponseLimits
+from backend.model.text_requests import describe_tools
+from backend.settings import ModelSettings, ProviderName, Roles, ToolCalls
 from service.environment import SettingsInvalid
 
 NO_KEY = "none"
-ReasoningReplay = Literal["drop", "reasoning", "reasoning_content"]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What may be sent to one provider's chat-completions endpoint, and whether it can make `titles`."""
+    """What one provider's chat-completions endpoint accepts, and how it responds."""
 
     name: ProviderName
     base_url: str | None
@@ -24,76 +25,73 @@ class Profile:
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     max_temperature: float = 2.0
     takes_temperature: str = ""
-    """How the names of the models begin that take one, as a regular expression."""
+    """A regular expression for the beginning of the names of models that accept a temperature."""
     reasoning_efforts: tuple[tuple[str, str], ...] = ()
-    """The effort to ask for, by what is in a model's name, as a regular expression."""
-    reasoning_replay: ReasoningReplay = "drop"
+    """The effort that is sent, by a regular expression for a part of the model's name."""
+    agent_max_tokens: int = 8_000
+    """The default output limit of agents: what the model's context holds in addition to the history."""
+    output_limits: tuple[tuple[str, int], ...] = ()
+    """Models that accept a smaller output limit, by a regular expression for a part of their name."""
+    reasoning_field: str | None = None
+    """The field of a message in which its reasoning is sent back."""
+    roles: Roles = "any"
+    """`alternate`: messages of user and assistant must alternate."""
+    omits: tuple[str, ...] = ()
+    """Optional fields that it rejects."""
+    short_ids: bool = False
+    """Whether the ids of calls must be nine letters and digits."""
+    signs_calls: bool = False
+    """Whether each call must have the signature of the thought that led to it."""
     history_tokens: int = 8_000
     titles: bool = True
     tool_calls: ToolCalls = "streamed"
     lists_with: tuple[tuple[str, str], ...] = ()
-    """Headers that its list of models takes besides."""
+    """Additional headers for its list of models."""
     loses_calls: bool = False
-    """Whether calls that are streamed may not arrive: then an answer that says nothing is asked for again, whole."""
+    """Whether streamed calls may be missing: an empty response is requested again without streaming."""
     cuts_silently: bool = False
-    """Whether a request that the model's context does not hold is cut, and nothing said."""
+    """Whether a request that exceeds the model's context is cut without an error."""
 
     def effort_of(self, model: str) -> str | None:
         return next((effort for name, effort in self.reasoning_efforts if re.search(name, model)), None)
 
+    def agent_tokens_of(self, model: str) -> int:
+        """The default output limit of agents that use this model."""
+        known = (tokens for name, tokens in self.output_limits if re.search(name, model))
+        return min(self.agent_max_tokens, next(known, self.agent_max_tokens))
+
+    def takes_temperature_of(self, model: str) -> bool:
+        return re.match(self.takes_temperature, model) is not None
+
+    def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The messages as this provider accepts them."""
+        valid = requests.valid_messages(messages, reasoning=self.reasoning_field, short_ids=self.short_ids)
+        if self.signs_calls:
+            valid = requests.signed(valid)
+        return requests.alternating(valid) if self.roles == "alternate" else valid
+
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The request body as this provider takes it."""
-        body = {**body, "messages": _in_call_order([self._message(message) for message in body["messages"]])}
+        """The request body as this provider accepts it."""
+        body = {**body, "messages": self.messages(body["messages"])}
         if "max_tokens" in body:
             body[self.max_tokens_field] = body.pop("max_tokens")
         if "temperature" in body:
             given = min(body.pop("temperature"), self.max_temperature)
-            body |= {"temperature": given} if re.match(self.takes_temperature, body["model"]) else {}
+            body |= {"temperature": given} if self.takes_temperature_of(body["model"]) else {}
+        if effort := self.effort_of(body["model"]):
+            body["reasoning_effort"] = effort
         if "tools" in body:
-            body["tools"] = [_without_strict(tool) for tool in body["tools"]]
+            body["tools"] = requests.valid_tools(body["tools"])
+        body = requests.without(body, *self.omits)
         if self.tool_calls == "text":
-            return text_calls.asked_in_text(body)
-        return not_streamed(body) if self.tool_calls == "whole" and "tools" in body else body
-
-    def _message(self, message: dict[str, Any]) -> dict[str, Any]:
-        shaped = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
-        shaped["content"] = _flat(message.get("content"))
-        reasoning = message.get("reasoning") or message.get("reasoning_content")
-        if reasoning and self.reasoning_replay != "drop":
-            shaped[self.reasoning_replay] = reasoning
-        return shaped
+            body = describe_tools(body)
+            return {**body, "messages": self.messages(body["messages"])}
+        return requests.not_streamed(body) if self.tool_calls == "whole" and "tools" in body else body
 
 
-def not_streamed(body: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
-
-
-def _in_call_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Outputs in the order of their calls: the SDK orders them by what became of a call, a replay cannot."""
-    ordered: list[dict[str, Any]] = []
-    position: dict[str, int] = {}
-    step: list[dict[str, Any]] = []
-    for message in messages:
-        if message["role"] == "tool":
-            step.append(message)
-            continue
-        ordered += sorted(step, key=lambda output: position[output["tool_call_id"]])
-        position = {call["id"]: index for index, call in enumerate(message.get("tool_calls") or ())}
-        step = []
-        ordered.append(message)
-    return ordered + sorted(step, key=lambda output: position[output["tool_call_id"]])
-
-
-def _flat(content: Any) -> Any:
-    """Text parts as one string: every server takes a string, older ones nothing else."""
-    if isinstance(content, list) and all(part.get("type") == "text" for part in content):
-        return "\n".join(part["text"] for part in content)
-    return content
-
-
-def _without_strict(tool: dict[str, Any]) -> dict[str, Any]:
-    """Cerebras refuses lists that mix values of `strict`, and some of its models refuse `true`."""
-    return {**tool, "function": {key: value for key, value in tool["function"].items() if key != "strict"}}
+def _local(name: ProviderName, base_url: str | None = None, model: str | None = None) -> Profile:
+    """A server of local models, which applies their own chat templates."""
+    return Profile(name, base_url, model, agent_max_tokens=4_000, roles="alternate", short_ids=True, loses_calls=True)
 
 
 PROFILES: dict[ProviderName, Profile] = {
@@ -106,7 +104,7 @@ PROFILES: dict[ProviderName, Profile] = {
             max_tokens_field="max_completion_tokens",
             max_temperature=1.5,
             reasoning_efforts=(("gpt-oss", "low"),),
-            reasoning_replay="reasoning",
+            reasoning_field="reasoning",
             history_tokens=16_000,
         ),
         Profile(
@@ -117,14 +115,16 @@ PROFILES: dict[ProviderName, Profile] = {
             takes_temperature="gpt-[34]|chatgpt-4o|ft:gpt-[34]",
             # These refuse tools in chat completions while they reason.
             reasoning_efforts=((r"^gpt-5\.[4-9]|^gpt-6-luna", "none"),),
+            output_limits=((r"gpt-3\.5|gpt-4(-\d|-turbo|$)", 4_096),),
             history_tokens=32_000,
         ),
         Profile(
             name="ollama",
             base_url="http://localhost:11434/v1",
             model="qwen3:8b",
+            agent_max_tokens=4_000,
             reasoning_efforts=(("gpt-oss", "low"),),
-            reasoning_replay="reasoning",
+            reasoning_field="reasoning",
             loses_calls=True,
             cuts_silently=True,
         ),
@@ -134,6 +134,7 @@ PROFILES: dict[ProviderName, Profile] = {
             model="claude-opus-5-5",
             max_temperature=1.0,
             takes_temperature=r"claude-3|claude-\w+-4-[0-6]",
+            output_limits=((r"claude-3-(opus|sonnet|haiku)", 4_096),),
             lists_with=(("x-api-key", "{key}"), ("anthropic-version", "2023-06-01")),
             history_tokens=32_000,
         ),
@@ -142,6 +143,7 @@ PROFILES: dict[ProviderName, Profile] = {
             base_url="https://api.groq.com/openai/v1",
             model="openai/gpt-oss-120b",
             max_tokens_field="max_completion_tokens",
+            agent_max_tokens=4_000,
             reasoning_efforts=(("gpt-oss", "low"),),
         ),
         Profile(
@@ -149,68 +151,111 @@ PROFILES: dict[ProviderName, Profile] = {
             base_url="https://openrouter.ai/api/v1",
             model="openai/gpt-oss-120b",
             reasoning_efforts=(("gpt-oss", "low"),),
-            reasoning_replay="reasoning",
+            reasoning_field="reasoning",
             history_tokens=16_000,
         ),
-        # Twice what it reads of a list at most: "show the rest" and "the second" go on from what it said last.
+        Profile(
+            name="gemini",
+            base_url="https://generativelanguage.googleapis.com/v1beta/openai/",
+            model="gemini-3.8-flash",
+            takes_temperature=r"(models/)?gemini-[12]",  # from Gemini 3 on, Google advises against any but the default
+            reasoning_efforts=((r"gemini-(2\.5|[3-9])", "low"),),
+            signs_calls=True,
+            history_tokens=32_000,
+        ),
+        Profile(
+            name="mistral",
+            base_url="https://api.mistral.ai/v1",
+            model="mistral-medium-latest",
+            max_temperature=1.5,
+            roles="alternate",
+            omits=("stream_options",),
+            short_ids=True,
+            history_tokens=16_000,
+        ),
+        _local("vllm"),  # without an address: its port is 8000, as ours
+        _local("lmstudio", "http://localhost:1234/v1"),
+        _local("llamacpp", "http://localhost:8080/v1", "default"),  # it serves one model under any name
+        # Twice what it reads of a list at most: "show the rest" refers to its last answer.
         Profile(name="offline", base_url=None, model="offline-rules", history_tokens=128_000, titles=False),
-        Profile(name="custom", base_url=None, model=None),
+        Profile(name="custom", base_url=None, model=None, agent_max_tokens=4_000, roles="alternate", short_ids=True),
     )
 }
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where this process asks, and which model it asks where nobody chose one of the `others`."""
+    """The provider's address, and its models: `model` is the default."""
 
     profile: Profile
     base_url: str
     api_key: str
     model: str
-    retry_seconds: float = 0.5  # before a request is sent again for the first time
+    retry_seconds: float = 0.5  # before the first retry
     others: tuple[str, ...] = ()
+    agent_max_tokens: int = 8_000
+    limits: ResponseLimits = field(default_factory=ResponseLimits)
+
+    @property
+    def secret(self) -> str:
+        """The key, or "" where none is needed."""
+        return "" if self.api_key == NO_KEY else self.api_key
 
     @property
     def models(self) -> tuple[str, ...]:
-        """All that may be asked, the one that is asked by itself first."""
+        """All models that users may choose, the default first."""
         return (*dict.fromkeys((self.model, *self.others)),)
 
 
 class ModelNotConfigured(SettingsInvalid):
-    """What is missing in the environment, and how to set it."""
-
-
-def chosen(settings: ModelSettings) -> ProviderName:
-    """The provider the environment asks for."""
-    has_key = settings.cerebras_api_key or settings.llm_api_key
-    return settings.llm_provider or ("cerebras" if has_key else "offline")
+    """A sentence for the operator: which setting is missing or invalid."""
 
 
 def resolve(settings: ModelSettings) -> Endpoint:
-    """The endpoint the environment asks for; raises `ModelNotConfigured` with a sentence for the operator."""
-    name = chosen(settings)
-    profile = PROFILES[name]
-    if settings.history_tokens is not None:
-        profile = replace(profile, history_tokens=settings.history_tokens)
-    profile = replace(profile, tool_calls=settings.llm_tool_calls)
-    # Not by LLM_BASE_URL: then setting a key would send it, and the questions, to the offline model.
-    own_url = settings.offline_url if name == "offline" else profile.base_url
-    base_url = settings.llm_base_url or own_url
-    model = settings.llm_model or profile.model
-    if not base_url:
-        raise ModelNotConfigured("LLM_PROVIDER=custom needs LLM_BASE_URL, the address of its /v1.")
-    if not model:
-        raise ModelNotConfigured("LLM_PROVIDER=custom needs LLM_MODEL, the name of the model.")
+    """The endpoint that the settings choose; raises `ModelNotConfigured`."""
+    has_key = settings.cerebras_api_key or settings.llm_api_key
+    name = settings.llm_provider or ("cerebras" if has_key else "offline")
+    profile = _with_settings(PROFILES[name], settings)
+    # Not LLM_BASE_URL: with a key set, the key and the messages would go to the offline model.
+    default_url = settings.offline_url if name == "offline" else profile.base_url
+    base_url, model = settings.llm_base_url or default_url, settings.llm_model or profile.model
     key = own_key(name, settings) or settings.llm_api_key
+    if not base_url:
+        raise ModelNotConfigured(f"LLM_PROVIDER={name} needs LLM_BASE_URL, the address of its /v1.")
+    if not model:
+        raise ModelNotConfigured(f"LLM_PROVIDER={name} needs LLM_MODEL, the name of the model.")
     if key is None and has_keys(name):
         raise ModelNotConfigured(f"LLM_PROVIDER={name} needs {name.upper()}_API_KEY or LLM_API_KEY.")
+    agent_tokens = min(map(profile.agent_tokens_of, (model, *settings.llm_models)))
     return Endpoint(
-        profile, base_url, api_key=key.get_secret_value() if key else NO_KEY, model=model, others=settings.llm_models
+        profile,
+        base_url,
+        api_key=key.get_secret_value() if key else NO_KEY,
+        model=model,
+        others=settings.llm_models,
+        agent_max_tokens=settings.llm_agent_max_tokens or agent_tokens,
+        limits=ResponseLimits(
+            settings.limit_answer_chars, settings.llm_first_token_seconds, settings.llm_silence_seconds
+        ),
+    )
+
+
+def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
+    for name in settings.llm_omit:
+        if name not in requests.OPTIONAL:
+            known = ", ".join(requests.OPTIONAL)
+            raise ModelNotConfigured(f"LLM_OMIT cannot leave out {name}. It takes any of these: {known}.")
+    return replace(
+        profile,
+        history_tokens=profile.history_tokens if settings.history_tokens is None else settings.history_tokens,
+        tool_calls=settings.llm_tool_calls,
+        roles=settings.llm_roles or profile.roles,
+        omits=settings.llm_omit or profile.omits,
     )
 
 
 def has_keys(name: ProviderName) -> bool:
-    """Whether there is a variable for a key of this provider's."""
+    """Whether this provider has a setting of its own for a key."""
     return f"{name}_api_key" in ModelSettings.model_fields
 
 

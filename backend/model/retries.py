@@ -1,53 +1,38 @@
-"""When a request to the model is sent again: a passing fault, and nothing of the answer was shown yet."""
+"""Retries of model requests: after temporary errors, as long as nothing of the response was shown."""
 
-import json
 import random
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 
-import openai
 from agents import ModelRetrySettings, RetryDecision
 from agents.retry import RetryPolicyContext
 
-from backend.model.errors import AnswerCutOff, ProviderFailed
+from backend.model.errors import ModelError
 from service.telemetry import metrics
 
-MAX_RETRIES = 3
+MAX_RETRIES = 2
 LONGEST_WAIT = 20.0
-telling: ContextVar[Callable[[str], None]] = ContextVar("telling")
-"""Shows a line to whoever waits for the answer."""
-
-PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-
-_BADLY_CALLED = "tool_use_failed"  # Groq's, with 400, where its model wrote a call that is none
+on_progress: ContextVar[Callable[[str], None]] = ContextVar("on_progress")
+"""Shows a progress message to the user."""
 
 
-def retries(first_pause: float) -> ModelRetrySettings:
-    """How often a request is sent again; the first time after so many seconds, then each time after twice as many."""
+def retry_settings(first_pause: float) -> ModelRetrySettings:
+    """Retries with a pause of so many seconds that doubles each time."""
     return ModelRetrySettings(max_retries=MAX_RETRIES, policy=partial(_decide, first_pause))
 
 
 def _decide(first_pause: float, context: RetryPolicyContext) -> RetryDecision:
-    """The runner's question after a fault; it never repeats a request after output was streamed."""
-    if not _is_passing(context.error):
+    """Whether the SDK retries a request; it never does so after output was streamed."""
+    error = context.error
+    if not isinstance(error, ModelError) or not error.failure.is_passing:
         return RetryDecision(retry=False)
-    asked = context.normalized.retry_after
-    delay = first_pause * 2 ** (context.attempt - 1) * _spread() if asked is None else asked
+    retry_after = context.normalized.retry_after
+    spread = random.uniform(0.75, 1.25)  # noqa: S311 - so that runs which failed together do not retry together
+    delay = first_pause * 2 ** (context.attempt - 1) * spread if retry_after is None else retry_after
     if delay > LONGEST_WAIT:
         return RetryDecision(retry=False)
-    reason = "busy" if isinstance(context.error, openai.RateLimitError) else "not answering"
+    reason = "busy" if error.code == "model_busy" else "not answering"
     metrics.RETRIES.labels("model").inc()
-    telling.get()(f"The model is {reason}, trying again…")
+    on_progress.get()(f"The model is {reason}, trying again…")
     return RetryDecision(retry=True, delay=delay)
-
-
-def _spread() -> float:
-    """So that turns which failed together do not return together."""
-    return random.uniform(0.75, 1.25)  # noqa: S311 - no secret
-
-
-def _is_passing(error: Exception) -> bool:
-    if isinstance(error, openai.APIStatusError):
-        return error.status_code in PASSING or error.code == _BADLY_CALLED
-    return isinstance(error, openai.APIError | AnswerCutOff | ProviderFailed | json.JSONDecodeError)

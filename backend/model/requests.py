@@ -1,0 +1,151 @@
+"""Makes requests valid for a provider, whatever was stored."""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any
+
+from backend.model.tool_calls import is_object, legal_name
+
+Body = dict[str, Any]
+Message = dict[str, Any]
+
+OPTIONAL = ("stream_options", "temperature", "max_tokens", "max_completion_tokens", "reasoning_effort")
+"""Fields that a request may lack; LLM_OMIT names those that a server rejects."""
+
+_UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+_NO_OUTPUT = "There is no output: the call was not finished."
+_NO_ANSWER = "(There was no answer.)"
+
+
+def without(body: Body, *fields: str) -> Body:
+    return {key: value for key, value in body.items() if key not in fields}
+
+
+def not_streamed(body: Body) -> Body:
+    return without(body, "stream", "stream_options")
+
+
+def rejected_field(body: Body, words: str) -> str | None:
+    """The optional field of a request that the server's error names."""
+    words = words.replace("include_usage", "stream_options")
+    return next((field for field in OPTIONAL if field in body and re.search(rf"\b{field}\b", words)), None)
+
+
+def valid_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:
+    """The messages with valid names and arguments, and each call with its output.
+
+    `reasoning` names the field in which reasoning is sent back; None leaves it out.
+    """
+    return _paired([_valid(message, reasoning) for message in messages], short_ids=short_ids)
+
+
+def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) -> list[Message]:
+    """Each call with what the server sent with it, by the call's id, and nothing that another server sent.
+
+    The SDK (0.24) keeps only Gemini's signatures, and only for models with that name.
+    """
+
+    def add(call: Body) -> Body:
+        call = without(call, "extra_content")
+        return {**call, "extra_content": extra_content[call["id"]]} if call["id"] in extra_content else call
+
+    return [_with_calls(message, add) for message in messages]
+
+
+def signed(messages: list[Message]) -> list[Message]:
+    """Each call with extra content: Gemini demands the signature of a thought, or this word for none.
+
+    ai.google.dev, `/gemini-api/docs/thought-signatures`: a call of another model has none.
+    """
+    return [_with_calls(message, lambda call: {"extra_content": _UNSIGNED, **call}) for message in messages]
+
+
+def _with_calls(message: Message, change: Callable[[Body], Body]) -> Message:
+    calls = message.get("tool_calls")
+    return {**message, "tool_calls": [change(call) for call in calls]} if calls else message
+
+
+def valid_tools(tools: list[Body]) -> list[Body]:
+    """Without `strict`: Cerebras rejects lists that mix its values, and some of its models reject `true`."""
+    return [{**tool, "function": without(tool["function"], "strict")} for tool in tools]
+
+
+def _valid(message: Message, reasoning: str | None) -> Message:
+    shaped = without(message, "reasoning", "reasoning_content")
+    shaped["content"] = _flat(message.get("content"))
+    thought = message.get("reasoning") or message.get("reasoning_content")
+    if thought and reasoning:
+        shaped[reasoning] = thought
+    return _with_calls(shaped, _valid_call)
+
+
+def _valid_call(call: Body) -> Body:
+    """Without arguments that are no JSON object, as of a call that was cut off: many servers reject them."""
+    function = call["function"]
+    arguments = function.get("arguments") or ""
+    valid = {"name": legal_name(function.get("name") or ""), "arguments": arguments if is_object(arguments) else "{}"}
+    return {**call, "function": {**function, **valid}}
+
+
+def _flat(content: Any) -> Any:
+    """Text parts as one string, which is all that older servers accept."""
+    if isinstance(content, list) and all(part.get("type") == "text" for part in content):
+        return "\n".join(part["text"] for part in content)
+    return content
+
+
+def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
+    """Each call followed by its output, in the order of the calls, under an id that no other call has."""
+    paired: list[Message] = []
+    used: set[str] = set()
+    position = 0
+    while position < len(messages):
+        message = messages[position]
+        position += 1
+        if message["role"] == "tool":
+            continue  # the output of a call that is not there
+        outputs: dict[str, str] = {}
+        while message.get("tool_calls") and position < len(messages) and messages[position]["role"] == "tool":
+            outputs.setdefault(messages[position]["tool_call_id"], messages[position]["content"])
+            position += 1
+        calls = [(call, _unused(call["id"], used, short=short_ids)) for call in message.get("tool_calls") or ()]
+        paired.append({**message, "tool_calls": [{**call, "id": id} for call, id in calls]} if calls else message)
+        paired += [
+            {"role": "tool", "tool_call_id": id, "content": outputs.get(call["id"], _NO_OUTPUT)} for call, id in calls
+        ]
+    return paired
+
+
+def _unused(call_id: str, used: set[str], *, short: bool) -> str:
+    """The id, or one derived from it; Mistral accepts nine letters and digits."""
+    candidates = itertools.chain([call_id] if call_id else [], (f"{call_id}_{number}" for number in itertools.count(2)))
+    shaped = (hashlib.sha256(one.encode()).hexdigest()[:9] if short else one for one in candidates)
+    unused = next(one for one in shaped if one not in used)
+    used.add(unused)
+    return unused
+
+
+def alternating(messages: list[Message]) -> list[Message]:
+    """The messages with alternating roles, as the chat templates of Mistral and Gemma demand.
+
+    Messages of one role in a row are joined, and a tool's output and a user's message are separated.
+    """
+    joined: list[Message] = []
+    for message in messages:
+        last = joined[-1] if joined else None
+        if last is not None and _can_join(last, message):
+            joined[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+            continue
+        if message["role"] == "user" and last is not None and last["role"] == "tool":
+            joined.append({"role": "assistant", "content": _NO_ANSWER})
+        if message["role"] == "assistant" and (last is None or last["role"] == "system"):
+            joined.append({"role": "user", "content": "…"})
+        joined.append(message)
+    return joined
+
+
+def _can_join(one: Message, other: Message) -> bool:
+    same_role = one["role"] == other["role"] != "tool"
+    return same_role and not any("tool_calls" in each or not isinstance(each["content"], str) for each in (one, other))

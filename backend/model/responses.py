@@ -1,0 +1,168 @@
+"""The response of a model's server: read within limits, requested again where that helps, converted for the SDK."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import (
+    Choice,
+    ChoiceDelta,
+    ChoiceDeltaToolCall,
+    ChoiceDeltaToolCallFunction,
+)
+
+from backend.model.errors import ModelError
+from backend.model.frames import JsonStream
+from backend.model.limits import Pause, ResponseLimits
+from backend.model.reader import Piece, Reader
+from backend.model.text_responses import TextResponse
+from backend.model.tool_calls import ToolCall
+
+_SECONDS_AFTER_FINISH = 2  # for the usage; some servers keep the stream open after the finish reason
+
+_CLOSED = object()
+
+Pieces = AsyncGenerator[Piece]
+"""The pieces of a response; the last one has the finish reason and the calls."""
+Chunks = AsyncGenerator[ChatCompletionChunk]
+
+
+async def read(stream: JsonStream, reader: Reader, limits: ResponseLimits, deadline: float) -> Pieces:
+    """The pieces of a server's response, whose first token must come before the deadline; raises `ModelError`."""
+    pause, has_begun = Pause(), False
+    async with aclosing(stream.values()) as values:
+        while True:
+            until = _read_until(reader, limits, deadline, has_begun=has_begun)
+            try:
+                async with asyncio.timeout_at(until):
+                    value = await anext(values, _CLOSED)
+            except TimeoutError:
+                if reader.finish is not None:
+                    break
+                if has_begun:
+                    raise ModelError("model_stalled", seconds=limits.silence_seconds) from None
+                raise ModelError("model_silent", seconds=limits.first_token_seconds) from None
+            if value is _CLOSED:
+                break
+            chars = reader.chars
+            yield reader.read(value)
+            has_begun = has_begun or reader.chars > chars + 1
+            if reader.chars > limits.chars:
+                raise ModelError("model_answer_too_long", most=limits.chars)
+            await pause.take()
+    yield reader.end()
+
+
+def _read_until(reader: Reader, limits: ResponseLimits, deadline: float, *, has_begun: bool) -> float:
+    now = asyncio.get_running_loop().time()
+    if reader.finish is not None:
+        return now + _SECONDS_AFTER_FINISH
+    return now + limits.silence_seconds if has_begun else deadline
+
+
+Repeat = Callable[[str, str], Awaitable[Pieces]]
+"""Requests a response again; its arguments are the text of the first one and why it cannot be used."""
+
+
+async def read_actions(response: Pieces, tools: Collection[str], repeat: Repeat) -> Pieces:
+    """The response, with the actions that the model wrote as text as tool calls, reasoning and answers.
+
+    One with an action that cannot be carried out is requested again, once; raises `ModelError` if the second has one,
+    too.
+    """
+    first = TextResponse(tools)
+    usage: CompletionUsage | None = None
+    async with aclosing(response):
+        async for piece in response:
+            usage = piece.usage or usage
+            shown = _with_actions(piece, first)
+            if first.fault is None:
+                yield shown
+    if first.fault is None:
+        return
+    second = TextResponse(tools, follows_text=first.has_text)
+    async with aclosing(await repeat(first.raw, first.fault)) as response:
+        async for piece in response:
+            shown = _with_actions(piece, second)
+            if second.fault is not None:
+                raise ModelError("model_unusable_answer")
+            yield replace(shown, usage=_sum(shown.usage, usage))
+
+
+def _with_actions(piece: Piece, response: TextResponse) -> Piece:
+    """The piece with what its text adds to the response; native tool calls win over those in the text."""
+    part, calls = response.feed(piece.text), piece.calls
+    text, thought = part.text, piece.thought + part.thought
+    if piece.finish is not None:
+        rest = response.finish(cut_off=piece.finish == "length")
+        text, thought = text + rest.text, thought + rest.thought
+        calls = calls or (response.calls if response.fault is None else [])
+    return replace(piece, text=text, thought=thought, calls=calls)
+
+
+async def find_lost_calls(
+    response: Pieces, request_whole: Callable[[], Awaitable[Pieces]], on_lost: Callable[[], None]
+) -> Pieces:
+    """The response, which is requested again without streaming when it has neither text nor a call.
+
+    Some servers lose the calls that they stream; `on_lost` is called when the second response has some.
+    """
+    has_output = has_thought = is_empty = False
+    usage: CompletionUsage | None = None
+    async with aclosing(response):
+        async for piece in response:
+            has_output = has_output or bool(piece.text or piece.refusal or piece.calls)
+            has_thought = has_thought or bool(piece.thought)
+            usage = piece.usage
+            is_empty = piece.finish == "stop" and not has_output
+            if not is_empty:
+                yield piece
+    if not is_empty:
+        return
+    async with aclosing(await request_whole()) as second:
+        async for piece in second:
+            if piece.calls:
+                on_lost()
+            thought = "" if has_thought else piece.thought  # not twice
+            yield replace(piece, thought=thought, usage=_sum(piece.usage, usage))
+
+
+class Delta(ChoiceDelta):
+    """With the fields that the SDK reads beyond OpenAI's."""
+
+    reasoning: Any = None
+    reasoning_content: Any = None
+    thinking_blocks: Any = None
+    annotations: Any = None
+    audio: Any = None
+
+
+async def as_chunks(response: Pieces, model: str) -> Chunks:
+    async with aclosing(response):
+        async for piece in response:
+            delta = Delta(
+                content=piece.text or None,
+                refusal=piece.refusal or None,
+                reasoning=piece.thought or None,
+                tool_calls=[_to_delta(index, call) for index, call in enumerate(piece.calls)] or None,
+            )
+            choice = Choice.model_construct(index=0, delta=delta, finish_reason=piece.finish, logprobs=None)
+            yield ChatCompletionChunk.model_construct(
+                id="", object="chat.completion.chunk", created=0, model=model, choices=[choice], usage=piece.usage
+            )
+
+
+def _to_delta(index: int, call: ToolCall) -> ChoiceDeltaToolCall:
+    function = ChoiceDeltaToolCallFunction(name=call.name, arguments=call.arguments)
+    return ChoiceDeltaToolCall(index=index, id=call.id, type="function", function=function)
+
+
+def _sum(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:
+    if one is None or other is None:
+        return one or other
+    fields = ("prompt_tokens", "completion_tokens", "total_tokens")
+    return one.model_copy(update={name: getattr(one, name) + getattr(other, name) for name in fields})

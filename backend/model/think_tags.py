@@ -1,0 +1,117 @@
+"""Reasoning that a model writes into its text, as in `<think>…</think>answer`."""
+
+import re
+from dataclasses import dataclass
+
+_NAMES = "think|thinking|thought|reasoning"
+_OPENING = re.compile(rf"<(?:{_NAMES})>|\[THINK\]", re.IGNORECASE)
+_CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]", re.IGNORECASE)
+_CUT_TAG = re.compile(r"(?:<[/a-z]*|\[[/a-z]*)?\Z", re.IGNORECASE)
+_LONGEST_TAG = len("</reasoning>")
+
+
+@dataclass
+class Part:
+    text: str = ""
+    thought: str = ""
+
+
+class ThinkTags:
+    """Divides text into reasoning and answer, however it is cut into pieces.
+
+    Reasoning begins at the start of the text or right after other reasoning: elsewhere a tag is text. The chat template
+    of some models writes the opening tag into the prompt, so that only the closing one is sent. With
+    `begins_thinking`, the text is taken to begin with reasoning; without, what was sent before the closing tag has
+    been shown as text and stays it, and `lacks_opening` is set.
+    """
+
+    def __init__(self, *, begins_thinking: bool = False) -> None:
+        self.lacks_opening = False
+        self.has_closed = False
+        self._pending = ""
+        self._last = ""  # character of the text that was returned
+        self._is_thinking = begins_thinking
+        self._may_open = True
+        self._unopened: list[str] | None = [] if begins_thinking else None
+
+    def feed(self, text: str) -> Part:
+        self._pending += text
+        part = Part()
+        while self._pending and (self._read_thought(part) if self._is_thinking else self._read_text(part)):
+            pass
+        return part
+
+    def finish(self) -> Part:
+        """The rest, at the end of the text. Reasoning that was neither opened nor closed is the answer."""
+        rest, self._pending = self._pending, ""
+        if self._is_thinking and self._unopened is None:
+            return Part(thought=rest)
+        return Part(text="".join(self._unopened or ()) + rest)
+
+    def _read_opening(self) -> bool | None:
+        """Whether an opening tag begins here, which is removed; None while it may be incomplete."""
+        start = self._pending.lstrip()
+        if opening := _OPENING.match(start):
+            self._pending = start[opening.end() :].lstrip()
+            return True
+        return None if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG else False
+
+    def _read_thought(self, part: Part) -> bool:
+        if self._may_open:  # a model whose template has the tag may write it all the same
+            opens = self._read_opening()
+            if opens is None:
+                return False
+            self._may_open = False
+            self._unopened = None if opens else self._unopened
+        closing = _CLOSING.search(self._pending)
+        thought = self._release() if closing is None else self._pending[: closing.start()]
+        part.thought += thought
+        if self._unopened is not None:
+            self._unopened.append(thought)
+        if closing is None:
+            return False
+        self.lacks_opening = self._unopened is not None
+        self._pending = self._pending[closing.end() :].lstrip()
+        self._is_thinking, self._may_open, self.has_closed, self._unopened = False, True, True, None
+        return True
+
+    def _read_text(self, part: Part) -> bool:
+        if self._may_open:
+            if self.has_closed:
+                self._pending = self._pending.lstrip()
+            opens = self._read_opening()
+            if opens is None:
+                return False
+            self._may_open = False
+            if opens:
+                self._is_thinking = True
+                return True
+        closing = None if self.has_closed else _CLOSING.search(self._pending)
+        if closing is None:
+            self._add_text(part, self._release())
+            return False
+        before, after = self._pending[: closing.start()], self._pending[closing.end() :]
+        last = before[-1:] or self._last
+        if last not in ("", "\n") and not after:
+            return False  # until it is known what follows
+        if last in ("", "\n") or after[0] == "\n":
+            self._add_text(part, before)
+            self._pending = after
+            self._may_open = not last
+            self.lacks_opening = self.has_closed = True
+        else:  # in the middle of a line, as in a text about tags
+            self._add_text(part, self._pending[: closing.end()])
+            self._pending = after
+        return True
+
+    def _add_text(self, part: Part, text: str) -> None:
+        part.text += text
+        self._last = text[-1:] or self._last
+
+    def _release(self) -> str:
+        """The pending text before anything that may become a tag."""
+        begin = max(self._pending.rfind("<"), self._pending.rfind("["))
+        is_cut = begin >= 0 and len(self._pending) - begin < _LONGEST_TAG and _CUT_TAG.match(self._pending, begin)
+        end = begin if is_cut else len(self._pending)
+        released, self._pending = self._pending[:end], self._pending[end:]
+        return released

@@ -1,0 +1,175 @@
+"""Assembles the tool calls of a response from the fragments in which servers send them."""
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from service.database import new_id
+
+INVALID = object()
+LONGEST_NAME = 64  # characters that OpenAI accepts
+_DEEPEST = 100  # open brackets in arguments; the SDK parses them recursively
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+# Of models' own formats: `functions.add_task`, `add_task<|channel|>commentary`, `add_task:0`.
+_BEFORE_NAME = re.compile(r"\A(?:to=)?(?:functions?|tools?|default_api)[.:/]")
+_AFTER_NAME = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+_SURROGATE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
+_UNSTORABLE = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+@dataclass
+class Fragment:
+    """What one frame has of a call. `index` and `id` say of which one, as far as the server gives them."""
+
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    extra_content: dict[str, Any] | None = None
+    frame: int = 0
+
+    def extend(self, more: "Fragment") -> None:
+        self.id = self.id or more.id
+        self.extra_content = self.extra_content or more.extra_content
+        self.name = more.name if more.name.startswith(self.name) else self.name + more.name
+        if more.name and self.arguments and more.arguments.startswith(self.arguments):
+            self.arguments = more.arguments  # all so far, not only what is new
+        else:
+            self.arguments += more.arguments
+
+
+@dataclass
+class ToolCall:
+    name: str
+    arguments: str
+    extra_content: dict[str, Any] | None = None
+    """What the server has to get back with the call, as Gemini's signature of a thought."""
+    id: str = field(default_factory=lambda: new_id("call"), compare=False)
+    """Ours: providers leave ids out, repeat them in one response and reuse them in the next."""
+
+
+class ToolCallAssembler:
+    """The calls of one response, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._begun: list[Fragment] = []
+        self._frame = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._begun)
+
+    def take(self, fragments: list[Fragment], *, is_last: bool) -> None:
+        """Adds the fragments of one frame; `is_last` says that it has the finish reason."""
+        self._frame += 1
+        for fragment in fragments:
+            if self._is_repeated(fragment, is_last=is_last):
+                continue
+            begun = self._find(fragment)
+            if begun is not None and _continues(fragment, begun):
+                begun.extend(fragment)
+            else:
+                self._begun.append(replace(fragment, frame=self._frame))
+
+    def finished(self) -> list[ToolCall]:
+        """The calls, with arguments that are valid JSON as far as that is possible without guessing."""
+        return [
+            ToolCall(clean_name(one.name), repair_arguments(one.arguments), one.extra_content)
+            for one in self._begun
+            if one.name
+        ]
+
+    def _is_repeated(self, fragment: Fragment, *, is_last: bool) -> bool:
+        """Whether a call of an earlier frame is sent again, whole: at the end, or under another index."""
+        return bool(fragment.name and is_object(fragment.arguments)) and any(
+            one.name == fragment.name
+            and one.frame < self._frame
+            and (is_last or not (fragment.id and one.id) or fragment.id == one.id)
+            and parse_json(one.arguments) == parse_json(fragment.arguments)
+            for one in self._begun
+        )
+
+    def _find(self, fragment: Fragment) -> Fragment | None:
+        """The call that index or id point to, or without both the last one."""
+        latest = self._begun[::-1]
+        if fragment.id and not fragment.name:
+            by_id = next((one for one in latest if one.id == fragment.id), None)
+            if by_id is not None:
+                return by_id
+        if fragment.index is not None:
+            return next((one for one in latest if one.index == fragment.index), None)
+        return latest[0] if latest else None
+
+
+def _continues(fragment: Fragment, begun: Fragment) -> bool:
+    """Whether a fragment adds to a call; one with a name may begin another at the same index."""
+    if not fragment.name or not begun.name:
+        return True
+    if fragment.id and begun.id and fragment.id != begun.id:
+        return False
+    if fragment.name != begun.name:  # a name in pieces; calls that share an index have no ids, or one each
+        return bool(begun.id) and not begun.arguments
+    return not (is_object(begun.arguments) and fragment.arguments.lstrip().startswith("{"))
+
+
+def clean_name(name: str) -> str:
+    """A tool's name without the decorations that some models and servers leave on it."""
+    return _AFTER_NAME.sub("", _BEFORE_NAME.sub("", name.strip())) or name
+
+
+def legal_name(name: str) -> str:
+    """A name that every provider takes in a request."""
+    return _ILLEGAL.sub("_", clean_name(name))[:LONGEST_NAME] or "unknown"
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL cannot hold: NUL and lone surrogates."""
+    return text.translate(_UNSTORABLE)
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text, or `INVALID`. Line breaks may stand in its strings."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return INVALID
+
+
+def is_object(text: str) -> bool:
+    return isinstance(parse_json(text), dict)
+
+
+def repair_arguments(text: str) -> str:
+    """One JSON object, where the arguments have one; otherwise what was written, which the model gets an error for."""
+    text = _not_too_deep(text.strip())
+    value = parse_json(text)
+    if isinstance(value, dict):
+        return storable(json.dumps(value, ensure_ascii=False)) if _SURROGATE.search(text) else text
+    if text in ("", '""', "null", "None"):
+        return "{}"
+    if isinstance(value, str) and is_object(value):
+        return repair_arguments(value)  # encoded twice
+    return _one_of_two(text) or text
+
+
+def _one_of_two(text: str) -> str | None:
+    """The object of arguments that were sent twice, or after an empty one."""
+    try:
+        first, end = json.JSONDecoder(strict=False).raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    second = parse_json(text[end:])
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return None
+    return text[end:].strip() if first == {} else text[:end] if first == second else None
+
+
+def _not_too_deep(text: str) -> str:
+    """The text, cut where it is nested too deeply, so that it is invalid JSON."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth > _DEEPEST:
+            return text[: bracket.start()]
+    return text
