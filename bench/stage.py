@@ -18,6 +18,7 @@ from bench.scale import Scale
 from service.tokens import make_token
 
 PEOPLE = [f"person-{n}" for n in range(16)]
+_SECRET = secrets.token_hex(32)
 _NEVER = dict.fromkeys(("LIMIT_TOOL_CALLS_PER_MINUTE", "LIMIT_TASKS", "LIMIT_CHANGES_PER_DAY"), "1000000000")
 FEW, THOUSAND, MANY = "few-tasks", "thousand-tasks", "many-tasks"
 
@@ -52,6 +53,7 @@ class Place:
             DATABASE_URL=database_url,
             MCP_PORT=str(port),
             MCP_URL=f"http://127.0.0.1:{port}/mcp",
+            MCP_TOKEN_SECRET=_SECRET,
             **settings,
         )
 
@@ -146,20 +148,20 @@ async def set_up_services(
             await service.ready()
         chat = Chat(backend.port)
         rows = await _seeded(place, chat)
-        yield Services(place, backend, mcp, Client(model.port), chat, Tools(mcp.port), *rows)
+        yield Services(place, backend, mcp, Client(model.port), chat, tools_of(mcp), *rows)
 
 
 @asynccontextmanager
 async def set_up(scale: Scale, *, database_url: str, **there: Any) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(set_up_services(scale, database_url=database_url, **there))
-        place, port, secret = services.place, free_port(), secrets.token_hex(32)
+        place, port = services.place, free_port()
         floor, limit = [
             await Worker.start(module, place.model_url) for module in ("bench.drivers.floor", "bench.drivers.limit")
         ]
         stack.push_async_callback(floor.stop)
         stack.push_async_callback(limit.stop)
-        guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", MCP_TOKEN_SECRET=secret, **_NEVER))
+        guarded = _started(stack, place.mcp_server(database_url, AUTH_MODE="jwt", **_NEVER))
         endpoint = _started(
             stack, Server(place.work, "bench.endpoints.plain", str(port), port=port, DATABASE_URL=database_url)
         )
@@ -167,9 +169,14 @@ async def set_up(scale: Scale, *, database_url: str, **there: Any) -> AsyncItera
         await guarded.ready()
         await floor.ready()
         await limit.ready()
-        tools = Tools(guarded.port, _tokens(secret, f"http://127.0.0.1:{guarded.port}/mcp"))
+        guarded_tools = tools_of(guarded)
         yield Stage(
-            **vars(services), tools_with_tokens=tools, endpoint=endpoint, plain=Client(port), floor=floor, limit=limit
+            **vars(services),
+            tools_with_tokens=guarded_tools,
+            endpoint=endpoint,
+            plain=Client(port),
+            floor=floor,
+            limit=limit,
         )
 
 
@@ -178,9 +185,11 @@ def _started(stack: AsyncExitStack, server: Server) -> Server:
     return server
 
 
-def _tokens(secret: str, audience: str) -> dict[str, str]:
-    expires = int(time.time()) + 3600
-    return {person: make_token(secret, person, audience=audience, expires=expires) for person in PEOPLE}
+def tools_of(mcp: Server) -> Tools:
+    """With a token for each user: without one there is a single user where nobody signs in."""
+    expires, audience = int(time.time()) + 3600, f"http://127.0.0.1:{mcp.port}/mcp"
+    users = (*PEOPLE, FEW, THOUSAND, MANY)
+    return Tools(mcp.port, {user: make_token(_SECRET, user, audience=audience, expires=expires) for user in users})
 
 
 async def _seeded(place: Place, chat: Chat) -> tuple[Iterator[str], Iterator[str], str]:

@@ -163,7 +163,7 @@ def _eval(given: argparse.Namespace) -> int:
 def _test(given: argparse.Namespace, rest: list[str]) -> int:
     from cli.commands.development import test
 
-    return test.run(everything=given.all, pytest_arguments=rest)
+    return test.run(test.Scope(given.scope), rest)
 
 
 _RUN: Mapping[str, Callable[[argparse.Namespace], int]] = {

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -10,14 +11,22 @@ from typing import BinaryIO, Self, TextIO
 BOLD, GREEN, RED, DIM = "1", "32", "31", "2"
 QUIET_SECONDS = 5
 
+# Control characters except newline and tab, Unicode's line ends, marks of text direction, halves of surrogate pairs.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Removes what a terminal would obey, such as escape sequences."""
+    return _UNSAFE.sub("", text)
+
 
 def say(text: str = "") -> None:
-    _write(sys.stdout, text)
+    _write(sys.stdout, clean(text))
 
 
 def notice(text: str) -> None:
-    """For what is not the command's own output."""
-    _write(sys.stderr, text)
+    """Writes to stderr, which is not the command's own output."""
+    _write(sys.stderr, clean(text))
 
 
 def heading(text: str) -> None:
@@ -41,23 +50,23 @@ def starting(name: str) -> None:
 
 
 def ready(name: str, note: str = "") -> None:
-    _write(sys.stdout, f"  {_styled(sys.stdout, GREEN, 'ready')}     {f'{name:<14} {note}'.rstrip()}")
+    _write(sys.stdout, f"  {_styled(sys.stdout, GREEN, 'ready')}     {clean(f'{name:<14} {note}'.rstrip())}")
 
 
 def died(name: str, note: str) -> None:
-    _write(sys.stdout, f"  {_styled(sys.stdout, RED, 'died')}      {name:<14} {note}")
+    _write(sys.stdout, f"  {_styled(sys.stdout, RED, 'died')}      {name:<14} {clean(note)}")
 
 
 def log_line(name: str, line: str) -> None:
-    _write(sys.stdout, f"{_styled(sys.stdout, DIM, f'{name:>14} |')} {line}")
+    _write(sys.stdout, f"{_styled(sys.stdout, DIM, f'{name:>14} |')} {clean(line)}")
 
 
 def warn(text: str) -> None:
-    _write(sys.stderr, _styled(sys.stderr, BOLD, "note: ") + text)
+    _write(sys.stderr, _styled(sys.stderr, BOLD, "note: ") + clean(text))
 
 
 def error(text: str) -> None:
-    _write(sys.stderr, _styled(sys.stderr, RED, "error: ") + text)
+    _write(sys.stderr, _styled(sys.stderr, RED, "error: ") + clean(text))
 
 
 class Progress:

@@ -57,10 +57,13 @@ class Runs(Client):
         return self._stream("GET", f"{_place(chat_id, interaction_id)}/events", headers=headers)
 
     async def get_chats(self, *, limit: int = 20, after: str | None = None) -> Json:
-        return await self._ask("GET", "/chats", params=_page(limit, after))
+        params = {"limit": limit, **({"after": after} if after is not None else {})}
+        return await self._ask("GET", "/chats", params=params)
 
-    async def get_chat(self, chat_id: str, *, limit: int = 20, after: str | None = None) -> Json:
-        return await self._ask("GET", f"/chats/{chat_id}", params=_page(limit, after))
+    async def get_chat(self, chat_id: str, *, limit: int = 20, before: str | None = None) -> Json:
+        """With its newest interactions, or the newest before one."""
+        params = {"limit": limit, **({"before": before} if before is not None else {})}
+        return await self._ask("GET", f"/chats/{chat_id}", params=params)
 
     async def get_interaction(self, chat_id: str, interaction_id: str, *, brief: bool = False) -> Json:
         """With all that it said, and what the model is sent after it; a `brief` one without."""
@@ -171,10 +174,6 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
 
 def _place(chat_id: str, interaction_id: str) -> str:
     return f"/chats/{chat_id}/interactions/{interaction_id}"
-
-
-def _page(limit: int, after: str | None) -> Json:
-    return {"limit": limit, **({"after": after} if after is not None else {})}
 
 
 def _keyed(key: str | None) -> dict[str, str]:

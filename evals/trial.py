@@ -15,7 +15,10 @@ from evals.stage import Stage
 
 CHAT = "eval"  # a chat with a name: nobody asks the model for another
 # How the backend's sentences begin of what is no fault of the model's own.
-_PASSING = ("The model is busy", "The model cannot be reached", "The model took too long", "The model's service failed")
+_PASSING = (
+    *("The model is busy", "The model cannot be reached", "The model's service failed"),
+    *("The model did not begin to answer", "The model stopped in the middle of its answer"),
+)
 
 
 @dataclass

@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 from fastmcp import Context
 from fastmcp.dependencies import CallArgument, CurrentContext, Depends
 from fastmcp.exceptions import ToolError
-from fastmcp.server.dependencies import get_access_token
+from fastmcp.server.dependencies import get_access_token, get_http_headers
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import ToolResult
+from mcp_types import CallToolRequestParams
 
-from mcp_server.errors import ForeignUserId, explained
+from mcp_server.errors import ForeignUserId, TokenUnchecked, explained
 from mcp_server.tasks.changes import Caller
 from service.clock import LONGEST_ZONE, find_zone
 from service.database import Session, stepwise
@@ -16,6 +19,7 @@ from service.tokens import is_from_backend
 from service.tool_server import reports, running_calls
 from service.tool_server.meta import label
 from service.tool_server.refusals import shown
+from service.tool_server.running_calls import person_of_request
 
 LOCAL_USER = "local"
 _TAKEN = ("assistant", "person", "import")  # who acts by our own word; a client that calls itself so is none of them
@@ -31,11 +35,11 @@ async def _owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) ->
 
 
 def _checked(user_id: str | None, context: Context) -> str:
-    """The person whose tasks a call is about: the token's. Without one, `user_id` is taken at its word."""
+    """The user whose tasks a call is about: the token's subject, or the single user where nobody signs in."""
     token = get_access_token()
     if token is None:
         assert context.lifespan_context["auth_mode"] == "none", "a call without a token does not come this far"
-        return user_id or LOCAL_USER
+        return LOCAL_USER
     assert token.subject
     if user_id and user_id != token.subject:
         raise ForeignUserId
@@ -43,6 +47,28 @@ def _checked(user_id: str | None, context: Context) -> str:
 
 
 OWNER: str = Depends(_owner)
+
+
+class SingleUser(Middleware):
+    """Where nobody signs in, any `user_id` means the single user; the result's `_meta` says which that is."""
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[CallToolRequestParams],
+        call_next: CallNext[CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        arguments = context.message.arguments or {}
+        if "user_id" not in arguments:
+            return await call_next(context)
+        named, user = arguments["user_id"], person_of_request()
+        if user is None and named != LOCAL_USER and get_http_headers(include={"authorization"}).get("authorization"):
+            # A backend with AUTH_MODE=jwt: without its secret, the tasks of all its users would become one list.
+            raise TokenUnchecked
+        rest = {name: value for name, value in arguments.items() if name != "user_id"}
+        result = await call_next(context.copy(message=context.message.model_copy(update={"arguments": rest})))
+        if named != (user or LOCAL_USER):
+            result.meta = {**(result.meta or {}), "todo/user_id": user or LOCAL_USER}
+        return result
 
 
 async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:

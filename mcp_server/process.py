@@ -43,4 +43,4 @@ def _serve(settings: Settings, _: str, listener: socket.socket, on_ready: Callab
 
 def _announce(settings: Settings, address: str) -> None:
     log.info("MCP server listens on %s/mcp", address)
-    process.warn_of_callers(settings, log, "every caller is believed to be who it says it is")
+    process.warn_of_callers(settings, log, "there is one user, and every caller acts as that user")

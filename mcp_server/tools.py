@@ -1,4 +1,4 @@
-"""The five tools: what a model reads of them, and nothing else. Their order is the order they are listed in."""
+"""The five tools as clients and their models see them, in the order in which they are listed."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ async def list_tasks(
     session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
-    """List tasks, a page at a time. It also tells the person's date and time."""
+    """List tasks, a page at a time. Also returns the user's date and time."""
     days = {"due": due, "done": done}
     wish = Wish(status=status or "all", query=query, **days, label=label, priority=priority, order=order or "created")
     return _told(await pages.list_page(session, caller, wish, cursor=cursor, limit=limit or 50))
@@ -68,7 +68,7 @@ async def complete_task(
     session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
-    """Mark a task as completed; one that repeats leaves the next."""
+    """Complete a task. If it repeats, the next one is added."""
     return _told(await edits.complete(session, caller, _ids(task_id, also)))
 
 
@@ -90,7 +90,7 @@ async def update_task(
     session: Session = SESSION,
     caller: Caller = CALLER,
 ) -> ToolResult:
-    """Change what is given of a task, and leave the rest."""
+    """Change a task. What is not given stays as it is."""
     wanted = Wanted(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
     ids = _ids(task_id, also)
     if (undo or caller.undo_batch) and wanted.given():
@@ -132,23 +132,41 @@ def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = Tr
 def _tool(function: Any, title: str, result: type[BaseModel], annotations: ToolAnnotations) -> Tool:
     schema = result.model_json_schema(mode="serialization")
     tool = Tool.from_function(function, title=title, output_schema=schema, annotations=annotations)
-    arguments = {name: _published(argument) for name, argument in tool.parameters["properties"].items()}
-    return tool.model_copy(update={"parameters": tool.parameters | {"properties": arguments}})
+    properties: dict[str, Any] = tool.parameters["properties"]
+    arguments = {name: _published(tool.name, name, argument) for name, argument in properties.items()}
+    # Without additionalProperties, which google-genai's converter rejects: an unknown argument is an error anyway.
+    parameters = {"type": "object", "properties": arguments, "required": tool.parameters.get("required", [])}
+    return tool.model_copy(update={"parameters": parameters})
 
 
-def _published(argument: dict[str, Any]) -> dict[str, Any]:
-    """An argument's schema without the null that may be sent for nothing: every request pays for what is published."""
+def _published(tool: str, name: str, argument: dict[str, Any]) -> dict[str, Any]:
+    """An argument's schema with the default that means "not given", and without the null that is accepted for it."""
     kinds = [kind for kind in argument.get("anyOf", ()) if kind != {"type": "null"}]
-    if len(kinds) != 1:
+    if not kinds:
         return argument
-    rest = {name: value for name, value in argument.items() if name != "anyOf" and (name, value) != ("default", None)}
-    return kinds[0] | rest
+    [kind] = kinds
+    default = argument.get("default")
+    if default is None:
+        default = given.NOT_GIVEN.get(f"{tool}.{name}", given.NOT_GIVEN.get(name))
+    if "enum" in kind and default not in kind["enum"]:
+        kind = kind | {"enum": [*kind["enum"], default]}
+    return kind | {"description": argument["description"], "default": default}
 
 
-TOOLS = (
+_TOOLS = (
     _tool(add_task, "Add a task", ChangedTask, _hints(idempotent=False)),
     _tool(list_tasks, "List tasks", TaskPage, _hints(reads=True)),
     _tool(complete_task, "Complete a task", ChangedTask, _hints()),
     _tool(update_task, "Update a task", ChangedTask, _hints(destroys=True, idempotent=False)),
     _tool(delete_task, "Delete a task", DeletedTask, _hints(destroys=True)),
 )
+
+
+def create_tools(*, with_user_id: bool) -> tuple[Tool, ...]:
+    """The five tools; `user_id` is published only where users sign in."""
+    return _TOOLS if with_user_id else tuple(map(_without_user_id, _TOOLS))
+
+
+def _without_user_id(tool: Tool) -> Tool:
+    properties = {name: argument for name, argument in tool.parameters["properties"].items() if name != "user_id"}
+    return tool.model_copy(update={"parameters": tool.parameters | {"properties": properties}})

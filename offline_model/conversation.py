@@ -83,7 +83,8 @@ class Turn:
     @cached_property
     def steps(self) -> list[tuple[Result, ...]]:
         """Read when asked for: of most turns nobody does."""
-        return [tuple(_result(call, texts.get(call.id, "")) for call in calls) for calls, texts in self.made]
+        now = f"{self.now:%a %Y-%m-%d %H:%M}" if self.now else ""
+        return [tuple(_result(call, texts.get(call.id, ""), now) for call in calls) for calls, texts in self.made]
 
 
 def turns_of(messages: Sequence[Message]) -> list[Turn]:
@@ -138,7 +139,7 @@ def _noted(note: str) -> tuple[datetime, bool] | None:
         return None
 
 
-def _result(call: Tool, text: str) -> Result:
+def _result(call: Tool, text: str, now: str) -> Result:
     tool, given, value = call.function.name, _parsed(call.function.arguments), _parsed(text)
     arguments = given if isinstance(given, dict) else {}
     if isinstance(value, dict) and isinstance(value.get("text"), str):  # as MCP wraps it
@@ -147,7 +148,8 @@ def _result(call: Tool, text: str) -> Result:
     if value is None or tool.startswith(_AGENT):
         return Result(tool, arguments, error=text.strip() or "The tool gave no answer.")
     try:
-        return Result(tool, arguments, Page.model_validate(value if tool == "list_tasks" else _changed(value)))
+        page = Page.model_validate(value if tool == "list_tasks" else {**_changed(value), "now": now})
+        return Result(tool, arguments, page)
     except ValidationError:
         unreadable = "The tool gave an answer that I cannot read."
         return Result(tool, arguments, error=value if isinstance(value, str) and value else unreadable)

@@ -17,6 +17,7 @@ Clock = Callable[[], datetime]
 """What it is now; aware, in UTC."""
 
 LONGEST_ZONE = 64
+_FIRST_YEAR, _LAST_YEAR = 1970, 2200  # of a clock that is set: dates before and after it can be computed
 # As all names of IANA's database are spelled, and no file beside them, such as `localtime`.
 _ZONE = re.compile(r"[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*)*")
 
@@ -57,7 +58,7 @@ def wall_clock(now: datetime, zone: str) -> str:
 
 def _known(zone: str) -> str:
     if find_zone(zone) is None:
-        raise PydanticCustomError("setting", "must be the name of a time zone, as Europe/Berlin")
+        raise PydanticCustomError("setting", "must be the name of a time zone, such as Europe/Berlin")
     return zone
 
 
@@ -66,9 +67,10 @@ def _read_instant(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     with suppress(ValueError):
-        if (instant := datetime.fromisoformat(given)).tzinfo is not None:
+        instant = datetime.fromisoformat(given)
+        if instant.tzinfo is not None and _FIRST_YEAR <= instant.year <= _LAST_YEAR:
             return instant
-    raise PydanticCustomError("setting", "must be an instant, as 2026-11-22T23:50:00+01:00")
+    raise PydanticCustomError("setting", "must be a time in the years 1970 to 2200, such as 2026-11-22T23:50:00+01:00")
 
 
 TimeZone = Annotated[str, AfterValidator(_known)]

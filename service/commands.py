@@ -33,7 +33,7 @@ def main(service: str, arguments: Sequence[str], *, room: str = "commands") -> N
             _imported(f"{service}.{room}.{modules[name]}").run(rest)
         case [unknown, *_]:
             known = f"{', '.join(names[:-1])} or {names[-1]}"
-            sys.exit(f"{unknown} is no command of {service}: give {known}, or nothing to serve.")
+            sys.exit(f"{service} has no command {unknown}. Use {known}, or no command to start the service.")
 
 
 def _imported(name: str) -> ModuleType:
@@ -49,17 +49,22 @@ def _imported(name: str) -> ModuleType:
 def person(arguments: Sequence[str], *, name: str, description: str) -> str:
     """Whom the command of this name is about: `--user`, its one argument."""
     parser = argparse.ArgumentParser(prog=name, description=description)
-    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
+    parser.add_argument("--user", required=True, help="the `sub` in the user's tokens; `local` with AUTH_MODE=none")
     return parser.parse_args(arguments).user
 
 
 def nothing_stored(user: object) -> NoReturn:
-    sys.stderr.write(f"Nothing is stored for {user}: check the name.\n")
+    sys.stderr.write(f"There is no data of {user}. Check the name.\n")
     sys.exit(NOTHING)
 
 
 def days(text: str) -> int:
     """A number of days that argparse was given."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_DAYS):
-        raise argparse.ArgumentTypeError(f"{text} is no number of days from 1 to {MOST_DAYS}")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {MOST_DAYS}")
     return int(text)
+
+
+def printable(text: str) -> str:
+    """Spells out what a terminal would hide or obey, such as escape sequences."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

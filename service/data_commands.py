@@ -41,9 +41,9 @@ def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
     except NothingStored as nothing:
         commands.nothing_stored(nothing)
     except (DBAPIError, PoolTimeout) as error:
-        sys.exit(f"The database failed on the way ({type(error).__name__}): try again.")
+        sys.exit(f"The database failed before the end ({type(error).__name__}). Try again.")
     except OSError as error:  # the driver's are the database's errors above
-        sys.exit(f"What was found cannot be written: {error.strerror}.")
+        sys.exit(f"The output cannot be written: {error.strerror}.")
 
 
 async def _problem_or(work: Callable[[AsyncEngine], Awaitable[None]], database_url: str) -> str | None:

@@ -65,7 +65,7 @@ def _sentence(kind: type[BaseSettings], problem: Any) -> str:
     name = f"{kind.model_config.get('env_prefix', '')}{field}".upper()
     match problem["type"]:
         case "missing":
-            return f"{name} is not set: .env.example says what it is."
+            return f"{name} is not set. See .env.example for what it means."
         case "literal_error":
             return f"{name} must be {problem['ctx']['expected'].replace(chr(39), '')}."
         case "bool_parsing":

@@ -17,8 +17,10 @@ from service.workers import THIS_MACHINE, ClientLimits, Proxies
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
+    from common.database import Database
+
 _Read = TypeVar("_Read", bound="ProcessSettings")
-WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and other than {ISSUER}."
+WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and not {ISSUER}."
 
 
 def _postgres(url: SecretStr) -> SecretStr:
@@ -37,7 +39,7 @@ def _strong(secret: SecretStr) -> SecretStr:
 
 def _keys(url: str) -> str:
     if not is_http(url):
-        raise PydanticCustomError("setting", "must be the address of your identity provider's keys, https://…")
+        raise PydanticCustomError("setting", "must be the address of your identity provider's public keys, https://…")
     return url
 
 
@@ -117,6 +119,16 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
         prepared = self.database_prepared == "on"
         return create_engine(self.database_url.get_secret_value(), listen_url=listen_url, prepared=prepared, **pool)
 
+    def create_database(self) -> "Database":
+        from common.database import Database
+
+        return Database(self.database_url.get_secret_value(), prepared=self.database_prepared == "on")
+
+    @property
+    def process_database_url(self) -> str:
+        """Where `ProcessConnection` finds PostgreSQL itself."""
+        return (self.listen_database_url or self.database_url).get_secret_value()
+
     def provider_keys(self) -> Keys | None:
         """What the identity provider's tokens are checked with, if there is one."""
         if self.auth_jwt_secret:
@@ -127,15 +139,15 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
 
     def problem(self) -> str | None:
         if self.test_now is not None and not _is_loopback(self.own("host")):
-            return f"TEST_NOW is for tests on this machine: unset it, or set {self.prefix}_HOST=127.0.0.1."
+            return f"TEST_NOW is only for tests on this machine. Unset it, or set {self.prefix}_HOST=127.0.0.1."
         if self.auth_mode == "jwt":
             return self.problem_with_tokens()
         if self.auth_none_beyond_loopback or _is_loopback(self.own("host")):
             return None
         name = f"{self.prefix}_HOST"
         return (
-            f"AUTH_MODE=none checks nobody, so {name} must be a loopback address: set {name}=127.0.0.1, "
-            "or AUTH_NONE_BEYOND_LOOPBACK=true where only this machine can reach the port."
+            f"With AUTH_MODE=none there is no sign-in, so {name} must be a loopback address. Set {name}=127.0.0.1, "
+            "or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine can reach the port."
         )
 
     @abstractmethod

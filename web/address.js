@@ -1,8 +1,8 @@
 // @ts-check
-const CONVERSATION = /^\/c\/(thr_[0-9a-f]{32})$/;
+const CONVERSATION = /^\/c\/thr_[0-9a-f]{32}$/;
 
-/** The conversation that the address in the address bar names; nothing else there does. */
-export const conversationHere = () => CONVERSATION.exec(location.pathname)?.[1] ?? null;
+/** The conversation that the address in the address bar names, whether it is there or not; nothing else there does. */
+export const conversationHere = () => /^\/c\/([^/]+)$/.exec(location.pathname)?.[1] ?? null;
 
 /** Let the address name the open conversation. @param {string | null} id @param {{instead?: boolean}} [how] instead of the entry before */
 export function nameConversation(id, { instead = false } = {}) {

@@ -10,11 +10,12 @@ const SAID = TEXTS.calendar;
  * @property {boolean | null} active whether there is an address; null until the server has said so
  * @property {string} [url] the address that was made just now: it is shown once
  * @property {boolean} [copied]
+ * @property {boolean} [asking] whether the address is to be replaced
  * @property {string} [problem]
  */
 
-/** Show the dialog in which the address of the person's calendar is made and revoked. */
-export async function showCalendar() {
+/** Show the dialog in which the address of the person's calendar is made and revoked. @param {() => void} unauthorized */
+export async function showCalendar(unauthorized) {
   const dialog = document.createElement("dialog");
   dialog.className = "sheet";
   dialog.setAttribute("aria-labelledby", "calendar-title");
@@ -23,16 +24,25 @@ export async function showCalendar() {
   let state = { active: null };
   /** @param {Partial<State>} now */
   const draw = (now) => {
-    state = { ...state, copied: false, problem: undefined, ...now };
-    render(content(state, { make, revoke, copy }), dialog);
+    state = { ...state, copied: false, asking: false, problem: undefined, ...now };
+    render(content(state, { make, revoke, copy, askToReplace, cancel }), dialog);
   };
   const make = () => ask("POST", async (response) => ({ active: true, url: (await response.json()).url }));
   const revoke = () => ask("DELETE", async () => ({ active: false, url: undefined }));
   const copy = async () => draw(await copied(state.url ?? ""));
+  const askToReplace = () => {
+    draw({ asking: true });
+    /** @type {HTMLElement | null} */ (dialog.querySelector("[data-cancel]"))?.focus();
+  };
+  const cancel = () => {
+    draw({});
+    dialog.querySelector("h2")?.focus();
+  };
   /** @param {string} method @param {(response: Response) => Promise<Partial<State>>} change */
   const ask = async (method, change) => {
     const response = await fetch("/calendar", { method }).catch(() => null);
     if (!response) return draw({ problem: TEXTS.unreachable });
+    if (response.status === 401) return unauthorized();
     draw(response.ok ? await change(response) : { problem: await sentence(response) });
     if (method !== "GET") dialog.querySelector("h2")?.focus(); // the button that was clicked may be gone
   };
@@ -52,8 +62,8 @@ async function copied(url) {
   }
 }
 
-/** @param {State} state @param {{make: () => void, revoke: () => void, copy: () => void}} can */
-const content = ({ active, url, copied, problem }, { make, revoke, copy }) => html`
+/** @param {State} state @param {Record<"make" | "revoke" | "copy" | "askToReplace" | "cancel", () => void>} can */
+const content = ({ active, url, copied, asking, problem }, { make, revoke, copy, askToReplace, cancel }) => html`
   <h2 id="calendar-title" tabindex="-1">${SAID.title}</h2>
   <p>${SAID.about}</p>
   ${url
@@ -61,18 +71,25 @@ const content = ({ active, url, copied, problem }, { make, revoke, copy }) => ht
         <label for="calendar-url">${SAID.address}</label>
         <input id="calendar-url" readonly .value=${url} @focus=${select} />
         ${navigator.clipboard // the browser gives it to https and localhost only
-          ? html`<button type="button" class="button" @click=${copy}>${TEXTS.copy}</button>`
+          ? html`<button type="button" class="button primary" @click=${copy}>${TEXTS.copy}</button>`
           : nothing}
       `
     : nothing}
-  <p class="quiet" role="status">${said(active, url, copied)}</p>
+  <p class="quiet" role="status" translate="no">${asking ? SAID.ask : said(active, url, copied)}</p>
   ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
   <form method="dialog">
-    ${active ? html`<button type="button" class="button danger" @click=${revoke}>${SAID.revoke}</button>` : nothing}
-    <button type="button" class="button primary" ?disabled=${active === null} @click=${make}>
-      ${active ? SAID.another : SAID.make}
-    </button>
-    <button type="submit" class="button">${TEXTS.close}</button>
+    ${asking
+      ? html`
+          <button type="button" class="button danger" @click=${make}>${SAID.replace}</button>
+          <button type="button" class="button" data-cancel @click=${cancel}>${TEXTS.cancel}</button>
+        `
+      : html`
+          ${active ? html`<button type="button" class="button danger" @click=${revoke}>${SAID.revoke}</button>` : nothing}
+          <button type="button" class="button ${active ? "" : "primary"}" ?disabled=${active === null} @click=${active ? askToReplace : make}>
+            ${active ? SAID.another : SAID.make}
+          </button>
+          <button type="submit" class="button">${TEXTS.close}</button>
+        `}
   </form>
 `;
 

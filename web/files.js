@@ -1,15 +1,16 @@
 // @ts-check
 import { html, nothing } from "./vendor/lit-html/lit-html.js";
+import { repeat } from "./vendor/lit-html/directives/repeat.js";
 import { icon, iconButton } from "./icons.js";
 import { sentence } from "./chat/protocol.js";
 import { TEXTS } from "./texts.js";
 
-/** A file in a conversation's folder; `path` as it stands in an address. @typedef {{chat: string, path: string, name: string, size?: number | null}} Kept */
+/** A file in a conversation's folder; `path` as it stands in an address, `times`: how often it was written. @typedef {{chat: string, path: string, name: string, size?: number | null, times?: number}} Kept */
 
 /** Files, to be opened, saved and deleted. @param {Kept[]} files */
 export const filesView = (files) => html`
-  <ul class="files" aria-label=${TEXTS.files.title}>
-    ${files.map(({ chat, path, name, size }) => {
+  <ul class="files" translate="no" aria-label=${TEXTS.files.title}>
+    ${repeat(files, ({ path, times = 1 }) => `${path} ${times}`, ({ chat, path, name, size }) => {
       const href = `/chats/${encodeURIComponent(chat)}/files/${path}`;
       const save = TEXTS.files.save(name);
       return html`<li @click=${(/** @type {Event} */ event) => clicked(href, name, event)}>

@@ -32,8 +32,8 @@ const frame = new Frame(config, theme, {
     if (!(await reminders.want(wanted))) frame.say(reminders.possible ? TEXTS.remindRefused : TEXTS.remindImpossible);
     frame.remind(reminders.possible ? reminders.wanted : undefined);
   },
-  calendar: async () => (await import("./calendar.js")).showCalendar(),
-  memory: async () => (await import("./memory.js")).showMemory(),
+  calendar: async () => (await import("./calendar.js")).showCalendar(() => void askToSignIn()),
+  memory: async () => (await import("./memory.js")).showMemory({ say: (text) => frame.say(text), unauthorized: () => void askToSignIn() }),
   signOut: () => void leave(),
 });
 const SWITCH = { text: TEXTS.chats.useWidget, href: "?ui=openai" };
@@ -170,6 +170,7 @@ async function askToSignIn() {
   panes.closeList();
   reminders.end();
   place.replaceChildren();
+  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // of their memory or their calendar
   const { showSignIn } = await import("./sign-in.js");
   showSignIn(place, mountBuiltIn);
 }

@@ -1,10 +1,8 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
-import { storage } from "./chat/storage.js";
+import { storage, visit } from "./chat/storage.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
-
-const SESSION = "POST /session";
 
 /**
  * Show the form that exchanges a token for a session.
@@ -38,7 +36,10 @@ export async function endSession() {
 }
 
 /** Forget what belongs to the person. */
-export const forget = () => storage.clear("todo.");
+export function forget() {
+  storage.clear("todo.");
+  visit.clear("todo.tasks.");
+}
 
 /** @param {string} token @returns {Promise<string | null>} why it was refused */
 async function signIn(token) {
@@ -58,7 +59,7 @@ async function signIn(token) {
 const form = (submit, problem) => html`
   <form @submit=${submit}>
     <h2>${TEXTS.signIn.title}</h2>
-    <p class="quiet">${TEXTS.signIn.how[0]}<code>${SESSION}</code>${TEXTS.signIn.how[1]}</p>
+    <p class="quiet">${TEXTS.signIn.how}</p>
     <label for="token">${TEXTS.signIn.token}</label>
     <input id="token" type="password" autocomplete="off" required />
     ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}

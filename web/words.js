@@ -13,6 +13,9 @@ const CLOCK = format({ hour: "numeric", minute: "2-digit" });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const NUMBER = new Intl.NumberFormat();
 
+/** In which dates are written, while the page is in English. */
+export const LANGUAGE = WEEKDAY.resolvedOptions().locale;
+
 /** @param {number} number */
 export const counted = (number) => NUMBER.format(number);
 

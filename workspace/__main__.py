@@ -11,7 +11,7 @@ def main() -> None:
 
             parser = argparse.ArgumentParser(prog="workspace")
             parser.add_argument(
-                "--account", type=int, help="whom to become before anything is served, when root starts it"
+                "--account", type=int, help="the user id to switch to before it serves requests, if root starts it"
             )
             process.main(account=parser.parse_args(arguments).account)
         case arguments:

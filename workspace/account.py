@@ -10,11 +10,11 @@ def check(account: int | None) -> None:
     root = os.geteuid() == 0
     if root and not account:
         stop_misconfigured(
-            "The workspace does not run as root, whom no limit binds: start it as another user, or with --account=UID "
-            "of one that has nothing."
+            "The workspace does not run as root, because limits do not apply to root. Start it as another user, or "
+            "with --account=UID of a user that owns no files."
         )
     if account and not root:
-        stop_misconfigured("Only root can become another account: leave --account out.")
+        stop_misconfigured("Only root can switch to another account. Start it without --account.")
 
 
 def become(account: int) -> None:

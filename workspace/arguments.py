@@ -10,9 +10,10 @@ _PATH = "text, a path in the folder such as notes/plan.md"
 RULES = {
     "path": _PATH,
     "depth": "a whole number from 1 to 3",
-    "offset": "the whole number of a line, from 1 on",
+    "offset": "the number of a line, a whole number of at least 1",
     "limit": "a whole number of lines from 1 to 2000",
     "content": "text",
+    "append": "true or false",
     "old_text": "text",
     "new_text": "text",
     "pattern": "text, an extended regular expression",
@@ -26,7 +27,7 @@ RULES = {
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("a truth value is no number")
+        raise ValueError("must be a number, not true or false")
     return value
 
 
@@ -36,16 +37,23 @@ def _text(value: str) -> str:
 
 
 _Text = Annotated[str, AfterValidator(_text)]
-Path = Annotated[_Text, Field(description="In the folder, such as notes/plan.md.")]
-Depth = Annotated[int, Field(ge=1, le=3, description="How many levels of directories."), BeforeValidator(_number)]
-Offset = Annotated[int, Field(ge=1, description="The number of the first line."), BeforeValidator(_number)]
-Limit = Annotated[int, Field(ge=1, le=2000, description="How many lines."), BeforeValidator(_number)]
-Content = Annotated[_Text, Field(description="All of the file.")]
-OldText = Annotated[_Text, Field(description="What is replaced, exactly as in the file, where it must be only once.")]
-NewText = Annotated[_Text, Field(description="What comes in its place.")]
-Pattern = Annotated[_Text, Field(description="An extended regular expression, as grep -E takes it.")]
-Glob = Annotated[_Text | None, Field(description="Only in files with such a name, as *.md.")]
-Command = Annotated[_Text, Field(description="For bash.")]
+Path = Annotated[_Text, Field(description="A path in your folder, such as notes/plan.md.")]
+Depth = Annotated[
+    int, Field(ge=1, le=3, description="How many levels of directories to list."), BeforeValidator(_number)
+]
+Offset = Annotated[int, Field(ge=1, description="The number of the first line to read."), BeforeValidator(_number)]
+Limit = Annotated[int, Field(ge=1, le=2000, description="The most lines to read."), BeforeValidator(_number)]
+Content = Annotated[_Text, Field(description="The whole file, or with append the text to add.")]
+Append = Annotated[
+    bool,
+    Field(description="true: add content to the end of the file. false: replace the file."),
+    BeforeValidator(lambda value: False if value is None else value),
+]
+OldText = Annotated[_Text, Field(description="The text to replace, exactly as in the file. It must occur once.")]
+NewText = Annotated[_Text, Field(description="The new text.")]
+Pattern = Annotated[_Text, Field(description="An extended regular expression, as for grep -E.")]
+Glob = Annotated[_Text | None, Field(description="Search only files with such names, for example *.md.")]
+Command = Annotated[_Text, Field(description="A bash command.")]
 Code = Annotated[_Text, Field(description="A Python program.")]
-Timeout = Annotated[int, Field(ge=1, le=600, description="It is ended after these seconds."), BeforeValidator(_number)]
-Message = Annotated[_Text, Field(description="What was done.")]
+Timeout = Annotated[int, Field(ge=1, le=600, description="The time limit in seconds."), BeforeValidator(_number)]
+Message = Annotated[_Text, Field(description="A short summary of the changes.")]

@@ -13,38 +13,38 @@ class Refused(Refusal):
 
 
 class NotThere(Refusal):
-    """There is no {path} in this folder: list_files shows what there is."""
+    """There is no {path} in this folder. Use list_files to see what is there."""
 
     kind = "not_found"
 
 
 class PathInvalid(Refusal):
-    """The path {path} cannot be used: give names with / between them, from the folder on as in notes/plan.md, without a
-    / before them, without .. and control characters, at most 255 bytes each and 1,000 in all."""
+    """The path {path} is not valid. Use a path relative to the folder, such as notes/plan.md: no / at the beginning,
+    no .., no control characters, at most 255 bytes for each name and 1,000 bytes in all."""
 
 
 class FolderInvalid(Refusal):
-    """A folder's name has 1 to 100 letters, digits, dots, dashes and underscores, and not only dots."""
+    """A folder's name must be 1 to 100 letters, digits, dots, dashes and underscores, and not only dots."""
 
 
 class BehindLink(Refusal):
-    """{path} is, or lies behind, a symbolic link, which is not followed: name the file that it leads to."""
+    """{path} is a symbolic link or goes through one. Links are not followed: use the path of the file itself."""
 
 
 class NoDirectory(Refusal):
-    """{path} is {kind} and no directory: nothing can be in it."""
+    """{path} is {kind}, not a directory, so it cannot contain files."""
 
 
 class NoFile(Refusal):
-    """{path} is {kind} and no file: only files can be read and written."""
+    """{path} is {kind}, not a file. Only files can be read and written."""
 
 
 class NotAllowed(Refusal):
-    """{path} cannot be used: its permissions, or those of a directory above it, do not allow it."""
+    """Permission denied for {path}: check its permissions and those of the directories above it."""
 
 
 class SomebodyElses(Refusal):
-    """{path} cannot be used: it does not belong to this folder."""
+    """{path} cannot be used, because the file does not belong to the owner of this folder."""
 
 
 class Binary(Refusal):
@@ -52,80 +52,80 @@ class Binary(Refusal):
 
 
 class ContentTooLarge(Refusal):
-    """{what} has {size:,} bytes and may have {most:,}: {instead}."""
+    """{what} has {size:,} bytes, and the limit is {most:,}: {instead}."""
 
     kind = "limit"
 
 
 class OffsetBehindEnd(Refusal):
-    """{path} has {total:,} lines: give an offset from 1 to that."""
+    """{path} has {total:,} lines. Use an offset from 1 to {total}."""
 
 
 class OldTextNotFound(Refusal):
-    """old_text not found in {path}: give it exactly as in the file, with its spaces and without the number and colon
-    that read_file puts before each line."""
+    """old_text was not found in {path}. Copy it exactly from the file, with its spaces, but without the line number and
+    colon that read_file adds to each line."""
 
     kind = "conflict"
 
 
 class OldTextNotUnique(Refusal):
-    """old_text found {times:,} times in {path}, must be unique: give more of the lines around it."""
+    """old_text occurs {times:,} times in {path} and must be unique. Include more of the lines around it."""
 
     kind = "conflict"
 
 
 class NothingToEdit(Refusal):
-    """old_text must not be empty and new_text must differ from it: nothing was changed."""
+    """Nothing was changed: old_text must not be empty, and new_text must be different from it."""
 
 
 class FileTooLarge(Refusal):
-    """A file may have {most:,} bytes, and this one has more: put in a smaller one."""
+    """This file is larger than {most:,} bytes, the limit for a file. Upload a smaller one."""
 
     kind = "limit"
 
 
 class FolderFull(Refusal):
-    """The folder would have more than {most:,} {what}, which is the most: remove some files first."""
+    """The folder is full: its limit is {most:,} {what}. Remove some files first."""
 
     kind = "limit"
 
 
 class PersonFull(Refusal):
-    """The files of all conversations would have more than {most:,} {what}, which is the most: remove some, or delete a
+    """The storage of all your conversations is full: its limit is {most:,} {what}. Remove some files or delete a
     conversation."""
 
     kind = "limit"
 
 
 class NestedTooDeep(Refusal):
-    """A path may go through {most} directories, and this one goes through more: put the file higher up."""
+    """The path goes through more than {most} directories, which is the limit. Put the file in a higher directory."""
 
 
 class TooDeep(Refusal):
-    """The folder has directories nested deeper than {most}: remove them with a command first."""
+    """The folder has directories nested more than {most} levels deep. Remove them with a command first."""
 
     kind = "limit"
 
 
 class DiskFull(Refusal):
-    """The disk of the workspace is full, and nothing was changed: try again later."""
+    """The workspace's disk is full. Nothing was changed. Try again later."""
 
     kind = "unavailable"
 
 
 class KeyUsedOtherwise(Refusal):
-    """This idempotency key belongs to an earlier call with other arguments: send each new call with a new key."""
+    """This idempotency key was used by an earlier call with other arguments. Send each new call with a new key."""
 
     kind = "conflict"
 
 
 class NoFolder(Refusal):
-    """todo/folder is missing in _meta: it names the folder of the conversation."""
+    """_meta must contain todo/folder, the name of the folder of the conversation."""
 
 
 def explained(error: Exception) -> Refusal:
     """The sentence for a failure that is not the caller's doing; the details go to the log."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        log.warning("the disk of the workspace is full")
+        log.warning("the workspace's disk is full: free some space")
         return DiskFull()
     return internal_error(error, service="workspace", log=log)

@@ -13,7 +13,7 @@ LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools: a whole file,
 
 def _absolute(path: Path) -> Path:
     if not path.is_absolute():
-        raise PydanticCustomError("setting", "must be the whole path of a directory, beginning with /")
+        raise PydanticCustomError("setting", "must be the full path of a directory, such as /var/lib/workspace")
     return path
 
 
@@ -21,7 +21,8 @@ def _tools(url: str) -> str:
     """Tokens are for the same text, which the backend has, too."""
     if not is_http(url) or not url.endswith("/mcp") or "?" in url:
         raise PydanticCustomError(
-            "setting", "must be the workspace's address as the backend has it, http://host:port/mcp"
+            "setting",
+            "must be the address at which the backend reaches the workspace, such as http://127.0.0.1:8003/mcp",
         )
     return url
 
@@ -60,7 +61,9 @@ class Settings(StoreSettings, ProcessSettings):
 
     def problem(self) -> str | None:
         if self.workspace_confinement == "none" and self.auth_mode != "none":
-            return "WORKSPACE_CONFINEMENT=none lets commands do what the workspace may: it needs AUTH_MODE=none."
+            return (
+                "WORKSPACE_CONFINEMENT=none runs commands without a sandbox, so it is allowed only with AUTH_MODE=none."
+            )
         return None
 
 

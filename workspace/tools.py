@@ -13,14 +13,14 @@ from workspace.files import listing, reading, writing
 
 
 async def list_files(path: given.Path = ".", depth: given.Depth = 1, caller: Caller = CALLER) -> ToolResult:
-    """List the files of the folder you work in, or of a directory in it; directories end with a slash."""
+    """List the files in your folder, or in a directory of it. Names of directories end with a slash."""
     return await caller.read(partial(listing.names, path=path, depth=depth))
 
 
 async def read_file(
     path: given.Path, offset: given.Offset = 1, limit: given.Limit = 2000, caller: Caller = CALLER
 ) -> ToolResult:
-    """Read a text file, or a page of its lines. Each line comes after its number and a colon, not part of the file."""
+    """Read a text file, or some of its lines. Each line is shown after its number and a colon, which the file lacks."""
     return await caller.read(partial(reading.read, path=path, offset=offset, limit=limit))
 
 
@@ -31,16 +31,18 @@ async def search_files(
     return await caller.search(pattern=pattern, path=path, glob=glob)
 
 
-async def write_file(path: given.Path, content: given.Content, caller: Caller = CALLER) -> ToolResult:
-    """Write a whole file, in place of the one that is there; directories are made."""
-    work = partial(writing.write, path=path, content=content)
-    return await caller.change("write_file", {"path": path, "content": content}, work)
+async def write_file(
+    path: given.Path, content: given.Content, append: given.Append = False, caller: Caller = CALLER
+) -> ToolResult:
+    """Write a whole file, replacing it if it exists. With append, add the content to the end of the file instead."""
+    wanted = {"path": path, "content": content, "append": append}
+    return await caller.change("write_file", wanted, partial(writing.write, **wanted))
 
 
 async def edit_file(
     path: given.Path, old_text: given.OldText, new_text: given.NewText, caller: Caller = CALLER
 ) -> ToolResult:
-    """Replace the one place of a file that has old_text."""
+    """Replace old_text, which must occur exactly once in the file, with new_text."""
     wanted = {"path": path, "old_text": old_text, "new_text": new_text}
     return await caller.change("edit_file", wanted, partial(writing.edit, **wanted))
 
@@ -48,17 +50,17 @@ async def edit_file(
 async def run_command(
     command: given.Command, timeout_s: given.Timeout = DEFAULT_S, caller: Caller = CALLER
 ) -> ToolResult:
-    """Run a command in the folder. It reaches nothing outside of it, and no network. Any exit code is a result."""
+    """Run a command in your folder. It cannot access other files or the network. Any exit code is a valid result."""
     return await caller.run("run_command", command=command, timeout_s=timeout_s)
 
 
 async def run_python(code: given.Code, timeout_s: given.Timeout = DEFAULT_S, caller: Caller = CALLER) -> ToolResult:
-    """Run a Python program in the folder, as run_command does. What it prints is the result."""
+    """Run a Python program in your folder, with the same limits as run_command. The result is what it prints."""
     return await caller.run("run_python", code=code, timeout_s=timeout_s)
 
 
 async def commit(message: given.Message, caller: Caller = CALLER) -> ToolResult:
-    """Commit all files of the folder to its git repository, which is made where there is none."""
+    """Commit all files of the folder to its git repository. The repository is created if there is none."""
     return await caller.run("commit", message=message)
 
 
@@ -76,7 +78,7 @@ TOOLS = (
     _tool(list_files, "List files", _hints(reads=True)),
     _tool(read_file, "Read a file", _hints(reads=True)),
     _tool(search_files, "Search files", _hints(reads=True)),
-    _tool(write_file, "Write a file", _hints(destroys=True)),
+    _tool(write_file, "Write a file", _hints(destroys=True, idempotent=False)),
     _tool(edit_file, "Edit a file", _hints(destroys=True, idempotent=False)),
     _tool(run_command, "Run a command", _hints(destroys=True, idempotent=False)),
     _tool(run_python, "Run Python", _hints(destroys=True, idempotent=False)),

@@ -13,7 +13,7 @@ Outcome = Literal["answered", "refused", "failed"]
 Call = Callable[[float], Coroutine[Any, Any, None]]
 """Is told when it was due."""
 _MOST_MS = 60_000
-_TOKEN, _FAILED, _REFUSED = b"text_delta", b'"type":"error"', b"as there is room for"
+_TOKEN, _FAILED, _REFUSED = b"text_delta", b'"type":"error"', b"The assistant is busy"
 _MESSAGE = re.compile(rb'"message":"(.*?)"')
 _HEAD_END, _END = b"\r\n\r\n", b"0\r\n\r\n"
 

@@ -6,7 +6,7 @@ from bench.drivers.product import Tools
 from bench.endpoints.relay import Relay
 from bench.measure.database import relayed
 from bench.rows import Row
-from bench.stage import FEW, MANY, THOUSAND, Stage
+from bench.stage import FEW, MANY, THOUSAND, Stage, tools_of
 
 # Each finds less than a page, so that all tasks are looked at.
 FILTERS = {
@@ -24,7 +24,7 @@ async def lists(stage: Stage) -> list[Row]:
         mcp = stage.place.mcp_server(relay.url)
         try:
             await mcp.ready()
-            tools, calls = Tools(mcp.port), _PREPARED + stage.scale.long_rounds * 5
+            tools, calls = tools_of(mcp), _PREPARED + stage.scale.long_rounds * 5
             found = {
                 name: [await _longest(relay, tools, calls, person, wish) for person in (FEW, THOUSAND, MANY)]
                 for name, wish in FILTERS.items()

@@ -14,12 +14,12 @@ def add_all(commands: Commands) -> None:
     forget = add(
         commands,
         "forget",
-        "delete everything that is stored of a person",
-        "Stops a person's turns, then deletes tasks, changes, conversations, files and usage for good.",
+        "delete all stored data of a user",
+        "Stops a user's running answers, then deletes their tasks, changes, conversations, files and usage for good.",
     )
-    forget.add_argument("--yes", action="store_true", help="do not ask")
+    forget.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     for parser in (calendar, export, import_, forget):
-        whose = "the `sub` of the person's tokens; local with AUTH_MODE=none"
+        whose = "the `sub` in the user's tokens; local with AUTH_MODE=none"
         parser.add_argument("--user", type=values.name, required=True, metavar="NAME", help=whose)
     add_data_dir(calendar, usage, export, import_, forget)
 
@@ -37,12 +37,12 @@ def _add_calendar(commands: Commands) -> Parser:
     calendar = add(
         commands,
         "calendar",
-        "make an address at which a calendar program reads a person's dated tasks",
-        "Prints a new address at which a calendar program reads a person's dated tasks. It replaces the older one, and "
-        "is not shown again.",
+        "make a calendar address for a user's tasks that have a date",
+        "Prints a new address at which calendar programs can read a user's tasks that have a date. Older addresses "
+        "stop working. It is not shown again.",
     )
-    calendar.add_argument("--revoke", action="store_true", help="let the address that there is open nothing any more")
-    without = "of the page (BACKEND_PORT, else 8000), without BACKEND_URL"
+    calendar.add_argument("--revoke", action="store_true", help="make the current address stop working")
+    without = "port of the page, if no BACKEND_URL is set (that of the running ./todo up, else BACKEND_PORT, else 8000)"
     calendar.add_argument("--port", type=values.port, help=without)
     return calendar
 
@@ -51,12 +51,12 @@ def _add_usage(commands: Commands) -> Parser:
     usage = add(
         commands,
         "usage",
-        "show what the model was used for, by day, person and model",
-        "Prints turns, requests to the model and tokens by day (UTC), person and model.",
+        "show what the model was used for, by day, user and model",
+        "Prints answers, requests to the model and tokens by day (UTC), user and model.",
     )
-    usage.add_argument("--days", type=days, default=30, help="today and the days before it (%(default)s)")
-    usage.add_argument("--user", type=values.name, metavar="NAME", help="of this person only")
-    usage.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
+    usage.add_argument("--days", type=days, default=30, help="how many days, including today (%(default)s)")
+    usage.add_argument("--user", type=values.name, metavar="NAME", help="only this user")
+    usage.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
     return usage
 
 
@@ -64,19 +64,21 @@ def _add_export(commands: Commands) -> Parser:
     export = add(
         commands,
         "export",
-        "write everything that is stored of a person as JSON",
-        "Writes a person's tasks, their changes, and the conversations as one JSON document, and with --files the "
-        "files of the conversations as a tar archive.",
+        "write all stored data of a user as JSON",
+        "Writes a user's tasks, the changes of tasks and the conversations as one JSON document. With --files it also "
+        "writes the files of the conversations as a tar archive.",
     )
     export.add_argument(
         "--format",
         choices=("json", "jsonl"),
         default="json",
-        help="jsonl: the conversations alone, a line for each event",
+        help="jsonl: only the conversations, one line for each event",
     )
-    export.add_argument("--thread", type=values.name, metavar="ID", help="with jsonl, this conversation alone")
-    export.add_argument("--output", type=Path, metavar="FILE", help="write it to this new file, readable by you only")
-    export.add_argument("--files", type=Path, metavar="FILE.tar", help="write the conversations' files to it, likewise")
+    export.add_argument("--thread", type=values.name, metavar="ID", help="with jsonl: only this conversation")
+    export.add_argument("--output", type=Path, metavar="FILE", help="write to this new file, which only you can read")
+    export.add_argument(
+        "--files", type=Path, metavar="FILE.tar", help="also write the conversations' files to this new archive"
+    )
     return export
 
 
@@ -84,10 +86,14 @@ def _add_import(commands: Commands) -> Parser:
     import_ = add(
         commands,
         "import",
-        "add the tasks of a file: Todoist's CSV, a todo.txt, or an export",
-        "Adds the tasks of a file to a person's list, each once however often it is imported. Lines that cannot be "
-        "read are listed with the reason; the status is then 1, and 0 when everything was read.",
+        "add the tasks of a file: a Todoist CSV, a todo.txt, or an export",
+        "Adds the tasks of a file to a user's list. Importing the same file again adds nothing twice. Lines that "
+        "cannot be read are listed with the reason, and the exit status is then 1.",
     )
-    import_.add_argument("file", type=Path, metavar="FILE", help="Todoist's CSV, a todo.txt, or an export of ours")
-    import_.add_argument("--format", choices=values.IMPORTED, help="without it, what the file looks like")
+    import_.add_argument(
+        "file", type=Path, metavar="FILE", help="a Todoist CSV, a todo.txt, or a file from ./todo export"
+    )
+    import_.add_argument(
+        "--format", choices=values.IMPORTED, help="the format of the file (default: recognised from its content)"
+    )
     return import_

@@ -12,34 +12,42 @@ def add_all(commands: Commands) -> None:
         commands,
         "bench",
         "measure how fast it is",
-        "Runs everything on a throwaway PostgreSQL and an instant model, beside what it is made of.",
+        "Measures everything on a temporary PostgreSQL with an instant model, and compares it to its libraries.",
     )
-    bench.add_argument("--full", action="store_true", help="longer, for figures that vary less")
-    bench.add_argument("--against", type=Path, metavar="DIR", help="beside another checkout instead, in turns")
-    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    bench.add_argument("--load", action="store_true", help="what it carries instead, and what becomes of more")
-    seconds = "with --load, how long each load lasts (300)"
+    bench.add_argument("--full", action="store_true", help="measure longer, for more stable figures")
+    bench.add_argument("--against", type=Path, metavar="DIR", help="compare to another checkout instead")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
+    bench.add_argument(
+        "--load", action="store_true", help="measure instead how much load it can take, and what happens beyond that"
+    )
+    seconds = "with --load: how many seconds each load lasts (300)"
     bench.add_argument("--seconds", type=values.amount, metavar="N", help=seconds)
-    soak = "half of that for long: whether anything grows"
+    soak = "run half of that load for so long, and check that nothing grows"
     bench.add_argument("--soak", type=values.amount, metavar="MINUTES", help=soak)
     _add_shown(bench)
     _add_eval(commands)
     add(
         commands,
         "audit",
-        "look the locked packages up in the lists of known vulnerabilities",
-        "Looks the packages of the requirements locks for this platform up in a public list of known vulnerabilities, "
-        "and those of the tests' npm locks where npm is there. Needs the internet.",
+        "check the locked packages for known vulnerabilities",
+        "Checks the packages of the requirements locks for this platform against a public list of known "
+        "vulnerabilities, and those of the tests' npm locks if npm is installed. Needs the internet.",
     )
     test = add(
         commands,
         "test",
         "check the code and run the tests",
-        "Checks the code and runs the tests on a throwaway PostgreSQL, or in databases of their own on the server of "
-        "DATABASE_URL. Further arguments are pytest's.",
-        usage="todo test [-h] [--all] [pytest arguments]",
+        "Checks the code and runs the tests on a temporary PostgreSQL, or in separate databases on the server of "
+        "DATABASE_URL. Further arguments go to pytest.",
+        usage="todo test [-h] [--all | --extended] [pytest arguments]",
     )
-    test.add_argument("--all", action="store_true", help="also pyright and the tests that take long, as CI does")
+    scope = test.add_mutually_exclusive_group()
+    test.set_defaults(scope="quick")
+    for name, help_text in (
+        ("all", "also run pyright and the slow tests, as CI does"),
+        ("extended", "run only the tests that --all leaves out: measurements and long runs, for a release"),
+    ):
+        scope.add_argument(f"--{name}", action="store_const", dest="scope", const=name, help=help_text)
 
 
 def check(given: argparse.Namespace) -> str | None:
@@ -57,31 +65,35 @@ def _add_eval(commands: Commands) -> None:
     evaluation = add(
         commands,
         "eval",
-        "see how often the model does the right thing to the list",
-        "Says a hundred messages and more to the services on a throwaway PostgreSQL, with the model that is set, and "
-        "judges what became of the list. Status 1 when it claimed what it had not done, or obeyed an order that stands "
-        "in a task.",
+        "measure how often the model changes the list correctly",
+        "Sends more than a hundred messages to the services, on a temporary PostgreSQL and with the model in your "
+        "settings, and checks how each changed the list. Exit status 1: the model claimed something that it had not "
+        "done, or obeyed an instruction in a task.",
     )
     evaluation.add_argument("--quick", action="store_true", help="thirty cases, once each")
     evaluation.add_argument(
-        "--only", action="append", default=[], metavar="TAG", help="cases of this tag or id; may be given again"
+        "--only", action="append", default=[], metavar="TAG", help="only cases with this tag or id; can be repeated"
     )
     evaluation.add_argument(
-        "--repeat", type=values.count, metavar="K", help="how often each case is tried (3, with --quick 1)"
+        "--repeat", type=values.count, metavar="K", help="how often to try each case (3, with --quick 1)"
     )
-    evaluation.add_argument("--json", type=Path, metavar="FILE", help="write each trial there as it ends")
-    evaluation.add_argument("--resume", type=Path, metavar="FILE", help="go on with what --json wrote there")
-    allowed = "requests a minute that the provider allows"
+    evaluation.add_argument("--json", type=Path, metavar="FILE", help="write each result to this file as it arrives")
+    evaluation.add_argument(
+        "--resume", type=Path, metavar="FILE", help="continue a run whose results --json wrote to this file"
+    )
+    allowed = "how many requests a minute the provider allows"
     evaluation.add_argument("--limit-rpm", type=values.amount, metavar="N", help=allowed)
     for name, whose in (("in", "reads"), ("out", "writes")):
-        priced = f"of a million tokens that it {whose}"
+        priced = f"the price of a million tokens that the model {whose}"
         evaluation.add_argument(f"--price-{name}", type=values.amount, metavar="N", help=priced)
     evaluation.add_argument(
-        "--compare", type=Path, nargs=2, metavar=("FILE", "OTHER"), help="run nothing, show two results side by side"
+        "--compare", type=Path, nargs=2, metavar=("FILE", "OTHER"), help="compare two saved results instead of running"
     )
     _add_shown(evaluation)
 
 
 def _add_shown(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--chart", type=Path, metavar="FILE.svg", help="draw what is shown there too")
-    command.add_argument("--show", type=Path, metavar="FILE", help="run nothing, show what --json wrote there")
+    command.add_argument("--chart", type=Path, metavar="FILE.svg", help="also draw the result in this file")
+    command.add_argument(
+        "--show", type=Path, metavar="FILE", help="show results that --json saved in this file, instead of running"
+    )

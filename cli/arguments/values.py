@@ -14,26 +14,26 @@ LOGS = (*(part.replace("_", "-") for part in given.PARTS), "postgres")
 
 def service(text: str) -> str:
     if text not in LOGS:
-        raise argparse.ArgumentTypeError(f"there is no service {text}: it is one of {', '.join(LOGS)}")
+        raise argparse.ArgumentTypeError(f"there is no service {text}; choose one of {', '.join(LOGS)}")
     return text
 
 
 def chat(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", text) or not text.strip("."):
-        raise argparse.ArgumentTypeError(f"{text!r} is no conversation's id or name")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid id or name of a conversation")
     return text
 
 
 def name(text: str) -> str:
     invisible = ("Cc", "Cs", "Zl", "Zp")  # control characters, line ends, halves of a pair
     if not text.strip() or any(unicodedata.category(character) in invisible for character in text):
-        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text
 
 
 def count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= 100):
-        raise argparse.ArgumentTypeError(f"{text} is no number from 1 to 100")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 to 100")
     return int(text)
 
 
@@ -43,7 +43,7 @@ def amount(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return number
 
 
@@ -53,7 +53,7 @@ def temperature(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number <= 2:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 0 to 2")
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 2")
     return number
 
 
@@ -65,11 +65,11 @@ def url(text: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise argparse.ArgumentTypeError(f"it is the address of the page, as http://localhost:8000, and not {text}")
+        raise argparse.ArgumentTypeError(f"{text} is not the address of the page, such as http://localhost:8000")
     return text.rstrip("/")
 
 
 def port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-        raise argparse.ArgumentTypeError(f"{text} is no port from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to 65535")
     return int(text)

@@ -53,6 +53,8 @@ class Answer:
         self._began = time.monotonic()
         self._calls: dict[str, tuple[str, str]] = {}
         self._list: str | None = None
+        self._last_call = ""
+        """The line of the call that returned last, which is not repeated."""
         self._steps = 0
         self._looking = asyncio.Lock()
         self._retold = Retold()
@@ -106,6 +108,7 @@ class Answer:
             case "turn_start":
                 self._doing = "thinking"
             case "answer":
+                self._last_call = ""
                 await self._end_text()
             case "tool_call":
                 tool, given = self._calls[data["id"]] = data["tool_name"], data["tool_input"]
@@ -118,12 +121,12 @@ class Answer:
                 await self._show()
                 if data["agent"]:
                     await self._look_at_steps()
-                self._doing = "it is your turn"
+                self._doing = "waiting for your decision"
                 await self._asks(data)
             case "approved" | "rejected":
                 why = f": {data['reason']}" if data.get("reason") else ""
                 await self._show()
-                await self._decided(data["approval_id"], f"{'Approved' if name == 'approved' else 'Refused'}{why}")
+                await self._decided(data["approval_id"], f"{'Approved' if name == 'approved' else 'Rejected'}{why}")
             case "reset":
                 self._retold.begin_again()
                 self._in_one_answer = ""
@@ -140,7 +143,7 @@ class Answer:
             case "cancelled":
                 await self._note("Stopped.")
             case "compaction":
-                await self._note(f"{data['messages']} earlier messages are read as a summary.")
+                await self._note(f"{data['messages']} earlier messages were summarised.")
             case "interaction_complete":
                 self.status = data["status"]
                 if "reason" in data and not self._failed:
@@ -165,7 +168,9 @@ class Answer:
             await self._look_at_steps()
             await self._show(drawing.output_line(self._style, data["tool_output"], self._width))
         else:
-            await self._show(drawing.call_line(self._style, tool, given, data["tool_output"], self._width))
+            line = drawing.call_line(self._style, tool, given, data["tool_output"], self._width)
+            await self._show(*([] if line == self._last_call else [line]))
+            self._last_call = line
         self._doing = "thinking"
 
     async def _draw(self, over: asyncio.Event) -> None:

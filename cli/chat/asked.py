@@ -6,7 +6,7 @@ from cli.chat.connection import Connection, Reading
 from cli.chat.screens import drawing
 from cli.chat.screens.screen import Screen
 
-MARK = "Yes or no, and why? [y/N] "
+MARK = "Approve? y, or n and a reason [y/N] "
 
 
 class Asked:
@@ -43,12 +43,12 @@ class Asked:
         if reading.run_id is None:
             return
         if self._is_sent:  # whoever typed this has not seen what is asked next
-            await self._screen.fail("That is decided already: what comes next is asked first.")
+            await self._screen.fail("You have already decided that. Read the next question first.")
             return
         word, _, more = text.partition(" ")
         approved = text.lower() in ("y", "yes")
         if not approved and word.lower() in ("y", "yes"):
-            await self._screen.note("y alone approves it; n, and why, refuses it.")
+            await self._screen.note("Type y to approve, or n and a reason to reject.")
             self._screen.waits()
             return
         reason = more.strip() if word.lower() in ("n", "no") else text

@@ -100,7 +100,7 @@ class Connection:
         items = (await self.chatkit.list_items(thread, limit=100)).data
         said = next((item for item in items if item["type"] == "user_message"), None)
         if said is None:
-            raise Refused(_NOT_THERE, "There is no message here that could be answered again.")
+            raise Refused(_NOT_THERE, "There is no message to answer again.")
         return await self._begun("threads.retry_after_item", chat_id, {}, thread_id=thread, item_id=said["id"])
 
     async def begin(self, title: str, *, left: str | None) -> str:
@@ -168,21 +168,16 @@ class Connection:
     async def last(self, chat_id: str) -> dict[str, Any] | None:
         """The interaction that a conversation shows last; None for a name that is new, or where nothing was said."""
         try:
-            leaf = (await self.runs.get_chat(chat_id, limit=1))["leaf"]
+            leaf = await self.leaf(chat_id)
         except Refused as refusal:
             if refusal.status == _NOT_THERE and not is_own(chat_id):
                 return None
             raise
         return await self.runs.get_interaction(chat_id, leaf) if leaf else None
 
-    async def leaf(self, chat_id: str, before: str) -> str | None:
-        """The id of the interaction that a conversation shows last, where `before` was that once."""
-        try:
-            return (await self.runs.get_chat(chat_id, limit=1, after=before))["leaf"]
-        except Refused as refusal:
-            if refusal.status != _NOT_THERE:
-                raise
-            return (await self.runs.get_chat(chat_id, limit=1))["leaf"]  # it shows another version
+    async def leaf(self, chat_id: str) -> str | None:
+        """The id of the interaction that a conversation shows last."""
+        return (await self.runs.get_chat(chat_id, limit=0))["leaf"]
 
     async def thread(self, chat_id: str) -> str:
         """The conversation's own id, where it has a name: ChatKit knows no names."""

@@ -119,12 +119,12 @@ class Conversation:
             self._talk.entered(text)
 
     async def _offer_to_start(self) -> None:
-        await self._screen.show(f"No assistant answers at {self._url}.")
+        await self._screen.show(f"No server is running at {self._url}.")
         if self._options.url is not None:
             self._leave(NO_SERVER)
             return
         self._question = self._start
-        self._mark("Start it here, in the background? [Y/n] ")
+        self._mark("Start one here in the background? [Y/n] ")
 
     async def _start(self, answer: str) -> None:
         if answer.strip().lower() not in ("", "y", "yes"):
@@ -134,18 +134,18 @@ class Conversation:
 
         assert self._connection is not None, "nothing was asked before it was tried"
         process = server.start(self._options.directory)
-        self._mark(status="Starting it; ./todo down stops it again …")
+        self._mark(status="Starting the server; ./todo down stops it …")
         now = asyncio.get_running_loop().time
         until = now() + START_SECONDS
         while process.poll() is None and now() < until:
             with suppress(ConnectionLost):
                 await self._connection.alive()
                 self._mark()
-                await self._screen.show(self._screen.style.dim("It runs: ./todo down stops it again."))
+                await self._screen.show(self._screen.style.dim("The server is running. ./todo down stops it."))
                 await self._go_on(self._connection)
                 return
             await asyncio.sleep(_LOOK_SECONDS)
-        await self._screen.show(f"It did not start: see {server.log_of(self._options.directory)}.")
+        await self._screen.show(f"The server did not start. See {server.log_of(self._options.directory)}.")
         self._leave(NO_SERVER)
 
     def _mark(self, mark: str = MARK, status: str = "") -> None:

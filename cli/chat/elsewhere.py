@@ -19,15 +19,15 @@ RUNS = ("RUNNING", "WAITING_APPROVAL")
 
 async def show(screen: Screen, chat_id: str, last: Mapping[str, Any]) -> None:
     """What was said last in a conversation that is opened; an answer that runs there is for its reader."""
-    await screen.note(f"The conversation {chat_id}:")
-    await screen.echo(last["user_message"] or "")
+    await screen.note(f"Conversation {chat_id}:")
+    await screen.echo(last["user_message"])
     if last["status"] in RUNS:
         return
     for event in last["agent_events"]:
-        if event["event"] == "answer":
-            await screen.show(*drawn(event["data"]["content"], width=screen.size[0], colour=screen.style.colour))
+        if event["type"] == "ANSWER":
+            await screen.show(*drawn(event["content"], width=screen.size[0], colour=screen.style.colour))
     if len(versions := last["siblings"]) > 1:
-        await screen.note(f"Version {versions.index(last['id']) + 1} of {len(versions)}: /version N.")
+        await screen.note(f"Version {versions.index(last['id']) + 1} of {len(versions)}. Switch with /version N.")
 
 
 async def watch(talk: "Talk") -> None:
@@ -39,11 +39,11 @@ async def watch(talk: "Talk") -> None:
 
 
 async def _look(talk: "Talk", chat_id: str, before: str) -> None:
-    leaf = await talk.connection.leaf(chat_id, before)
+    leaf = await talk.connection.leaf(chat_id)
     if leaf in (None, before):
         return
     said = await talk.connection.runs.get_interaction(chat_id, leaf, brief=True)
     if talk.answer is None and talk.last_run == before and talk.chat_id == chat_id:
         talk.last_run = leaf
-        await talk.screen.echo(said["user_message"] or "")
+        await talk.screen.echo(said["user_message"])
         talk.follow(Reading(chat_id, leaf))

@@ -1,4 +1,4 @@
-"""One message and its answer: that alone on stdout, all else on stderr, and a status that says how it ended."""
+"""One message and its answer on stdout, all else on stderr, and a status that says how it ended."""
 
 import asyncio
 import json
@@ -20,6 +20,7 @@ from client.runs import Event
 PATIENCE = 30  # seconds without the server in the middle of an answer
 _ENDED: dict[str, Exit] = {"COMPLETED": DONE, "CANCELLED": STOPPED}
 _WIDTH = 100
+_MOST_TASKS = 50  # as in the text of other clients without cards
 _STOP_SECONDS = 5  # for an answer that was just asked for to be found, and stopped
 
 
@@ -32,7 +33,11 @@ class Once:
         self._has_said = False  # one before it
         self._retold = Retold()
         self._list: str | None = None
+        self._listed_with = ""
+        self._answers = ""
         self._calls: dict[str, str] = {}
+        self._last_call = ""
+        """The line of the call that returned last, which is not repeated."""
 
     async def run(self, text: str) -> Exit:
         """Say it, and follow the answer to its end; who interrupts it stops the answer, too."""
@@ -53,7 +58,7 @@ class Once:
             return FAILED
         except ConnectionLost:
             where = self._connection.url
-            self._tell(f"{self._style.bad('error:')} No assistant answers at {where}: ./todo up starts one here.")
+            self._tell(f"{self._style.bad('error:')} No server is running at {where}. Start one here with ./todo up.")
             return NO_SERVER
 
     async def _answer(self, text: str) -> Exit:
@@ -68,6 +73,8 @@ class Once:
                     if event.name == "approval_required":
                         return self._leave(reading)
                     if event.name == "interaction_complete":
+                        if event.data["status"] == "COMPLETED":
+                            self._write_list()
                         await self._tell_usage(reading, time.monotonic() - began)
                         return _ENDED.get(event.data["status"], FAILED)
         except (asyncio.CancelledError, BrokenPipeError):
@@ -107,8 +114,11 @@ class Once:
                 self._calls[data["id"]] = data["tool_input"]
             case "tool_result":
                 self._list = data["tool_output"] if drawing.listed(data["tool_output"]) else None
-                given = self._calls.get(data["id"], "")
-                self._tell(drawing.call_line(self._style, data["tool_name"], given, data["tool_output"], _WIDTH))
+                given = self._listed_with = self._calls.get(data["id"], "")
+                line = drawing.call_line(self._style, data["tool_name"], given, data["tool_output"], _WIDTH)
+                if line != self._last_call:
+                    self._tell(line)
+                self._last_call = line
             case "approval_required":
                 self._tell("\n".join(drawing.asked_lines(self._style, data["text"], _WIDTH)))
             case "error":
@@ -116,7 +126,7 @@ class Once:
             case "interaction_complete" if "reason" in data:
                 self._tell(clean(data["reason"]))
             case "compaction":
-                self._tell(self._style.dim(f"{data['messages']} earlier messages are read as a summary."))
+                self._tell(self._style.dim(f"{data['messages']} earlier messages were summarised."))
             case _:
                 pass
 
@@ -132,18 +142,24 @@ class Once:
         if whole.startswith(self._said):
             self._say(whole[len(self._said) :])
         self._said = ""
+        self._answers += whole.casefold()
         if self._retold.is_new("answer", {"content": whole}):
             _write("" if whole.endswith("\n") else "\n", end="")
             self._has_said = True
 
     def _leave(self, reading: Reading) -> Exit:
-        self._tell(f"It waits for your consent: ./todo chat --thread {reading.chat_id}")
+        self._tell(f"This needs your approval. Decide with: ./todo chat --thread {reading.chat_id}")
         return ASKS
 
-    async def _tell_usage(self, reading: Reading, seconds: float) -> None:
+    def _write_list(self) -> None:
+        """The list that the answer is about, unless the answer names its tasks."""
         tasks = drawing.listed(self._list) if self._list and not self._options.as_json else None
-        if tasks:
-            self._tell("\n".join(drawing.task_lines(self._style, tasks, _WIDTH)))
+        if tasks and not all(task["title"].casefold() in self._answers for task in tasks):
+            lines = drawing.task_lines(Style(colour=False), tasks[:_MOST_TASKS], _WIDTH)
+            more = drawing.rest_of(self._list or "", self._listed_with, shown=len(tasks[:_MOST_TASKS]))
+            _write("\n".join(["", *lines, *([f"and {more} more"] if more else [])]))
+
+    async def _tell_usage(self, reading: Reading, seconds: float) -> None:
         assert reading.run_id is not None, "it has ended"
         with suppress(Refused, ConnectionLost):
             told = await self._connection.runs.get_interaction(reading.chat_id, reading.run_id, brief=True)

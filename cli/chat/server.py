@@ -31,7 +31,7 @@ def check_token(url: str, token: str | None) -> None:
     """A token is not sent where others could read it."""
     parts = urlsplit(url)
     if token is not None and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
-        raise CliError(f"TODO_TOKEN is sent over https or to this machine only, and not to {url}: use https.")
+        raise CliError(f"TODO_TOKEN is not sent to {url}, because others could read it on the way. Use https.")
 
 
 def start(directory: Path) -> "subprocess.Popen[bytes]":

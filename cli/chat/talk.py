@@ -76,7 +76,7 @@ class Talk:
         if self._broken is not None:
             raise self._broken
         if goes_on:
-            await self.screen.note(f"The answer goes on: ./todo chat --thread {self.chat_id}")
+            await self.screen.note(f"See the answer: ./todo chat --thread {self.chat_id}")
         return self._status
 
     def entered(self, text: str) -> None:
@@ -102,7 +102,7 @@ class Talk:
             await asyncio.wait({self._following})
         await self.screen.echo(text)
         if self.answer is not None and await self._queue.add(self.answer, self._following, text):
-            await self.screen.note("It is answered after this; Enter has it read now.")
+            await self.screen.note("Your message comes after this answer. Press Enter to send it now.")
         elif self._editing is not None and self.chat_id is not None:
             run, self._editing = self._editing, None
             self.follow(self.connection.edit(self.chat_id, run, text))
@@ -133,7 +133,7 @@ class Talk:
         """Stop the answer; who asks twice does not wait for its end."""
         answer = self.answer
         if answer is None:
-            await self.screen.note("Nothing is being answered.")
+            await self.screen.note("There is no answer to stop.")
         elif self._stopping:
             self._following.cancel()
         else:
@@ -194,7 +194,7 @@ class Talk:
             await self.say(text.removeprefix("/") if text.startswith("//") else text)
         elif self._queue and self.chat_id is not None:
             await self._queue.send_now(self.chat_id)
-            await self.screen.note("It is read before the next step.")
+            await self.screen.note("The assistant reads it before its next step.")
 
     async def _asks(self, asked: dict[str, Any]) -> None:
         await self._asked.add(asked)
@@ -261,10 +261,10 @@ class Talk:
         last = await self.connection.last(self.chat_id)
         if last is None or last["status"] not in RUNS:
             return False
-        await self.screen.note("Another answer runs in this conversation: this is answered after it.")
+        await self.screen.note("The assistant is still answering here. Your message comes after that answer.")
         self.follow(Reading(self.chat_id, last["id"]))
         await self._queue.send(self.chat_id, last["id"], said)
         return True
 
     def _lost(self, lost: bool) -> None:
-        self.soon(self.screen.note("The connection is lost; trying again …" if lost else "It is back."))
+        self.soon(self.screen.note("Connection lost. Reconnecting …" if lost else "Connected again."))

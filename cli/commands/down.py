@@ -16,7 +16,7 @@ def run(directory: Path, *, seconds: float = SECONDS) -> int:
     """0 when what ran has ended, 1 when nothing runs."""
     state = running.read(directory)
     if state is None:
-        terminal.say(f"Nothing runs with the data in {directory}.")
+        terminal.say(f"Nothing is running with the data in {directory}.")
         return NOTHING_RUNS
     pid = state["pid"]
     try:
@@ -24,11 +24,11 @@ def run(directory: Path, *, seconds: float = SECONDS) -> int:
     except ProcessLookupError:  # it has just ended
         pass
     except PermissionError:
-        raise CliError(f"./todo up is process {pid}, which is another user's: end it as that user.") from None
+        raise CliError(f"./todo up is process {pid} of another user. Stop it as that user.") from None
     until = time.monotonic() + seconds
     while (state := running.read(directory)) is not None and state["pid"] == pid:
         if time.monotonic() > until:
-            raise CliError(f"./todo up, process {pid}, did not end within {seconds:g} seconds: see ./todo logs.")
+            raise CliError(f"./todo up, process {pid}, did not stop within {seconds:g} seconds. See ./todo logs.")
         time.sleep(_LOOK_SECONDS)
     terminal.say("Stopped.")
     return 0

@@ -19,7 +19,7 @@ def run(directory: Path, *, service: str | None, follow: bool) -> int:
     files = {name: data_dir.logs(directory) / f"{name}.log" for name in names}
     if not any(file.exists() for file in files.values()):
         what = f"no log of {service}" if service else "no log"
-        raise CliError(f"There is {what} in {data_dir.logs(directory)}: ./todo up writes them.")
+        raise CliError(f"There is {what} in {data_dir.logs(directory)}. ./todo up creates the logs.")
     readers: dict[str, TextIO] = {}
     for name, file in files.items():
         if follow and file.exists():

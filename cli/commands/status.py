@@ -15,7 +15,7 @@ def run(directory: Path) -> int:
     """0 when all is ready, 2 when something is not, 1 when nothing runs."""
     state = running.read(directory)
     if state is None:
-        terminal.say(f"Nothing runs with the data in {directory}: ./todo up starts it.")
+        terminal.say(f"Nothing is running with the data in {directory}. Start it with ./todo up.")
         return NOTHING_RUNS
     found = state["parts"]
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(found) or 1) as asking:
@@ -33,7 +33,7 @@ def run(directory: Path) -> int:
 
 def _condition(part: dict[str, Any]) -> tuple[bool, str]:
     if part["pid"] is None:
-        return False, "died, and waits for its next start"
+        return False, "died, and will be restarted soon"
     if not part["port"]:
         return True, "runs"
     status, text = probe.get(part["port"], part["path"])
@@ -49,7 +49,7 @@ def _more(answer: dict[str, Any]) -> str:
     told = [f", but {name} {reason}" for name, reason in answer.get("unusable", {}).items()]
     if "confinement" in answer:
         confined = answer["confinement"]
-        told.append(f", commands in {confined}" if confined else ", no commands: nothing confines them")
+        told.append(f", commands in {confined}" if confined else ", no commands, because there is no sandbox")
     return "".join(told)
 
 

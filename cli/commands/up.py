@@ -18,9 +18,11 @@ from cli.services import environment, ollama, running, zone
 from cli.services.ollama import Found
 from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
+from cli.services.workspace import describe_missing_commands
 from service import given
 
 HOST = "127.0.0.1"
+WORKSPACE_PORT = 8003
 WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
 
 
@@ -33,18 +35,16 @@ class Ports(NamedTuple):
 def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, directory: Path, verbose: bool) -> None:
     """Everything on loopback until Ctrl-C or SIGTERM, or until a part cannot be kept running."""
     variables = environment.load()
-    ports = Ports(
+    wanted = Ports(
         port or environment.port(variables, "BACKEND_PORT", 8000),
         mcp_port or environment.port(variables, "MCP_PORT", 8001),
-        workspace_port or environment.port(variables, "WORKSPACE_PORT", 8003),
+        workspace_port or (environment.port(variables, "WORKSPACE_PORT", 0) if "WORKSPACE_PORT" in variables else None),
     )
     for name in ("BACKEND_HOST", "MCP_HOST", "WORKSPACE_HOST"):
         if variables.get(name, HOST) != HOST:
-            terminal.warn(f"{name} is not used: ./todo up serves this machine only, on {HOST}.")
+            terminal.warn(f"{name} is ignored: ./todo up serves this machine only, on {HOST}.")
     data_dir.prepare(directory)
-    if not _has_workspace(variables, directory):
-        ports = ports._replace(workspace=None)
-    _check_different(ports)
+    has_workspace = _has_workspace(variables, directory)
     found = ollama.find(variables) if ollama.is_wanted(variables) else None
     variables |= found.settings if found and found.model else ollama.base_url(variables)
     variables.setdefault("TIME_ZONE", zone.time_zone(variables))
@@ -56,7 +56,8 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
         Signals() as signals,
         contextlib.ExitStack() as stack,
     ):
-        _check_ports(ports)
+        ports = _choose_ports(wanted, has_workspace=has_workspace)
+        addresses = _addresses(variables, ports)
         supervisor = Supervisor(
             data_dir.logs(directory),
             signals,
@@ -64,7 +65,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
             cwd=CHECKOUT,
             verbose=verbose,
             lock=owned.lock,
-            changed=lambda parts: running.write(directory, parts, page=_page(ports.page)),
+            changed=lambda parts: running.write(directory, parts, addresses),
         )
         try:
             if "DATABASE_URL" not in variables:
@@ -73,6 +74,8 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
             for service in _services(variables, ports, directory):
                 supervisor.start(service)
             answers = supervisor.wait_until_ready()
+            if ports.workspace:
+                _warn_of_missing_commands(answers["Workspace"])
             _print_addresses(ports, _model(answers["Backend"], found), directory)
             supervisor.watch()
         except StopWanted:
@@ -183,6 +186,20 @@ def _service(
     return Service(name, command, told, port, ready_path=ready_path, waits_itself=waits_itself, note=note)
 
 
+def _choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:
+    """Raises `CliError` if a port that somebody chose is taken. The workspace's is free to change: nobody types it."""
+    if not has_workspace:
+        wanted = wanted._replace(workspace=None)
+    _check_different(wanted)
+    for option, number in zip(("--port", "--mcp-port", "--workspace-port"), wanted, strict=True):
+        if number is not None and (problem := _port_problem(number)):
+            raise CliError(f"Port {number} of {HOST} cannot be used ({problem}): choose another port with {option}.")
+    if not has_workspace or wanted.workspace is not None:
+        return wanted
+    is_usable = WORKSPACE_PORT not in wanted and not _port_problem(WORKSPACE_PORT)
+    return wanted._replace(workspace=WORKSPACE_PORT if is_usable else _free_port())
+
+
 def _check_different(ports: Ports) -> None:
     given = [port for port in ports if port is not None]
     if len({*given}) < len(given):
@@ -193,27 +210,36 @@ def _check_different(ports: Ports) -> None:
         )
 
 
-def _check_ports(ports: Ports) -> None:
-    with contextlib.ExitStack() as held:
-        for option, number in zip(("--port", "--mcp-port", "--workspace-port"), ports, strict=True):
-            if number is None:
-                continue
-            probe = held.enter_context(socket.socket())
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
-            try:
-                probe.bind((HOST, number))
-                probe.listen()
-            except OSError as error:
-                message = (
-                    f"Port {number} of {HOST} cannot be used ({error.strerror}): choose another one with {option}."
-                )
-                raise CliError(message) from error
+def _port_problem(number: int) -> str | None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+        try:
+            probe.bind((HOST, number))
+            probe.listen()
+        except OSError as error:
+            return error.strerror
+    return None
 
 
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return probe.getsockname()[1]
+
+
+def _addresses(variables: Mapping[str, str], ports: Ports) -> dict[str, str]:
+    """What `./todo status`, `calendar` and `token` must know of this run."""
+    return {
+        "page": _page(ports.page),
+        "mcp_url": environment.mcp_url(variables, ports.mcp),
+        "backend_url": variables.get("BACKEND_URL") or f"http://localhost:{ports.page}",
+        "auth_mode": variables.get("AUTH_MODE", "none"),
+    }
+
+
+def _warn_of_missing_commands(readiness: str) -> None:
+    if missing := describe_missing_commands(readiness, by_root=os.geteuid() == 0):
+        terminal.warn(missing)
 
 
 def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> None:
@@ -235,13 +261,13 @@ def _model(readiness: str, found: Found | None) -> Iterator[str]:
     """Who answers, as the backend's `/ready` reports it, and what to know of it."""
     model = json.loads(readiness)["model"]
     if model["provider"] == environment.OFFLINE:
-        yield "offline: rules instead of a language model; set CEREBRAS_API_KEY for a real one"
+        yield "offline: fixed rules, no language model; set CEREBRAS_API_KEY to use one"
         if found:
-            yield f"{found.note}: docs/providers.md names some"
+            yield f"{found.note}; docs/providers.md lists some"
         return
     text = f"{model['name']} on {model['provider']}"
     yield text if model["last"] == "ok" else f"{text}, but: {model['last']}"
     if found:
-        yield f"found at {found.url}, on this machine; LLM_PROVIDER=offline takes none"
+        yield f"found at {found.url}, on this machine; LLM_PROVIDER=offline turns it off"
     if model["provider"] == "ollama":
-        yield "Ollama cuts what its context does not hold, and says nothing: start it with OLLAMA_CONTEXT_LENGTH=16384"
+        yield "Ollama silently cuts text that does not fit its context: start it with OLLAMA_CONTEXT_LENGTH=16384"

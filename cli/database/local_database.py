@@ -14,7 +14,9 @@ def reached(environment: Mapping[str, str], directory: Path, *, create: bool = F
         variables = dict(environment)
         if not variables.keys() & {"DATABASE_URL", "MIGRATION_DATABASE_URL"}:
             if not create and not postgres.exists(directory):
-                raise CliError(f"There is no database in {directory} yet: ./todo up makes one, or set DATABASE_URL.")
+                raise CliError(
+                    f"There is no database in {directory} yet. Create one with ./todo up, or set DATABASE_URL."
+                )
             with contextlib.suppress(InUseError):  # `up` runs there: work on what it runs
                 stack.enter_context(postgres.Cluster.start(directory))
             variables["MIGRATION_DATABASE_URL"] = postgres.url(directory, postgres.OWNER)

@@ -31,7 +31,8 @@ BUILTIN_LOCALES_SINCE = 17
 SOCKETS = Path("/tmp")  # noqa: S108 - what is made there is checked to be ours
 STATUS_LINE = 7  # of postmaster.pid, "ready" once connections are accepted
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
-NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+# Of a throwaway cluster, which many services share: their pools keep more than the usual 100 connections open.
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "300"}
 
 
 class Cluster:
@@ -214,7 +215,7 @@ class Cluster:
         owner = self._account.pw_uid if self._account else os.getuid()
         found = self._sockets.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.getuid()) or found.st_mode & 0o077:
-            raise CliError(f"{self._sockets} belongs to somebody else: remove it, or choose another --data-dir.")
+            raise CliError(f"{self._sockets} belongs to another user: remove it, or choose another --data-dir.")
         if self._account:
             os.chown(self._sockets, self._account.pw_uid, self._account.pw_gid)
 

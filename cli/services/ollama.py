@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeGuard
 
 PORT = 11434
-SECONDS = 0.3  # for all that is asked
+SECONDS = 2.0  # for all requests; where nothing listens, the connection is refused at once
 MOST_BYTES = 1_000_000  # of an answer
 
 # The first family that is there is taken, of one family the largest model; families that are not named come last.

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,8 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
         page = (read(data_dir) or {}).get("page", "")
         raise RunsAlreadyError(
             f"The data directory {data_dir} is in use by process {error.owner}, which is ./todo up"
-            f"{' with the page at ' + page if page else ''}. ./todo status shows it; for a second one choose another "
-            "--data-dir, --port, --mcp-port and --workspace-port."
+            f"{' with the page at ' + page if page else ''}. ./todo status shows it. To run a second one, choose "
+            "another --data-dir, --port and --mcp-port."
         ) from None
     try:
         yield owned
@@ -41,10 +41,10 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
         owned.release()
 
 
-def write(data_dir: Path, children: "Sequence[Child]", *, page: str) -> None:
-    """Replaces the file as a whole."""
+def write(data_dir: Path, children: "Sequence[Child]", addresses: Mapping[str, str]) -> None:
+    """Replaces the file as a whole; `addresses` are the page's and those that other commands need."""
     fresh = _file(data_dir).with_suffix(".new")
-    fresh.write_text(json.dumps({"page": page, "parts": [_told(child) for child in children]}))
+    fresh.write_text(json.dumps({**addresses, "parts": [_told(child) for child in children]}))
     fresh.chmod(0o600)
     fresh.replace(_file(data_dir))
 
@@ -72,7 +72,7 @@ def _told(child: "Child") -> dict[str, Any]:
 
 
 def _say_so() -> None:
-    terminal.notice("Waiting for services of a run that was killed to end …")
+    terminal.notice("An earlier ./todo up was killed. Waiting for its services to stop …")
 
 
 def _file(data_dir: Path) -> Path:

@@ -134,10 +134,12 @@ class Supervisor:
         hopeless = code == os.EX_CONFIG or (code > 0 and not child.was_ready)
         pause = None if hopeless else child.restarts.after_death(served)
         if pause is None:
-            times = "" if hopeless else f" for the {child.restarts.deaths}th time in short order, and is left alone"
+            times = (
+                "" if hopeless else f" for the {child.restarts.deaths}th time within a short time, and is not restarted"
+            )
             raise CliError(f"{child.name} {ending(code)}{times}; {parts.about(child)}")
         when = f"in {pause:g} s" if pause else "now"
-        terminal.died(child.name, f"{ending(code)}; it is started again {when} (log: {child.log})")
+        terminal.died(child.name, f"{ending(code)}; it restarts {when} (log: {child.log})")
         child.ready = False
         child.pause = pause
         child.next_start = time.monotonic() + (0.0 if child.waits_itself else pause)

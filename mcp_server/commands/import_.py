@@ -24,18 +24,18 @@ _PROGRESS_SECONDS = 0.5
 def run(arguments: Sequence[str]) -> None:
     """`python -m mcp_server import --user NAME`: add the tasks of the file on standard input that are not there yet."""
     parser = argparse.ArgumentParser(prog="import", description="Adds the tasks of a file on standard input.")
-    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
-    parser.add_argument("--format", choices=reading.FORMATS, help="without it, what the file looks like")
-    parser.add_argument("--name", default="", help="of the file")
+    parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
+    parser.add_argument("--format", choices=reading.FORMATS, help="recognised from the file if left out")
+    parser.add_argument("--name", default="", help="the file's name")
     given = parser.parse_args(arguments)
     if not is_user_id(given.user):
-        sys.exit("No person can have this name: give the `sub` of the person's tokens.")
+        sys.exit("No user can have this name. Give the `sub` of the user's tokens.")
     try:
         report = _import(given)
     except FileUnread as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("Stopped on the way: import the file again for the rest.")
+        sys.exit("Stopped before the end. Import the file again to add the rest.")
     text = "\n".join(_told(report, given.user))
     sys.stdout.buffer.write(f"{text}\n".encode(sys.stdout.encoding, "replace"))
     sys.exit(PARTLY if report.unread or report.left else 0)
@@ -85,12 +85,12 @@ def _told(report: Report, user: str) -> Iterator[str]:
     yield f"Added {report.added:,} {_counted(report.added, 'task')}{there}."
     if report.left:
         yield (
-            f"{report.left:,} more {_counted(report.left, 'task')} would be more than {user} may have (LIMIT_TASKS): "
-            "delete some, or raise it, and import the file again."
+            f"{report.left:,} {'task was' if report.left == 1 else 'tasks were'} not added, because {user} has as many "
+            "as LIMIT_TASKS allows. Delete some tasks or raise the limit, then import the file again."
         )
     if unread:
         kind = report.unread[0].place.split()[0].removesuffix("s")
-        yield f"{unread:,} {_counted(unread, kind)} could not be read; mend what is wrong and import the file again:"
+        yield f"{unread:,} {_counted(unread, kind)} could not be read. Correct this, then import the file again:"
         yield from (f"{problem.place}: {problem.why}" for problem in sorted(report.unread, key=_number))
     if report.unlisted:
         yield f"… and {report.unlisted:,} more"

@@ -29,11 +29,11 @@ from service.workers import Pace
 CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
 PATHS = (CHANGES, DONE, TASKS)
 _MONTH = 28  # days
-_AFTER = "after must be the last of an answer before, a whole number, or left out."
+_AFTER = "after must be the whole number `last` of an earlier answer, or left out."
 _DAYS = f"days must be a whole number from 1 to {done.MOST_DAYS}, or left out."
-_IDS = f"ids must be at most {by_id.MOST} numbers of tasks, with commas between them."
+_IDS = f"ids must be at most {by_id.MOST} task ids, separated by commas."
 _ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
-_TOO_FAST = "Requests come too fast: go on in {} seconds."
+_TOO_FAST = "Too many requests. Try again in {} seconds."
 
 Handler = Callable[[Request], Awaitable[JSONResponse]]
 

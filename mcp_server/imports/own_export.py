@@ -18,7 +18,7 @@ from service.tool_server.refusals import Refusal
 VERSION = 1
 # How the lines of an export begin, and what ends it after the comma that follows its tasks.
 _ENDS = {b'{"version": ': b'"changes": []}}', b'{"tasks": ': b'"changes": []}'}
-_NO_EXPORT = "The file is JSON, but no export of ./todo export: give one that it wrote."
+_NO_EXPORT = "The file is JSON, but not an export. Give a file that ./todo export wrote."
 
 
 def _within_years(moment: datetime) -> datetime:
@@ -87,12 +87,12 @@ def _document(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise FileUnread("The file begins as JSON and is none: export it again.") from None
+        raise FileUnread("The file starts like JSON, but is not valid JSON. Export it again.") from None
     if not isinstance(document, dict):
         raise FileUnread(_NO_EXPORT)
     version = document.get("version", VERSION)
     if version != VERSION:
-        raise FileUnread(f"This export is of another version than {VERSION}, which this program reads: update it.")
+        raise FileUnread(f"This program reads exports of version {VERSION}, and this is another one. Update it.")
     return document
 
 
@@ -102,15 +102,15 @@ def _tasks(tasks: list[Any], user: str) -> Read:
         try:
             yield _found(place, _Task.model_validate(task), user)
         except ValidationError as error:
-            names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "It" for problem in error.errors())
-            yield Unread(place, f"{', '.join(names)} is not as ./todo export writes it.")
+            names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "task" for problem in error.errors())
+            yield Unread(place, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
         except (PartUnread, Refusal) as error:
             yield Unread(place, str(error))
 
 
 def _found(place: str, task: _Task, user: str) -> Found:
     if task.due_time and not task.due_on:
-        raise PartUnread("due_time needs due_on.")
+        raise PartUnread("due_time needs due_on as well.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
     return Found(
         place,

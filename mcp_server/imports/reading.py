@@ -20,17 +20,17 @@ def bytes_of(file: BinaryIO) -> bytes:
 def text_of(data: bytes) -> str:
     """The text of a file: UTF-8, or UTF-16 that begins with its mark; raises `FileUnread`."""
     if len(data) > MOST_BYTES:
-        raise FileUnread(f"The file is larger than {MOST_BYTES // 2**20} MB: import it in parts.")
+        raise FileUnread(f"The file is larger than {MOST_BYTES // 2**20} MB. Import it in parts.")
     utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         encoding = "UTF-16" if utf16 else "UTF-8"
         line = data.count(b"\n", 0, error.start) + 1
-        raise FileUnread(f"The file is no {encoding} text, see line {line}: save it as UTF-8.") from None
+        raise FileUnread(f"The file is not {encoding} text, see line {line}. Save it as UTF-8.") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise FileUnread(f"The file is no text, line {line} has a NUL: give a CSV of Todoist, a todo.txt or an export.")
+        raise FileUnread(f"The file is not text: line {line} has a NUL. Give a Todoist CSV, a todo.txt or an export.")
     return text
 
 
@@ -42,9 +42,9 @@ def recognised(text: str, name: str = "") -> Format:
     if todoist.delimiter_of(text):
         return "todoist"
     if name.lower().endswith((".csv", ".tsv")):
-        raise FileUnread("This CSV is not Todoist's, whose first line begins with TYPE,CONTENT: mend it, or --format.")
+        raise FileUnread("A Todoist CSV starts with TYPE,CONTENT; this one does not. Correct it, or give --format.")
     if name.lower().endswith(".json"):
-        raise FileUnread("The file is not JSON: give what ./todo export wrote, or say what it is with --format.")
+        raise FileUnread("The file is not JSON. Give what ./todo export wrote, or name its format with --format.")
     return "todo.txt"
 
 

@@ -27,7 +27,7 @@ def parse(text: str, now: Now) -> Read:
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         place = f"line {number}"
         if len(line) > _LONGEST:
-            yield Unread(place, f"It is longer than {_LONGEST:,} characters: make it several tasks.")
+            yield Unread(place, f"The line is longer than {_LONGEST:,} characters. Split it into several tasks.")
         elif line.strip():
             try:
                 yield _task(place, " ".join(line.split()), now)
@@ -63,7 +63,7 @@ def _rule(text: str) -> str:
     """`rec:1w` counts from completion, `rec:+1w` from the due date."""
     found = _REPEAT.fullmatch(text)
     if found is None or (found["unit"] == "b" and found["interval"] != "1"):
-        raise PartUnread(f"rec:{shown(text)} is not understood: write a number and d, w, m or y, as rec:2w, or rec:1b.")
+        raise PartUnread(f"rec:{shown(text)} cannot be read. Write a number and d, w, m or y (rec:2w), or rec:1b.")
     if found["unit"] == "b":
         return "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"
     return f"FREQ={_UNITS[found['unit']]};INTERVAL={found['interval']}{'' if found['strict'] else ';FROM=DONE'}"
@@ -75,7 +75,7 @@ def _noon(text: str | None, now: Now) -> datetime | None:
     try:
         day = date.fromisoformat(text.strip())
     except ValueError:
-        raise PartUnread(f"{text.strip()} is no day of the calendar: write one that exists.") from None
+        raise PartUnread(f"{text.strip()} is not in the calendar. Write a day that exists.") from None
     if not FIRST_YEAR <= day.year < LAST_DAY.year:
-        raise PartUnread(f"{day} lies outside the years {FIRST_YEAR} to {LAST_DAY.year - 1}: write a day within them.")
+        raise PartUnread(f"{day} is not within the years {FIRST_YEAR} to {LAST_DAY.year - 1}. Write a day within them.")
     return datetime.combine(day, time(12), now.zone)

@@ -38,7 +38,7 @@ def parse(text: str, now: Now) -> Read:
     """The tasks of a file, each with the notes below it; its sections are labels."""
     delimiter = delimiter_of(text)
     if delimiter is None:
-        raise FileUnread("The file is no CSV of Todoist: its first line begins with TYPE,CONTENT.")
+        raise FileUnread("The file is not a Todoist CSV. Its first line must start with TYPE,CONTENT.")
     return _tasks(_rows(text, delimiter), now)
 
 
@@ -57,15 +57,15 @@ def _tasks(rows: Iterator[_Row | Unread], now: Now) -> Read:
                 if kind == "section":
                     section = _section(row)
                     if section is None:
-                        yield Unread(row.place, "Its name cannot be a label, so its tasks have none of it.")
+                        yield Unread(row.place, "The section's name cannot be a label, so its tasks do not get it.")
             case "note" if above is None:
-                yield Unread(row.place, "It is a note with no task above it: move it below one.")
+                yield Unread(row.place, "The note has no task above it. Move it below one.")
             case "note":
                 notes.append(row["CONTENT"])
             case "meta":
                 pass
             case other:
-                yield Unread(row.place, f'TYPE is "{shown(other)}": write task, section or note.')
+                yield Unread(row.place, f'TYPE is "{shown(other)}". Write task, section or note.')
     yield from _with_notes(above, notes)
 
 
@@ -89,7 +89,7 @@ def _rows(text: str, delimiter: str) -> Iterator[_Row | Unread]:
             return
         except csv.Error:
             lines = f"lines {first} to {reader.line_num}" if reader.line_num > first else f"line {first}"
-            yield Unread(lines, "A quotation mark opens or closes where none can, or a cell is too long: mend it.")
+            yield Unread(lines, "A quotation mark is in the wrong place, or a cell is too long. Correct it.")
             continue
         if names is None:
             names = [cell.strip().upper() for cell in row]
@@ -113,7 +113,7 @@ def _task_or_why(row: _Row, section: str | None, now: Now) -> Found | Unread:
 
 def _task(row: _Row, section: str | None, now: Now) -> Found:
     if row["PRIORITY"] not in _PRIORITIES:
-        raise PartUnread(f'PRIORITY is "{shown(row["PRIORITY"])}": write 1, the highest, to 4, or nothing.')
+        raise PartUnread(f'PRIORITY is "{shown(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
     title, labels = without_labels(row["CONTENT"].split(" "), "@")
     deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
     due, repeat = _date(row, now)
@@ -132,5 +132,5 @@ def _task(row: _Row, section: str | None, now: Now) -> Found:
 def _date(row: _Row, now: Now) -> tuple[str | None, str | None]:
     language = row["DATE_LANG"].lower()
     if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
-        raise PartUnread(f"DATE is in another language than English, {shown(language)}: write it as 2026-11-27.")
+        raise PartUnread(f"DATE is not in English, but in {shown(language)}. Write it like 2026-11-27.")
     return todoist_dates.read(row["DATE"], now.local)

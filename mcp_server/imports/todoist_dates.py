@@ -91,7 +91,7 @@ def _iso(words: str, text: str) -> str:
 
 def _unknown(text: str) -> PartUnread:
     return PartUnread(
-        f'DATE "{shown(text)}" is not understood: write a day (2026-11-27), a day and a time (2026-11-27 15:00), or a '
+        f'DATE "{shown(text)}" cannot be read. Write a day (2026-11-27), a day and a time (2026-11-27 15:00), or a '
         "repeat such as every monday at 9:00, every 2 weeks, every 27th, every! 3 months."
     )
 

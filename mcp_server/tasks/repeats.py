@@ -127,11 +127,11 @@ def _parts(text: str) -> dict[str, str]:
     for part in text.upper().strip().removeprefix("RRULE:").split(";"):
         name, _, value = (side.strip() for side in part.partition("="))
         if name not in _PARTS:
-            raise RepeatInvalid(problem=f'has "{shown(name)}", which is not known')
+            raise RepeatInvalid(problem=f'has the unknown part "{shown(name)}"')
         if name in parts:
             raise RepeatInvalid(problem=f"has {name} twice")
         if not _PARTS[name].fullmatch(value):
-            raise RepeatInvalid(problem=f'has {name} with "{shown(value)}", which is not understood')
+            raise RepeatInvalid(problem=f'has {name} with the value "{shown(value)}", which cannot be read')
         parts[name] = value
     if "FREQ" not in parts:
         raise RepeatInvalid(problem="has no FREQ")
@@ -143,14 +143,14 @@ def _conflict(parts: dict[str, str]) -> str | None:
     freq, by = parts["FREQ"], [name for name in _STANDS_WITH if name in parts]
     for name in by:
         if freq not in _STANDS_WITH[name]:
-            return f"has {name}, which FREQ={freq} does not take"
+            return f"has {name}, which FREQ={freq} does not allow"
     for one, other in (("BYDAY", "BYMONTHDAY"), ("COUNT", "UNTIL"), *((name, "FROM") for name in by)):
         if one in parts and other in parts:
-            return f"has {one} and {other}, of which it takes one"
+            return f"has {one} and {other}, but only one of them is allowed"
     if freq != "MONTHLY" and re.search(r"\d", parts.get("BYDAY", "")):
-        return "has a number before a weekday, which only FREQ=MONTHLY takes"
+        return "has a number before a weekday, which only FREQ=MONTHLY allows"
     if freq == "DAILY" and "BYDAY" in parts and parts.get("INTERVAL", "1") != "1":
-        return "has BYDAY with more than one day between, which only FREQ=WEEKLY or MONTHLY takes"
+        return "has BYDAY with an INTERVAL, which only FREQ=WEEKLY and MONTHLY allow"
     return None
 
 
@@ -162,7 +162,7 @@ def _until(value: str) -> date:
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise RepeatInvalid(problem=f"has UNTIL={value}, which is no day of the calendar") from None
+        raise RepeatInvalid(problem=f"has UNTIL={value}, which is not in the calendar") from None
 
 
 def _from_done(rule: Rule, today: date) -> date:

@@ -83,7 +83,7 @@ class Task(BaseModel):
     title: str
     description: str
     status: Literal["pending", "completed"]
-    due: str | None = Field(default=None, description="The day, and the time by the person's clock.")
+    due: str | None = Field(default=None, description="The day, and the time where the user is.")
     priority: Literal["high", "medium", "low"] | None = None
     labels: tuple[str, ...] = ()
     repeat: str | None = None
@@ -91,7 +91,7 @@ class Task(BaseModel):
     created_at: Moment
     updated_at: Moment
     completed_at: Moment | None
-    deleted: Literal[True] | None = Field(default=None, description="It is not there any more.")
+    deleted: Literal[True] | None = Field(default=None, description="true: it was deleted.")
     deleted_at: Moment | None = None
 
 
@@ -100,7 +100,7 @@ Whole = Annotated[dict[str, Any], Field(description="All fields of the task.")]
 
 
 class Following(BaseModel):
-    """The task that a repeating one left behind when it was completed."""
+    """The task that was added when a repeating one was completed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -110,13 +110,13 @@ class Following(BaseModel):
 
 
 class OtherTask(Task):
-    """One of several that a call changed."""
+    """One of the other tasks that a call changed."""
 
-    next: Following | None = Field(default=None, description="Of a task that repeats: the one that follows.")
+    next: Following | None = Field(default=None, description="The task that was added because this one repeats.")
 
 
 class ChangedTask(OtherTask):
-    """The first that a call changed, with the others of the call."""
+    """The first task that a call changed, with the others of the call."""
 
     also: tuple[OtherTask, ...] = ()
     not_found: tuple[int, ...] = ()
@@ -147,14 +147,12 @@ class TaskPage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     tasks: tuple[Task, ...]
-    next_cursor: str | None = Field(description="Give it as cursor to get the next page; null on the last one.")
-    total: int = Field(
-        description=f"How many tasks there are in this list, on all pages; {MOST_COUNTED} for so many or more."
-    )
-    now: str = Field(description="The person's own date and time.")
+    next_cursor: str | None = Field(description="Send it as cursor to get the next page; null on the last page.")
+    total: int = Field(description=f"The number of tasks on all pages; {MOST_COUNTED} means that many or more.")
+    now: str = Field(description="The user's date and time.")
     time_zone: str
     nearest: tuple[Near, ...] = Field(
-        default=(), description="Where query found nothing: tasks spelled nearly so; ask which one is meant."
+        default=(), description="Tasks with similar titles, if query matches nothing; ask the user which one is meant."
     )
 
 

@@ -19,6 +19,9 @@ MAX_QUESTIONS = 10
 MAX_STEPS = 9
 """One less than a message may have: the last is for the answer."""
 
+MAX_CALLS_OF_RESPONSE = 6
+"""So many calls of one response are made."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -39,16 +42,28 @@ def answer(
     steps = turns[-1].steps
     if len(steps) >= MAX_STEPS:
         return Reply(f"{_report(steps)}\n\n{sentences.STOPPED.format(steps=len(steps))}")
-    reply = _next(_plan(turns, wishes), steps)
+    reply = _next(_in_responses(_plan(turns, wishes)), steps)
     if must_call and isinstance(reply, str) and not steps:
         reply = (ToolCall("list_tasks", {"status": "pending"}),)
     if isinstance(reply, str):
         if turns[-1].calendar:
-            reply = reply.replace(sentences.NOTHING_RINGS, sentences.CALENDAR_RINGS)
-        told = any(sentences.REAL_MODEL in turn.answer for turn in turns[:-1])
-        return Reply(telling.shortened(reply) if told else reply)
+            reply = reply.replace(sentences.DATE_ONLY, sentences.CALENDAR_REMINDS)
+        return Reply(reply)
     absent = next((call.name for call in reply if call.name not in tools), None)
     return Reply(sentences.NOT_WITH_TOOLS.format(tool=absent)) if absent else Reply(calls=reply)
+
+
+def _in_responses(plan: Steps) -> Steps:
+    """The plan with at most `MAX_CALLS_OF_RESPONSE` calls in a step."""
+    results: Any = None
+    while True:
+        try:
+            calls = plan.send(results)
+        except StopIteration as end:
+            return end.value
+        results = ()
+        for start in range(0, len(calls), MAX_CALLS_OF_RESPONSE):
+            results += yield calls[start : start + MAX_CALLS_OF_RESPONSE]
 
 
 def _next(plan: Steps, steps: list[tuple[Result, ...]]) -> str | Calls:

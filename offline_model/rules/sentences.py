@@ -1,12 +1,11 @@
 """What the offline model says."""
 
-REAL_MODEL = "For a real model set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and that provider's key, and start again."
-ABOUT = f'I am the offline model and only keep tasks, by simple rules: say "help" for what I know. {REAL_MODEL}'
+ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
 CANNOT = {
-    "reminders": f'I cannot remind you at a time: say "add call mum on Friday" to keep a date. {REAL_MODEL}',
+    "reminders": 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.',
 }
 """What is said in the place of what a task may have one day; the help names each."""
-HELP = f"""I am the offline model: I follow simple rules and keep your tasks. You can say, for example:
+HELP = f"""I am the offline model. I follow simple rules and know only your tasks. You can say, for example:
 
 - add buy milk and call mum
 - add milk, eggs and bread to shopping
@@ -19,80 +18,84 @@ HELP = f"""I am the offline model: I follow simple rules and keep your tasks. Yo
 - do task 3: for "write a shopping list for pancakes to shopping.md" or "count the words of notes.txt"
 - delete the milk task / delete all done tasks / undo / bring back the milk
 
-I have no {" and no ".join(CANNOT)}, and cannot talk about anything else.
+I can't send {" or ".join(CANNOT)} yet, and I can't talk about anything else.
 
-{REAL_MODEL}"""
-GREETING = 'Hello! I am the offline model: simple rules that keep your tasks. Say "add buy milk", or "help" for more.'
-I_AM = 'I am the offline model: simple rules, neither a person nor a language model. Say "help" for what I know.'
-NO_MEMORY = 'I cannot say what I did before: I know only what your list holds now. Say "show all" to see it.'
-TOO_LONG = "That is more than I can read: keep a message below {limit:,} characters. I have done nothing."
+To talk to an AI model, set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and the key of that provider, and restart."""
+GREETING = 'Hello! I am the offline model and keep your to-do list. Say "add buy milk", or "help" to see what I can do.'
+NOT_DONE = "Not done."
+I_AM = 'I am the offline model: simple rules, not a person and not an AI. Say "help" to see what I can do.'
+NO_MEMORY = 'I don\'t remember what I did before. I only know your list as it is now. Say "show all" to see it.'
+TOO_LONG = "Your message is too long for me, so I did nothing. Keep it below {limit:,} characters."
 WELCOME = "You are welcome."
 BYE = "Goodbye."
 ANSWER_IT = "Please choose one by its number, or say no."
 NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
-NO_VERB = 'What shall I do with it? Say, for example, "complete milk" or "delete milk".'
+NO_VERB = 'What should I do with it? Say, for example, "complete milk" or "delete milk".'
 FIRST_TIME = (
-    "I do not know when you did it last, so it is due today for the first time; then it counts from when it is done."
+    "I don't know when you last did it, so it is due today. After that, the next date counts from the day you "
+    "complete it."
 )
-TIME_IS_TEXT = "I did not understand the time: it stands in the words of the task."
-OTHER_CLOCK = "I know the time of one place only, which is yours: say it by your own clock. I have done nothing."
-NOTHING_RINGS = "Nothing rings at that time: it stands in the list as the date of the task."
-CALENDAR_RINGS = (
-    "Nothing here rings, but a calendar program that reads your calendar does, for what has a clock time; a phone "
-    "needs an address that it can reach."
+TIME_IS_TEXT = "I did not understand the time, so I left it in the title."
+OTHER_CLOCK = "I only know the time in your own time zone, so I did nothing. Say the time as your own clock shows it."
+NO_REMINDER = "I can't send reminders yet."
+DATE_ONLY = "I can't send reminders yet; the due date is on your list."
+CALENDAR_REMINDS = (
+    "I can't send reminders yet, but a calendar app that subscribes to your calendar link reminds you of tasks with a "
+    "time."
 )
-NO_REMINDER = "I cannot remind you at a time."
-NO_BULK = 'I complete or delete only tasks that you name. Say, for example, "complete milk and bread".'
-NO_SUBJECT = "Which task? Say words of its title."
+NO_BULK = (
+    'I can\'t do that to your whole list. Name the tasks by their titles, or a group such as "everything due today".'
+)
+NO_SUBJECT = "Which task do you mean? Say words from its title."
 NO_TITLE = 'What shall I add? Say, for example, "add buy milk".'
-NO_NEW_VALUE = 'Say which task you mean and what it is to become, for example "rename milk to oat milk".'
+NO_NEW_VALUE = 'Say which task you mean and what it should become, for example "rename milk to oat milk".'
 NO_NEW_DATE = 'Which task, and to which day? Say, for example, "move dentist to Friday" or "snooze dentist by a week".'
-NO_PRIORITY = 'Say which task and how much it matters, for example "make dentist high priority".'
+NO_PRIORITY = 'Say which task and which priority, for example "make dentist high priority".'
 NO_LABEL = 'Say which label, for example "tag gym with health".'
 SAY_YES = 'Say "yes" to delete what is shown.'
 SAY_YES_TO_COMPLETE = 'Shall I complete task {id}? Say "yes" to complete it.'
-ONE_AT_A_TIME = 'I let an agent do one task at a time: say "do task 3", with its number.'
-TOO_MANY = "That is more than I do at once: name at most {limit} tasks in one message. I have left that undone."
+ONE_AT_A_TIME = 'An agent can work on one task at a time. Say "do task 3", with the number of the task.'
+TOO_MANY = "That is too much at once, so I did not do it. Name up to {limit} tasks in one message."
 NO_MEMBERS = 'I found no open task for "{group}".'
-NONE_CHANGED = "So I changed none of them."
-NONE_DELETED = "So I deleted none of them."
-CANCEL = 'Say "delete" and its name to take a task off the list, or "add cancel …" if you are to cancel something.'
-LEFT_ALONE = "All right, I leave everything as it is."
+NONE_CHANGED = "I changed nothing."
+NONE_DELETED = "I deleted nothing."
+CANCEL = 'Say "delete" and the title to delete a task, or "add cancel …" to add a task about cancelling something.'
+LEFT_ALONE = "All right, I changed nothing."
 # Listed as tasks are: no box is shown below an answer whose list names none.
 MISSING = 'I found no {among} that matches "{phrase}". To see every task, say:\n\n- show all'
 NOT_ALL_READ = (
-    'Of many tasks with such words I found none that matches "{phrase}": say more of its title.\n\n- show all'
+    'Many tasks have such words, but I found none that matches "{phrase}". Say more of its title.\n\n- show all'
 )
-NOT_WITH_TOOLS = "I cannot do that here: the tool {tool} was not offered to me."
-STOPPED = "I stop here: that took {steps} steps with tools, which is as many as I take for one message."
+NOT_WITH_TOOLS = "I can't do that here, because the tool {tool} is not available."
+STOPPED = "I stopped after {steps} steps, the most that I take for one message. Tell me what is still to do."
 ADDED = "Added {count}."
 LABELLED = 'Added {count} with the label "{value}".'
 NOTED = f"{ADDED}\n\n{TIME_IS_TEXT}"
 REMINDED = f"{NOTED} {NO_REMINDER}"
-WITH_DATE = {NOTED: ADDED, REMINDED: f"{ADDED}\n\n{NOTHING_RINGS}"}
+WITH_DATE = {NOTED: ADDED, REMINDED: f"{ADDED}\n\n{DATE_ONLY}"}
 """What is said instead when the time was understood."""
 CHANGED = "Changed {count}."
 RENAMED = "Renamed to {tasks}."
 PRIORITY = "Changed {count} to {value} priority."
-TAGGED = 'Put the label "{value}" on {count}.'
-UNTAGGED = 'Took the label "{value}" off {count}.'
+TAGGED = 'Added the label "{value}" to {count}.'
+UNTAGGED = 'Removed the label "{value}" from {count}.'
 COMPLETED = "Completed {tasks}."
-REOPENED = "Opened {tasks} again."
+REOPENED = "Reopened {tasks}."
 DELETED = "Deleted {tasks}."
 DELETED_ALL = "Deleted {count}."
-BROUGHT_BACK = "Brought {tasks} back."
-TAKEN_BACK = "Took back the last change: {tasks}."
+BROUGHT_BACK = "Restored {tasks}."
+TAKEN_BACK = "Undid the last change to {tasks}."
 BY_TOOL = {"add_task": ADDED, "update_task": CHANGED, "complete_task": COMPLETED, "delete_task": DELETED}
 UNDONE = {
-    "add_task": "Took {tasks} off the list again.",
-    "update_task": "Changed {tasks} back.",
-    "complete_task": "Took that back: {tasks}.",
+    "add_task": "Removed {tasks} again.",
+    "update_task": "Undid the change to {tasks}.",
+    "complete_task": "Reopened {tasks}.",
     "delete_task": BROUGHT_BACK,
 }
-NOTHING_TO_UNDO = "There is nothing to take back: I have changed nothing in this conversation."
-NOTHING_DELETED = "There is nothing to bring back: you have deleted nothing in the last 30 days."
-NOTHING_LEFT = "Nothing is left to do: you have no open tasks."
-NOTHING_TODAY = 'Nothing is due today. Say "show my tasks" for all that are open.'
-NONE_DONE = "You have not completed any task yet."
+NOTHING_TO_UNDO = "There is nothing to undo. I have changed nothing in this conversation."
+NOTHING_DELETED = "There is nothing to restore. You have deleted nothing in the last 30 days."
+NOTHING_LEFT = "You have no open tasks."
+NOTHING_TODAY = 'Nothing is due today. Say "show my tasks" to see all open tasks.'
+NONE_DONE = "You have not completed any tasks yet."
 MORE = '; say "more" for the rest.'
 NO_MORE = 'There is nothing more to show. Say "show all" to see every task.'

@@ -1,12 +1,13 @@
 """How results are told: in the sentences of this model, with the tasks named or counted."""
 
 import re
+from calendar import month_abbr
 from collections.abc import Sequence
 from typing import Protocol
 
 from offline_model.conversation import Result, Task
 from offline_model.rules.language.words import is_foreign, may_be_task
-from offline_model.rules.sentences import ABOUT, MORE, NOTHING_TODAY, REAL_MODEL
+from offline_model.rules.sentences import ABOUT, MORE, NOT_DONE, NOTHING_TODAY
 
 FOUND_SHOWN = 50
 NAMED = 10
@@ -24,24 +25,21 @@ class Tasks(Protocol):
 
 _IN_WORDS = (
     (re.compile(r"(?:call|use|look up the numbers with) list_tasks\b[^:;.]*"), 'say "show all"'),
-    (re.compile(", as list_tasks shows it"), ""),
-    (re.compile("task_id"), "what I took for a number"),
+    (re.compile(r"\bCall list_tasks\b[^:;.]*"), 'Say "show all"'),
+    (re.compile(" from list_tasks"), ""),
+    (re.compile("task_id"), "the number"),
 )
+_TOOLS_DAY = re.compile(r"(\w{3}) (\d{4})-(0\d|1[0-2])-(\d\d)( \d\d:\d\d)?", re.ASCII)
 _CLAUSE = re.compile(r"(?<=[:;.]) ")
 _TOOL_WORD = re.compile(r"\b(?:[a-z]+_tasks?|[a-z]+_id|_meta|cursor|idempotency|limit)\b")
 
 
 def not_understood(request: str) -> str:
     if is_foreign(request):
-        return "I know English only."
+        return "I understand English only."
     is_short = len(request.split()) <= 6
     hint = f' If "{request}" is a task, say "add {request}".' if is_short and may_be_task(request) else ""
     return f"I did not understand that.{hint} {ABOUT}"
-
-
-def shortened(answer: str) -> str:
-    """Without what an earlier answer has told about this model."""
-    return answer.replace(ABOUT, 'Say "help" for what I know.').replace(f" {REAL_MODEL}", "")
 
 
 def listing(tasks: Tasks, kind: str, where: str = "", *, before: bool = False) -> str:
@@ -80,12 +78,13 @@ def done(tasks: Tasks, when: str) -> str:
     return f"You completed {_counted(number) if number else 'no task'} {when}."
 
 
-def first(tasks: Sequence[Task]) -> str:
+def first(tasks: Tasks) -> str:
     """Of the tasks that come first."""
-    priority = f"{tasks[0].priority} priority" if tasks[0].priority else ""
-    why = ", ".join(filter(None, [priority, _due(tasks[0]).removeprefix(", ")]))
-    others = "; what comes next stands below it." if len(tasks) > 1 else "."
-    return f'Begin with "{one_line(tasks[0].title)}"{f" ({why})" if why else ""}{others}'
+    task = tasks.items[0]
+    priority = f"{task.priority} priority" if task.priority else ""
+    why = ", ".join(filter(None, [priority, _due(task, tasks.now).removeprefix(", ")]))
+    others = " The next ones are listed below it." if len(tasks.items) > 1 else ""
+    return f'Start with "{one_line(task.title)}"{f" ({why})" if why else ""}.{others}'
 
 
 def asked(tasks: Tasks, kind: str) -> str:
@@ -95,15 +94,15 @@ def asked(tasks: Tasks, kind: str) -> str:
     return f"There {'is' if number == 1 else 'are'} {_counted(number, kind)}{more}."
 
 
-def span(days: str) -> str:
+def span(days: str, now: str) -> str:
     """Of a range in the tools' words, if it tells more than what was said."""
-    return f" ({days.replace('..', ' to ')})" if days[:1].isupper() else ""
+    return f" ({' to '.join(_short(day, now) for day in days.split('..'))})" if days[:1].isupper() else ""
 
 
-def found(phrase: str, tasks: Sequence[Task]) -> str:
+def found(phrase: str, tasks: Sequence[Task], now: str) -> str:
     """With the state of each."""
     lines = [
-        f"- {one_line(task.title)} ({'done' if task.status == 'completed' else 'open'}{_due(task)})"
+        f"- {one_line(task.title)} ({'done' if task.status == 'completed' else 'open'}{_due(task, now)})"
         + (f": {one_line(task.description, limit=1000)}" if task.description else "")
         for task in tasks[:FOUND_SHOWN]
     ]
@@ -125,13 +124,21 @@ def told(answer: str, results: Sequence[Result], *, value: str = "") -> str:
     failed = [result for result in results if result.error or result.page.not_found]
     # Added tasks are shown on cards: they are named where it matters which of them were added.
     dated = any("due" in result.arguments or "repeat" in result.arguments for result in results)
-    names = _named(done, with_dates=dated)
+    now = next((result.page.now for result in results if result.page.now), "")
+    names = _named(done, now, with_dates=dated)
     is_named = len(done) == 1 or failed or (dated and len(done) <= NAMED)
     said = [answer.format(tasks=names, count=names if is_named else _counted(len(done)), value=value)] if done else []
     return "\n\n".join([*said, *dict.fromkeys(map(_failure, failed))])
 
 
+def is_rejected(error: str) -> bool:
+    """Whether the call was not made because the user rejected it, in the backend's words for models."""
+    return error.startswith("The person refused this call")
+
+
 def _failure(result: Result) -> str:
+    if is_rejected(result.error):
+        return NOT_DONE
     if not result.error:
         numbers = result.page.not_found
         what = f"tasks {_joined([str(number) for number in numbers])}" if len(numbers) > 1 else f"task {numbers[0]}"
@@ -142,10 +149,10 @@ def _failure(result: Result) -> str:
     return f"{f'I could not add {_joined(names)}' if names else 'That did not work'}: {in_words(result.error)}"
 
 
-def _named(tasks: Sequence[Task], *, with_dates: bool = False) -> str:
+def _named(tasks: Sequence[Task], now: str = "", *, with_dates: bool = False) -> str:
     """At most so many of them, in the order of their numbers."""
     in_order = sorted(tasks, key=lambda task: task.id)
-    names = [f'"{one_line(task.title)}"{_date(task, with_dates=with_dates)}' for task in in_order[:NAMED]]
+    names = [f'"{one_line(task.title)}"{_date(task, now, with_dates=with_dates)}' for task in in_order[:NAMED]]
     return _joined([*names, *([f"{len(tasks) - NAMED} more"] if len(tasks) > NAMED else [])])
 
 
@@ -154,16 +161,26 @@ def _joined(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _date(task: Task, *, with_dates: bool) -> str:
-    """As the tool's result shows it; of a task that repeats and was completed, when it comes again."""
+def _date(task: Task, now: str, *, with_dates: bool) -> str:
+    """When it is due; of a task that repeats and was completed, when it comes again."""
     if task.next:
-        return f" (next {one_line(task.next.due)})"
+        return f" (next {_short(task.next.due, now)})"
     repeats = ", repeats" if task.repeat else ""
-    return f" ({_due(task).removeprefix(', ')}{repeats})" if with_dates and task.due else ""
+    return f" ({_due(task, now).removeprefix(', ')}{repeats})" if with_dates and task.due else ""
 
 
-def _due(task: Task) -> str:
-    return f", due {one_line(task.due)}" if task.due else ""
+def _due(task: Task, now: str) -> str:
+    return f", due {_short(task.due, now)}" if task.due else ""
+
+
+def _short(day: str, now: str) -> str:
+    """ "Fri 27 Nov 15:00" of the tools' "Fri 2026-11-27 15:00"; with the year, if it is another one."""
+    parts = _TOOLS_DAY.fullmatch(one_line(day))
+    if parts is None:
+        return one_line(day)
+    weekday, year, month, number, clock = parts.groups()
+    is_other_year = _TOOLS_DAY.fullmatch(now) is None or now[4:8] != year
+    return f"{weekday} {int(number)} {month_abbr[int(month)]}{f' {year}' if is_other_year else ''}{clock or ''}"
 
 
 def _counted(number: int, kind: str = "") -> str:

@@ -21,8 +21,8 @@ _KNOWN = {
     "pizza": ("500 g flour", "yeast", "1 tin of tomatoes", "mozzarella", "olive oil", "basil"),
 }
 CANNOT = (
-    'As an agent the offline model knows two kinds of work: "write a shopping list for pancakes to shopping.md" (or '
-    'soup, or pizza), and "count the words of notes.txt". I have done nothing.'
+    'The offline model can do two kinds of work as an agent: "write a shopping list for pancakes to shopping.md" (or '
+    'soup, or pizza), and "count the words of notes.txt". I did nothing.'
 )
 
 

@@ -11,8 +11,8 @@ from service.database.engine import connect_to_listen
 logger = logging.getLogger(__name__)
 
 _POOLED = (
-    "LISTEN goes through a pooler: unless that one keeps sessions, nothing is heard, and what other processes tell is "
-    "seen seconds later. Set LISTEN_DATABASE_URL to PostgreSQL's own address."
+    "LISTEN goes through a connection pooler. Unless it keeps sessions, messages of other processes arrive seconds "
+    "late. Set LISTEN_DATABASE_URL to the address of PostgreSQL itself."
 )
 
 

@@ -10,38 +10,38 @@ from service.database.engine import create_engine
 from service.database.transactions import login_transaction
 
 _ANSWER_SECONDS = 1.5
-REVISION = "0021"  # the newest in migrations/versions; a test holds them equal
+REVISION = "0022"  # the newest in migrations/versions; a test holds them equal
 
 _AWAY = "The database cannot be reached: check DATABASE_URL and that PostgreSQL is running."
 _NO_ROLE = (
-    "The role todo_app, which keeps people's rows apart, cannot be taken: as an administrator of the database run "
-    "CREATE ROLE todo_app if it is missing, GRANT todo_app TO the user of DATABASE_URL, then ./todo migrate."
+    "The user of DATABASE_URL cannot use the role todo_app, which keeps the users' rows apart. As an administrator of "
+    "the database run CREATE ROLE todo_app if it is missing, GRANT todo_app TO that user, then ./todo migrate."
 )
 _ROLE_BYPASSES = (
-    "The role todo_app bypasses row-level security: as an administrator of the database run "
+    "The role todo_app bypasses row-level security. As an administrator of the database run "
     "ALTER ROLE todo_app NOSUPERUSER NOBYPASSRLS."
 )
 _TABLE_OPEN = (
-    "Row-level security does not keep people's rows apart in the table {table}: give it another owner than todo_app, "
-    "run ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY, and leave todo_app only the policy "
-    "of ./todo migrate."
+    "Row-level security does not keep the users' rows apart in the table {table}. Make sure that todo_app does not own "
+    "it, run ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY, and remove every policy for "
+    "todo_app that ./todo migrate did not create."
 )
 _LOGIN_ABOVE = (
-    "The user of DATABASE_URL is a superuser or bypasses row-level security, so nothing would keep people's rows "
-    "apart: run service/database/roles.sql in this database and let the services log in as todo_service, as "
-    "docs/data.md says."
+    "The user of DATABASE_URL is a superuser or bypasses row-level security, so users could see each other's "
+    "rows. Run service/database/roles.sql in this database and let the services log in as todo_service; docs/data.md "
+    "says how."
 )
 _LOGIN_OWNS = (
-    "The services log in as the owner of the tables, from whom row-level security protects less: where you can, run "
-    "service/database/roles.sql in this database and let them log in as todo_service, as docs/data.md says."
+    "The services log in as the owner of the tables, so row-level security protects less. If you can, run "
+    "service/database/roles.sql in this database and let them log in as todo_service; docs/data.md says how."
 )
 _LOGIN_UNSET = (
-    "The services' login lacks its settings: as the user of DATABASE_URL run ALTER ROLE CURRENT_USER SET "
+    "The services' login lacks some settings. As the user of DATABASE_URL run ALTER ROLE CURRENT_USER SET "
     "enable_bitmapscan = off, and ALTER ROLE CURRENT_USER SET statement_timeout = '10s'."
 )
 _NOT_OWNER = (
-    "This works on all that is stored and needs the login that owns the tables: "
-    "set MIGRATION_DATABASE_URL to its address."
+    "This command needs the login that owns the tables, because it reads the data of all users. "
+    "Set MIGRATION_DATABASE_URL to that login's address."
 )
 
 _SCHEMA = text("SELECT relnamespace FROM pg_class WHERE oid = to_regclass('alembic_version')")

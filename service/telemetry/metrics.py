@@ -17,7 +17,7 @@ from service.telemetry.worker_metrics import DIRECTORY
 if TYPE_CHECKING:  # not every service knows a database
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-RETRIES = Counter("todo_retries", "Requests that were sent again after a passing fault", ["to"])
+RETRIES = Counter("todo_retries", "Requests that were retried after a temporary error", ["to"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 _metered: ContextVar[bool] = ContextVar("metered", default=True)

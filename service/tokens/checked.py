@@ -42,7 +42,7 @@ class Tokens:
         except jwt.PyJWTError:
             raise
         except Exception as error:  # noqa: BLE001 - a stranger's bytes: what libraries raise for them is a refusal
-            raise jwt.DecodeError(f"Cannot be checked: {type(error).__name__}") from None
+            raise jwt.DecodeError(f"The token cannot be checked: {type(error).__name__}") from None
 
     async def _claims(self, token: str) -> dict[str, Any]:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
@@ -52,7 +52,7 @@ class Tokens:
             raise jwt.InvalidIssuerError("Invalid issuer")
         key = await keys.find(unverified["header"])
         if key is None:
-            raise jwt.InvalidKeyError("No key of the issuer fits")
+            raise jwt.InvalidKeyError("No key of the issuer matches")
         # A key is bound to its algorithm: what the token's header says cannot change it.
         claims = jwt.decode(
             token,
@@ -64,10 +64,10 @@ class Tokens:
             options={"require": _REQUIRED, "enforce_minimum_key_length": True},
         )
         if not is_user_id(claims["sub"]):
-            raise jwt.InvalidTokenError("Subject is no user id")
+            raise jwt.InvalidTokenError("The sub claim is not a valid user id")
         for name in _TIMES:
             if name in claims and not _is_time(claims[name]):
-                raise jwt.InvalidTokenError(f"{name} is no time")
+                raise jwt.InvalidTokenError(f"{name} is not a time")
         return claims
 
 

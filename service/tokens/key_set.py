@@ -92,7 +92,7 @@ class KeySet:
             log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(published.ALGORITHMS))
         if left_out and left_out != self._named:
             more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-            log.warning("AUTH_JWKS_URL has keys that are not used: %s%s", "; ".join(left_out[:_NAMED]), more)
+            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s%s", "; ".join(left_out[:_NAMED]), more)
         self._named = left_out
         self._keys = keys
         self._fetched = asked
@@ -144,6 +144,6 @@ def unprotected(url: str) -> str | None:
         if ip_address(parsed.host).is_loopback:
             return None
     return (
-        "AUTH_JWKS_URL is http://: whoever sits between here and your identity provider can put in keys of their own "
-        "and sign in as anybody; use its https:// address"
+        "AUTH_JWKS_URL is http://, so an attacker on the network could replace the keys and sign in as any user: "
+        "use the https:// address"
     )

@@ -35,7 +35,7 @@ def read(document: bytes) -> tuple[list[jwt.PyJWK], list[str]]:
         except _Unusable as reason:
             left_out.append(f"{_named(entry)}: {reason}")
     if len(entries) > MOST_ENTRIES:
-        left_out.append(f"those after the first {MOST_ENTRIES}")
+        left_out.append(f"all after the first {MOST_ENTRIES}")
     times = Counter((kid, key.algorithm_name) for key in keys.values() if (kid := key.key_id))
     left_out += [f"kid {_shown(kid)}: {number} different keys" for (kid, _), number in times.items() if number > 1]
     return [key for key in keys.values() if times[key.key_id or "", key.algorithm_name] <= 1], left_out
@@ -44,7 +44,7 @@ def read(document: bytes) -> tuple[list[jwt.PyJWK], list[str]]:
 def _key(entry: Any) -> jwt.PyJWK | None:
     """The key of an entry, or None for one that is not for checking signatures."""
     if not isinstance(entry, dict):
-        raise _Unusable("no object")
+        raise _Unusable("not an object")
     if entry.get("use", "sig") != "sig":
         return None
     if "key_ops" in entry and not (isinstance(entry["key_ops"], list) and "verify" in entry["key_ops"]):
@@ -66,7 +66,7 @@ def _key(entry: Any) -> jwt.PyJWK | None:
 
 def _named(entry: Any) -> str:
     kid = entry.get("kid") if isinstance(entry, dict) else None
-    return f"kid {_shown(kid)}" if isinstance(kid, str) else "one without kid"
+    return f"kid {_shown(kid)}" if isinstance(kid, str) else "a key without kid"
 
 
 def _shown(kid: str) -> str:

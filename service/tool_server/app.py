@@ -1,6 +1,6 @@
 """The ASGI application around a FastMCP server."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -13,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from service.single_flight import SingleFlight
 from service.telemetry import metrics
 from service.telemetry.middleware import Watched
 from service.tool_server.edge import Edge
 
-Readiness = Callable[[], Awaitable[JSONResponse]]
+Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
 
 
 def http_app(
@@ -52,9 +53,11 @@ def _add_probes(server: FastMCP, ready: Readiness) -> None:
     async def health(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
+    look = SingleFlight(ready)
+
     @server.custom_route("/ready", methods=["GET"])
     async def readiness(_: Request) -> JSONResponse:
-        return await ready()
+        return await look()
 
     @server.custom_route("/metrics", methods=["GET"])
     async def prometheus(_: Request) -> Response:

@@ -4,13 +4,14 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.edge import with_headers
+from service.tool_server.accept import sending_events, with_both
 from service.tool_server.refusals import shown
 
 log = logging.getLogger(__name__)
 
 
 class Edge:
-    """Takes the spaces off header values, answers /mcp/ as /mcp, adds the usual headers, and logs what was refused."""
+    """Strips header values, completes Accept, serves /mcp/ as /mcp, adds the usual headers and logs refused hosts."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -21,17 +22,23 @@ class Edge:
         # httptools leaves the spaces there; RFC 9110 says that they are no part of the value.
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         path = "/mcp" if scope["path"] == "/mcp/" else scope["path"]
+        as_events = False
+        if path == "/mcp" and scope["method"] == "POST":
+            headers, as_events = with_both(headers)
+        sends = sending_events(send) if as_events else send
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _log_refusal(message["status"], Headers(raw=headers))
-            await send(message)
+            await sends(message)
 
         return await self._app({**scope, "headers": headers, "path": path}, receive, with_headers(scope, watched))
 
 
 def _log_refusal(status: int, headers: Headers) -> None:
     if status == 421:
-        log.warning("refused Host %r: if it is yours, add it to ALLOWED_HOSTS", shown(headers.get("host", "")))
+        log.warning("rejected Host %r: if it is your own, add it to ALLOWED_HOSTS", shown(headers.get("host", "")))
     elif status == 403:
-        log.warning("refused Origin %r: if it is yours, add it to ALLOWED_ORIGINS", shown(headers.get("origin", "")))
+        log.warning(
+            "rejected Origin %r: if it is your own, add it to ALLOWED_ORIGINS", shown(headers.get("origin", ""))
+        )

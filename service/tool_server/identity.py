@@ -16,7 +16,7 @@ from service.tool_server.refusals import shown
 
 log = logging.getLogger(__name__)
 
-_REFUSAL = {"error": "invalid_token", "error_description": "A valid bearer token for this MCP server is needed."}
+_REFUSAL = {"error": "invalid_token", "error_description": "This MCP server needs a valid bearer token."}
 
 
 class Verifier(TokenVerifier):
@@ -30,7 +30,7 @@ class Verifier(TokenVerifier):
         try:
             claims = await self._tokens.claims(token)
         except jwt.PyJWTError as error:
-            log.info("refused a token: %s", shown(str(error) or type(error).__name__, longest=120))
+            log.info("rejected a token: %s", shown(str(error) or type(error).__name__, longest=120))
             return None
         return AccessToken(
             token=token,

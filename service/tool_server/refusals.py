@@ -31,13 +31,13 @@ class MetaInvalid(Refusal):
 
 
 class CallCancelled(Refusal):
-    """The call was cancelled before it changed anything: send it again if it is still wanted."""
+    """The call was cancelled before it changed anything. Send it again if you still want it."""
 
     kind = "unavailable"
 
 
 class TooFast(Refusal):
-    """Calls come too fast, and this one was not made: go on in {seconds} seconds."""
+    """Too many calls, so this one was not made. Try again in {seconds} seconds."""
 
     kind = "limit"
 
@@ -47,7 +47,7 @@ class ArgumentsInvalid(Refusal):
 
 
 class UnknownTool(Refusal):
-    """There is no tool {name}: the tools are {known}."""
+    """There is no tool {name}. The tools are {known}."""
 
 
 class Unavailable(Refusal):
@@ -115,9 +115,9 @@ class FriendlyErrors(Middleware):
             argument = str(problem["loc"][0]) if problem["loc"] else ""
             rule = self._rules.get(f"{tool}.{argument}") or self._rules.get(argument)
             if argument not in known:
-                clauses[argument] = f"{tool} has no argument {shown(argument)!r}, it takes {', '.join(known)}"
+                clauses[argument] = f"{tool} has no argument {shown(argument)!r}; its arguments are {', '.join(known)}"
             elif problem["type"].startswith("missing"):
-                clauses[argument] = f"{argument} is missing, it must be {rule}"
+                clauses[argument] = f"{argument} is required and must be {rule}"
             else:
                 clauses[argument] = f"{argument} must be {rule}"
         return list(clauses.values())
@@ -133,7 +133,7 @@ def internal_error(
     reference = secrets.token_hex(4)
     kind = f"{type(cause or error).__module__}.{type(cause or error).__qualname__}"
     log.error("internal error %s: %s\n%s", reference, kind, "".join(format_tb(error.__traceback__)))
-    return Unavailable(sentence=f"The {service} had an internal error, reference {reference}: try again later.")
+    return Unavailable(sentence=f"The {service} had an internal error (reference {reference}). Try again later.")
 
 
 def shown(text: str, longest: int = 60) -> str:

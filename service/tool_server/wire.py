@@ -25,11 +25,11 @@ from service.workers import Pace, json_body
 
 _LARGEST_BODY = 4 * 1024 * 1024  # bytes; the library refuses what is larger
 _WATCHED_AFTER = 0.05  # seconds: most calls have ended by then, and cost no task of their own
-_BATCH = "A body holds one JSON-RPC message: send the messages of a batch one by one."
-_TOO_FAST = "Requests come too fast: go on in {} seconds."
+_BATCH = "Batches are not supported. Send one JSON-RPC message in each request."
+_TOO_FAST = "Too many requests. Try again in {} seconds."
 _REQUESTS_PER_CALL = 4  # clients that keep nothing greet, announce themselves and list the tools before they call one
 _INVALID, _SERVER_ERROR = -32600, -32000  # JSON-RPC 2.0, section 5.1
-_NO_ID = "The id of a request must be text or a whole number: send it again with such an id."
+_NO_ID = "The id of a request must be text or a whole number. Send it again with such an id."
 
 
 class Announced(Middleware):

@@ -1,6 +1,6 @@
 """One HTTP connection: uvicorn's, with an end to what a client may send and to how long it may take.
 
-What is used of uvicorn's inside is in this file alone; tests/service/workers/test_connection.py tells when it changes.
+What is used of uvicorn's inside is in this file alone; tests/api/test_connections.py tells when it changes.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
             if len(self.connections) > 2 * most:
                 transport.abort()
                 return
-            sentence = f"The service has {most:,} connections open, which is the most: try again in a moment."
+            sentence = f"The service has {most:,} connections open, which is its limit. Try again in a moment."
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -150,7 +150,10 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if self.pipeline:
             # One is being answered and one waits: more would cost memory and the others' time.
-            self._stop(HTTPStatus.BAD_REQUEST, "Requests came without waiting for answers: the first two are answered.")
+            self._stop(
+                HTTPStatus.BAD_REQUEST,
+                "More than two requests were sent without waiting for responses. Only the first two are answered.",
+            )
         super().on_message_begin()
         self._part, self._size = "head", 0
         self._most = self._limits.limit_request_bytes
@@ -168,12 +171,12 @@ class Connection(HttpToolsProtocol):
             return  # a trailer: it is no part of what the application was given
         super().on_header(name, value)
         if len(self.headers) > self._limits.limit_headers:
-            sentence = f"The request has more than {self._limits.limit_headers:,} headers: send fewer."
+            sentence = f"The request has more than {self._limits.limit_headers:,} headers. Send fewer."
             self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
 
     def on_headers_complete(self) -> None:
         if sum(name == b"host" for name, _ in self.headers) > 1:
-            self._stop(HTTPStatus.BAD_REQUEST, "The request has more than one Host header: send one.")
+            self._stop(HTTPStatus.BAD_REQUEST, "The request has more than one Host header. Send one.")
         path = self.url.partition(b"?")[0].decode("latin-1")
         method = self.parser.get_method()  # pyright: ignore[reportOptionalMemberAccess] - it is what calls
         self._most = self._limits.largest_body(method.decode("latin-1"), path)
@@ -210,14 +213,16 @@ class Connection(HttpToolsProtocol):
             if now > self._ends_at:
                 self.transport.abort()
         elif now > self._unread_since + self._limits.write_timeout_seconds:
-            self._watch.say("An answer was not read in time: the connection was closed (WRITE_TIMEOUT_SECONDS).")
+            self._watch.say(
+                "A client did not read a response in time, so its connection was closed (WRITE_TIMEOUT_SECONDS)."
+            )
             self.transport.abort()
         elif self._deaf:
             pass
         elif self._part is None and waits > self._limits.idle_timeout_seconds:
             self.transport.close()
         elif self._part is not None and waits > (seconds := self._read_seconds()):
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"The request was not whole after {seconds:g} seconds.")
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"The request was not complete after {seconds:g} seconds.")
 
     def _read_seconds(self) -> float:
         """What may be larger than usual may take longer, at the same pace."""
@@ -246,11 +251,11 @@ class Connection(HttpToolsProtocol):
             return self._body_too_large() if self._size > self._most + most else None
         if self._size <= most:
             return None
-        sentence = f"The request's headers and address are larger than {most:,} bytes: send less."
+        sentence = f"The request's headers and address are larger than {most:,} bytes. Send less."
         return _Refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
 
     def _body_too_large(self) -> _Refusal:
-        sentence = f"The request is larger than {self._most:,} bytes: send less at once."
+        sentence = f"The request is larger than {self._most:,} bytes. Send less at once."
         return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
 
     def _stop(self, status: HTTPStatus, sentence: str) -> None:

@@ -13,18 +13,18 @@ def problem(body: bytes, most: int = MOST_VALUES) -> str | None:
     millisecond for 128 KiB, whatever they are.
     """
     if b"\0" in body:  # some parsers would read it as UTF-16, whose quotes are not found here
-        return "The body is not JSON in UTF-8: it has a NUL byte."
+        return "The body must be JSON in UTF-8, but it has a NUL byte."
     if _values(body) <= most and _LONG_NUMBER not in body.translate(_AS_ZEROS):
         return None
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    too_many = f"The body has more than {most:,} values: send less at once."
+    too_many = f"The body has more than {most:,} values. Send less at once."
     if unescaped.count(b'"') > 2 * 2 * most:  # a value has one text, or a name and a text
         return too_many
     outside = b'"'.join(unescaped.split(b'"')[::2])
     if _values(outside) > most:
         return too_many
     if _LONG_NUMBER in outside.translate(_AS_ZEROS):
-        return f"The body has a number of more than {_MOST_DIGITS} digits: send a shorter one."
+        return f"The body has a number of more than {_MOST_DIGITS} digits. Send a shorter number."
     return None
 
 

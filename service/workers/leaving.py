@@ -11,7 +11,7 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 
 _NOTICED_SECONDS = 3.0  # who asks every two seconds, and once more where the answer is another, has noticed by then
-_BODY = json.dumps({"status": "not ready", "reason": "The service is asked to end: it finishes what it has begun."})
+_BODY = json.dumps({"status": "not ready", "reason": "The service is shutting down and finishes its running work."})
 
 
 class Leaving:

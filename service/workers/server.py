@@ -20,7 +20,7 @@ _COLLECT = (100_000, 0, 0)
 """How many objects more make a look for garbage: at the new ones, then at older ones too, then at all, in turn.
 
 The loop stands still meanwhile: with 300 answers at once for up to a quarter of a second, as nearly all their objects
-came after the last look. What is finished is freed without one (tests/backend/turn/test_garbage.py), so there are looks
+came after the last look. What is finished is freed without one, so there are looks
 when answers become more, and where failures leave something: that is found after 300,000 objects more.
 """
 

@@ -135,7 +135,7 @@ class _Supervisor:
         pause = restarts.after_death(served) if self._serving else None
         if pause is None:
             if self._serving:
-                logger.error("it and those before it died %d times in short order: the service ends", restarts.deaths)
+                logger.error("workers died %d times within a short time: the service stops", restarts.deaths)
             return 1
         self._pauses[worker.slot] = pause
         return None
@@ -144,7 +144,7 @@ class _Supervisor:
         deadline = time.monotonic() + grace_seconds
         while living := [worker.process for worker in self._workers if worker.process.is_alive()]:
             if time.monotonic() > deadline:
-                logger.warning("%d workers did not end in %g seconds and are killed", len(living), grace_seconds)
+                logger.warning("%d workers did not stop within %g seconds and are killed", len(living), grace_seconds)
                 for process in living:
                     process.kill()
                     process.join()

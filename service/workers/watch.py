@@ -41,7 +41,7 @@ class Watch:
         oldest, _ = self.waiting.popitem(last=False)
         if oldest is connection:
             return False
-        self.say("LIMIT_CONNECTIONS is reached: the connection that waited longest was closed for a new one.")
+        self.say("LIMIT_CONNECTIONS is reached: the connection that waited longest for a request was closed.")
         oldest.transport.abort()
         return True
 

@@ -56,10 +56,11 @@ export class Chat {
   async open(id) {
     const { conversation: left } = this;
     if (id !== null && id === left.id) return;
-    this.#background = [...this.#background, left].filter(({ busy }) => busy);
-    const running = this.#background.find((other) => other.id === id && id !== null);
+    const running = this.#background.find((other) => other.id === id && id !== null && other.busy);
+    const others = [...this.#background, left].filter((other) => other !== running);
+    this.#background = others.filter(({ busy }) => busy);
+    for (const other of others) if (!other.busy) other.close(); // one that is loading would follow its answer
     this.conversation = running ?? this.#make(id);
-    this.#background = this.#background.filter((other) => other !== running);
     this.notice = null;
     this.#owner.emit("chatkit.thread.change", { threadId: id });
     this.#owner.changed();

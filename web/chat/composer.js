@@ -61,7 +61,7 @@ export function composerView(ui) {
           }}
         ></textarea>
       </div>
-      <span id="message-length" class=${over ? "over" : "quiet"}>
+      <span id="message-length" translate="no" class=${over ? "over" : "quiet"}>
         ${length > longest * 0.9 ? TEXTS.talk.length(length, longest) : nothing}
       </span>
       <div class="rounds">
@@ -100,7 +100,7 @@ function selectedView(ui) {
   const many = length > MOST_TAGS;
   return html`
     <p class="going-along ${many ? "over" : ""}">
-      <span role="status">${TEXTS.talk.selected(length)}${many ? ` ${TEXTS.talk.atMost(MOST_TAGS)}` : nothing}</span>
+      <span role="status" translate="no">${TEXTS.talk.selected(length)}${many ? ` ${TEXTS.talk.atMost(MOST_TAGS)}` : nothing}</span>
       ${iconButton("close", TEXTS.talk.unselect, () => ui.unselect())}
     </p>
   `;

@@ -43,6 +43,8 @@ export class Conversation {
   #broken = false;
   /** The run whose answer streams, once it is known. @type {string | null} */
   #run = null;
+  /** Whether the answer was stopped before its run was known; it is cancelled as soon as it is. */
+  #stopPending = false;
   /** Whether an answer in another tab has just ended, of which more may be stored in a moment. */
   #settling = false;
   /** Counts what makes a reply that is still on its way out of date. */
@@ -122,6 +124,7 @@ export class Conversation {
       if (this.error?.retry === "load") this.error = null;
       if (version !== this.#version) return;
       running = Boolean(thread.answering);
+      if (!running) this.#stopPending = false;
       this.items = this.pages.join(this.items, page);
       this.queue.load(thread.unread ?? [], this.items);
       this.notices = this.notices.filter(({ message }) => !this.items.some(({ task }) => task?.title === message));
@@ -215,6 +218,7 @@ export class Conversation {
 
   stop() {
     if (!this.allowCancel) return;
+    this.#stopPending = !this.#run;
     if (this.id && this.#run) void this.#api.cancel(this.id, this.#run).catch(() => {}); // what is loaded then tells
     this.#abort.abort();
   }
@@ -277,6 +281,7 @@ export class Conversation {
   /** @param {string} type @param {Record<string, unknown>} params @param {object} [metadata] */
   async #turn(type, params, metadata) {
     const abort = new AbortController();
+    if (params.action !== FOLLOW) this.#stopPending = false;
     await this.#stream(this.#api.stream(type, params, abort.signal, { ...metadata }), abort);
   }
 
@@ -334,7 +339,7 @@ export class Conversation {
         this.progress = { text: event.text, done: event.icon?.startsWith("check") ?? false };
         break;
       case "client_effect":
-        if (event.name === INTERACTION) this.#run = String(event.data?.interaction_id);
+        if (event.name === INTERACTION) this.#begins(String(event.data?.interaction_id));
         else this.#owner.emit("chatkit.effect", { name: event.name, data: event.data });
         break;
       case "notice":
@@ -347,6 +352,12 @@ export class Conversation {
         this.#receiveItem(event);
     }
     this.#owner.changed();
+  }
+
+  /** @param {string} run */
+  #begins(run) {
+    this.#run = run;
+    if (this.#stopPending) this.stop();
   }
 
   /** @param {ThreadEvent} event */

@@ -20,7 +20,12 @@ export class Files {
   }
 
   get #shown() {
-    return this.#chips.get(this.#ui.conversation) ?? [];
+    return this.#of(this.#ui.conversation);
+  }
+
+  /** @param {Conversation} conversation */
+  #of(conversation) {
+    return this.#chips.get(conversation) ?? [];
   }
 
   /** Whether one is on its way. */
@@ -40,13 +45,17 @@ export class Files {
       /** @type {Chip} */
       const chip = { name: file.name, size: file.size, sent: 0 };
       if (file.size > largest) chip.problem = TEXTS.files.tooLarge(TEXTS.files.size(largest));
-      this.#keep(conversation, [...(this.#chips.get(conversation) ?? []).filter(({ name }) => name !== chip.name), chip]);
+      const before = this.#of(conversation);
+      before.find(({ name }) => name === chip.name)?.request?.abort(); // this one takes its place
+      this.#keep(conversation, [...before.filter(({ name }) => name !== chip.name), chip]);
       return { chip, file };
     });
+    const wanted = (/** @type {Chip} */ chip) => !chip.problem && this.#of(conversation).includes(chip);
     for (const { chip, file } of chips) {
-      if (chip.problem) continue;
+      if (!wanted(chip)) continue;
       try {
         await conversation.begin(file.name);
+        if (!wanted(chip)) continue;
         await this.#send(chip, file, conversation);
         chip.sent = 1;
       } catch (error) {
@@ -98,7 +107,7 @@ export class Files {
     const chips = this.#shown;
     if (chips.length === 0) return nothing;
     return html`
-      <ul class="chips" aria-label=${TEXTS.files.title}>
+      <ul class="chips" translate="no" aria-label=${TEXTS.files.title}>
         ${chips.map((chip) => {
           const { name, size, sent, problem, request } = chip;
           const leave = () => {

@@ -75,6 +75,7 @@ function entry(thread, ui) {
         type="button"
         class="title"
         dir="auto"
+        translate="no"
         title=${title}
         aria-current=${open ? "true" : nothing}
         @click=${() => ui.open(thread.id)}
@@ -127,7 +128,7 @@ function renameForm(thread, ui) {
 export const confirmDialog = (ui) => html`
   <dialog aria-labelledby="confirm-text">
     <p id="confirm-text">
-      ${TEXTS.history.askBefore}<bdi>${ui.deleting ? titleOf(ui.deleting) : ""}</bdi>${TEXTS.history.askAfter}
+      ${TEXTS.history.askBefore}<bdi translate="no">${ui.deleting ? titleOf(ui.deleting) : ""}</bdi>${TEXTS.history.askAfter}
     </p>
     <form method="dialog">
       <button type="submit" class="button">${TEXTS.cancel}</button>

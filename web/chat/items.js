@@ -42,7 +42,7 @@ export function itemView(item, ui) {
 
 /** @param {Item} item @param {Ui} ui */
 const question = (item, ui) => html`
-  <article class="question" aria-label=${TEXTS.talk.you}>
+  <article class="question" translate="no" aria-label=${TEXTS.talk.you}>
     ${item.quoted_text ? html`<blockquote dir="auto">${item.quoted_text}</blockquote>` : nothing}
     ${runsOf(item.content ?? []).map(([part, ...more]) => {
       if (part?.type !== "input_tag") return html`<span class="text" dir="auto">${part?.text}</span>`;
@@ -77,7 +77,7 @@ function answer(item, ui) {
   if (!textOf(item)) return nothing;
   if (!readable()) void load().then(ui.redraw);
   return html`
-    <article class="answer" aria-label=${TEXTS.talk.assistant} aria-busy=${open}>
+    <article class="answer" aria-label=${TEXTS.talk.assistant} aria-busy=${open} translate=${open ? "no" : nothing}>
       <div class="markdown ${open ? "open" : ""}">${parts.map((part) => (open ? growing(part.text) : whole(part)))}</div>
       ${sources.length ? sourceList(sources) : nothing}
     </article>
@@ -94,7 +94,7 @@ function whole(part) {
 /** A step, or how an answer ended that did not come to its end. @param {Item} item @param {Task} task @param {Ui} ui */
 function taskView(item, task, ui) {
   const { items, error } = ui.conversation;
-  if (!["play", "reload", "info"].includes(task.icon ?? "")) return html`<ul class="steps">${step(task)}</ul>`;
+  if (!["play", "reload", "info"].includes(task.icon ?? "")) return html`<ul class="steps" translate="no">${step(task)}</ul>`;
   const isLast = item === items.at(-1);
   if (isLast && error) return nothing; // it says the same
   const again = {
@@ -132,11 +132,11 @@ function workOf(item, workflow, ui) {
 function thoughts({ tasks, summary, expanded, type }, ui) {
   const running = type === "reasoning" ? TEXTS.talk.thinking : TEXTS.talk.working;
   const title = summary?.title ?? (summary?.duration === undefined ? running : TEXTS.talk.thought(summary.duration));
-  if (tasks.length === 0) return html`<p class="workflow">${title}</p>`;
+  if (tasks.length === 0) return html`<p class="workflow" translate="no">${title}</p>`;
   return html`
     <details class="workflow" ?open=${expanded ?? false}>
-      <summary @click=${() => ui.unfold()}>${title}</summary>
-      <ul class="steps">
+      <summary translate="no" @click=${() => ui.unfold()}>${title}</summary>
+      <ul class="steps" translate="no">
         ${tasks.map(step)}
       </ul>
     </details>

@@ -9,7 +9,7 @@ const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u0
 
 const DEEPEST = 20; // what is nested deeper is shown as it was written
 
-/** Of marked, which is fetched when the first text is to be shown. @type {typeof import("../vendor/marked/marked.esm.js").lexer | null} */
+/** Reads a text by marked, which is fetched when the first text is to be shown. @type {((text: string) => Token[]) | null} */
 let lexer = null;
 /** @type {Promise<void> | null} */
 let loading = null;
@@ -19,9 +19,31 @@ export const readable = () => lexer !== null;
 
 export const load = () =>
   (loading ??= import("../vendor/marked/marked.esm.js").then(
-    (marked) => void ({ lexer } = marked),
+    (marked) => void (lexer = lexerOf(marked)),
     () => void (loading = null), // the next text tries again
   ));
+
+/** Marks that end a sentence or a quotation, not an address: “。”, “）” or “»”. Dashes and middle dots may be inside of one. */
+const ENDS_ADDRESS = /(?![\x00-\x7f·・])[\p{Po}\p{Ps}\p{Pe}\p{Pi}\p{Pf}]/u;
+
+/** GitHub's Markdown as models write it. @param {typeof import("../vendor/marked/marked.esm.js")} marked */
+function lexerOf({ lexer, Tokenizer }) {
+  class ModelTokenizer extends Tokenizer {
+    /** Only two tildes strike through: one stands before a number, as in "~5000 lines". @param {string} source @param {string} masked @param {string} [before] */
+    del(source, masked, before) {
+      return source.startsWith("~~") ? super.del(source, masked, before) : undefined;
+    }
+
+    /** @param {string} source */
+    url(source) {
+      const link = super.url(source);
+      const end = link?.raw.search(ENDS_ADDRESS) ?? -1;
+      return end < 0 ? link : super.url(source.slice(0, end));
+    }
+  }
+  const options = { gfm: true, breaks: true, tokenizer: new ModelTokenizer() };
+  return (/** @type {string} */ text) => lexer(text, options);
+}
 
 /**
  * Markdown as templates. There is no HTML string anywhere: markup in the text is shown as the text it is.
@@ -47,12 +69,13 @@ function read(text) {
   const asWritten = [{ length: text.length, drawn: html`<p class="written" dir="auto">${text}</p>` }];
   if (!lexer) return asWritten;
   try {
-    return lexer(text, { gfm: true, breaks: true }).map((token) => ({
+    return lexer(text).map((token) => ({
       length: token.raw.length,
       drawn: block(/** @type {Tokens.Generic} */ (token)),
     }));
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
+    if (!(error instanceof Error) || !["RangeError", "InternalError"].includes(error.name)) throw error; // the second in Firefox
+    depth = 0;
     return asWritten; // nested so deeply that the stack ended
   }
 }

@@ -83,7 +83,7 @@ export class Api {
       came();
       await reader.cancel().catch(() => {}); // it may have failed before
     }
-    if (buffer.trim()) throw new ConnectionLost();
+    if (buffer.replace(/^:.*$/gm, "").trim()) throw new ConnectionLost(); // but for comments
   }
 
   /** Stop an answer, wherever it runs. @param {string} threadId @param {string} run */

@@ -17,7 +17,7 @@ export function queueView(ui) {
   const { messages } = ui.conversation.queue;
   if (!messages.length) return nothing;
   return html`
-    <ul class="queue" aria-label=${TEXTS.queue.title}>
+    <ul class="queue" translate="no" aria-label=${TEXTS.queue.title}>
       ${repeat(messages, ({ id }) => id, (message) => messageView(message, ui))}
     </ul>
   `;

@@ -36,17 +36,19 @@ export class Queue {
     const params = { thread_id: threadId, input };
     const events = this.#api.stream("threads.add_user_message", params, abort.signal, { while_running: "follow_up" });
     this.#sending.add(message.id);
-    const first = await beginning(events)
+    const first = await readFirst(events)
       .catch((error) => {
         if (error instanceof HttpError) this.#giveBack(message);
         throw error; // of a lost connection, what is loaded later tells
       })
       .finally(() => this.#sending.delete(message.id));
     if (first.type === "client_effect" && first.name === QUEUED) {
+      void events.return(); // else it is waited for, and holds its connection
       const id = String(first.data?.input_id);
       const read = this.#owner.has(id); // told by the answer before we were
       this.#set(this.messages.flatMap((one) => (one !== message ? [one] : read ? [] : [{ ...one, id, state: "queued" }])));
     } else if (first.type === "error") {
+      void events.return();
       this.#giveBack(message);
       this.#owner.fail(first.message);
     } else {
@@ -94,7 +96,9 @@ export class Queue {
   /** Whether it was done. @param {string} type @param {string} id @param {string} threadId */
   async #act(type, id, threadId) {
     const params = { thread_id: threadId, action: { type, payload: { input_id: id } } };
-    const event = await beginning(this.#api.stream("threads.custom_action", params));
+    const events = this.#api.stream("threads.custom_action", params);
+    const event = await readFirst(events);
+    void events.return();
     if (event.type === "error") this.#owner.fail(event.message);
     return event.type === "client_effect";
   }
@@ -118,7 +122,7 @@ export class Queue {
 }
 
 /** The first event that says what became of a request. @param {AsyncGenerator<ThreadEvent, void>} events */
-async function beginning(events) {
+async function readFirst(events) {
   for (;;) {
     const { value } = await events.next();
     if (!value) throw new ConnectionLost();

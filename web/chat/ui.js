@@ -21,6 +21,8 @@ export class Ui {
   renaming = null;
   /** The message that is being edited. @type {string | null} */
   editing = null;
+  /** What was written in the place of messages, by their ids: neither sent nor cancelled. @type {Map<string, string>} */
+  edits = new Map();
   /** The conversation that the dialog asks about. @type {Thread | null} */
   deleting = null;
   /** The item that was copied just now. @type {string | null} */
@@ -268,6 +270,7 @@ export class Ui {
 
   /** @param {boolean} open */
   showHistory(open) {
+    clearTimeout(this.#searching);
     this.historyOpen = open;
     storage.set("todo.history", open ? "open" : null);
     if (open) void this.chat.loadHistory();
@@ -316,9 +319,10 @@ export class Ui {
     this.#focus(".editing textarea");
   }
 
-  /** Leave the message as it is. @param {Item} item */
-  endEdit({ id }) {
+  /** Leave the message as it is. @param {Item} item @param {boolean} [keep] have what was written there again the next time */
+  endEdit({ id }, keep = false) {
     this.editing = null;
+    if (!keep) this.edits.delete(id);
     this.#element.draw();
     this.#focus(`[data-of="${id}"] [data-edits]`);
   }
@@ -327,6 +331,7 @@ export class Ui {
   async saveEdit(item, text) {
     if (!text || !this.ready) return;
     this.editing = null;
+    this.edits.delete(item.id);
     this.#followEnd();
     const edited = this.chat.edit(item, text);
     this.#element.draw();

@@ -54,7 +54,7 @@ function pager({ versions, ...item }, ui) {
   `;
   return html`
     <span class="versions" role="group" aria-label=${TEXTS.versions.title}>
-      ${arrow("previous", "left", TEXTS.versions.previous)}<span>${TEXTS.versions.place(number, count)}</span>${arrow("next", "right", TEXTS.versions.next)}
+      ${arrow("previous", "left", TEXTS.versions.previous)}<span translate="no">${TEXTS.versions.place(number, count)}</span>${arrow("next", "right", TEXTS.versions.next)}
     </span>
   `;
 }
@@ -77,7 +77,7 @@ export const editForm = (item, ui) => html`
         /** @type {HTMLFormElement} */ (event.currentTarget).requestSubmit();
       } else if (event.key === "Escape") {
         event.stopPropagation();
-        ui.endEdit(item);
+        ui.endEdit(item, true);
       }
     }}
   >
@@ -89,7 +89,8 @@ export const editForm = (item, ui) => html`
       aria-label=${TEXTS.versions.field}
       required
       maxlength=${ui.messageChars}
-      .defaultValue=${textOf(item)}
+      .defaultValue=${ui.edits.get(item.id) ?? textOf(item)}
+      @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => ui.edits.set(item.id, target.value)}
     ></textarea>
     <div class="row">
       <button type="button" class="button" @click=${() => ui.endEdit(item)}>${TEXTS.cancel}</button>

@@ -63,7 +63,7 @@ function bar(ui) {
           >
             ${icon("list")}
           </button>`}
-      ${text ? html`<h2 dir="auto">${text}</h2>` : html`<span class="spacer"></span>`}
+      ${text ? html`<h2 dir="auto" translate="no">${text}</h2>` : html`<span class="spacer"></span>`}
       ${iconButton("plus", TEXTS.talk.begin, () => ui.open(null))}
     </div>
   `;
@@ -141,12 +141,12 @@ function activity(ui) {
   const { progress, streaming, items, error, unanswered, waiting, id } = conversation;
   const slow = chat.api.patience.waiting > 0 && streaming;
   if (progress && (!slow || progress.text.includes(SLOW))) {
-    return html`<p class="progress">${progress.done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto">${progress.text}</span></p>`;
+    return html`<p class="progress">${progress.done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto" translate="no">${progress.text}</span></p>`;
   }
   if (slow) return html`<p class="progress"><span class="spinner"></span>${SLOW}</p>`;
   const last = items.at(-1);
   if (streaming && !(last && last.type === "assistant_message" && last.content?.some(({ text }) => text))) {
-    return html`<p class="progress waiting" aria-label=${TEXTS.talk.thinks}><span></span><span></span><span></span></p>`;
+    return html`<p class="progress waiting" role="img" aria-label=${TEXTS.talk.thinks}><span></span><span></span><span></span></p>`;
   }
   if (waiting && !streaming) return html`<p class="progress">${TEXTS.talk.looking}</p>`;
   if (!unanswered || error) return nothing;

@@ -5,7 +5,8 @@ import { actionKey } from "./actions.js";
 import { areaView, dateView, formView, inputView, labelView, selectView, written } from "./fields.js";
 import { chatKitIcon } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { clockWords, fullDay } from "../words.js";
+import { between } from "../tasks/language/calendar.js";
+import { clockWords, dayWords, fullDay } from "../words.js";
 /** @import {Action, CardAction, Item, Widget} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -28,7 +29,7 @@ export function widgetView(item, ui) {
   const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id, open: openingIn(root) };
   if (root.type === "ListView") return listView(root, context);
   if (root.confirm || root.cancel) return askingView(root, context);
-  return html`<div class="widget card" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
+  return html`<div class="widget card" translate="no" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
 }
 
 /** A card that is to be answered; the answer to it goes on in a turn. @param {Widget} root @param {Context} context */
@@ -41,20 +42,24 @@ function askingView(root, context) {
       const form = /** @type {HTMLElement} */ (currentTarget).closest("form");
       void ui.decide({ ...asked.action, payload: { ...(form && written(form)), ...asked.action.payload } }, item);
     };
-    return html`<button type="button" class="button ${kind}" aria-label="${asked.label}: ${about}" aria-disabled=${!ui.ready || nothing} @click=${click}>${asked.label}</button>`;
+    const label = about?.startsWith(asked.label) ? asked.label : `${asked.label}: ${about}`;
+    return html`<button type="button" class="button ${kind}" aria-label=${label} aria-disabled=${!ui.ready || nothing} @click=${click}>${asked.label}</button>`;
   };
   return html`
-    <div class="widget card" role="group" aria-label=${about ?? TEXTS.card.title}>
+    <div class="widget card" translate="no" role="group" aria-label=${about ?? TEXTS.card.title}>
       <form class="col" autocomplete="off" @submit=${(/** @type {Event} */ event) => event.preventDefault()}>
         ${nodes(childrenOf(root), { ...context, asks: true })}
         <div class="row wrap">
-          ${answer(/** @type {CardAction | undefined} */ (root.confirm), "primary")}
+          ${answer(/** @type {CardAction | undefined} */ (root.confirm), deletes(root) ? "danger" : "primary")}
           ${answer(/** @type {CardAction | undefined} */ (root.cancel), "")}
         </div>
       </form>
     </div>
   `;
 }
+
+/** Whether the card asks to delete tasks. @param {Widget} root */
+const deletes = ({ confirm }) => Boolean(/** @type {CardAction | undefined} */ (confirm)?.action.payload?.deletes);
 
 /** @param {Widget} root @param {Context} context */
 function listView(root, context) {
@@ -69,7 +74,7 @@ function listView(root, context) {
     next?.focus({ preventScroll: true });
   };
   return html`
-    <div class="widget" role="group" aria-label=${TEXTS.card.list} tabindex="-1">
+    <div class="widget" translate="no" role="group" aria-label=${TEXTS.card.list} tabindex="-1">
       ${status ? html`<p class="status">${status}</p>` : nothing}
       <ul>
         ${repeat(
@@ -207,7 +212,9 @@ export function childrenOf({ children }) {
 export function said({ key, label, value }) {
   const [, kind, day, time] = DATED.exec(key ?? "") ?? [];
   if (!Date.parse(day)) return text(label ?? value);
-  const date = [fullDay(day, new Date().toISOString()), time && clockWords(time)].filter(Boolean).join(" ");
+  const today = new Date().toLocaleDateString("sv"); // as ISO has it, where the reader is
+  const words = Math.abs(between(today, day)) <= 1 ? dayWords(day, today) : fullDay(day, today);
+  const date = [words, time && clockWords(time)].filter(Boolean).join(" ");
   return kind === "next" ? TEXTS.card.next(date) : date;
 }
 

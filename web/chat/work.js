@@ -25,7 +25,7 @@ export function workView(item, ui) {
   const open = ui.conversation.isOpen(item);
   const title = open ? TEXTS.work.works(who) : summary?.title ?? TEXTS.work.interrupted(who);
   return html`
-    <details class="workflow work" ?open=${open || expanded}>
+    <details class="workflow work" translate="no" ?open=${open || expanded}>
       <summary dir="auto" @click=${() => ui.unfold()}>${title}</summary>
       ${asked?.title ? html`<p dir="auto">${asked.title}</p>` : nothing}
       <ol class="steps">
@@ -67,10 +67,13 @@ const changesView = (changes) =>
 
 /** The files that were written. @param {Task[]} steps @param {Item} item */
 function writtenView(steps, { thread_id: chat = "" }) {
-  const files = new Map(steps.flatMap(filesOf).map((file) => [file[2], file]));
+  /** @type {Map<string, {file: RegExpExecArray, times: number}>} */
+  const files = new Map();
+  for (const file of steps.flatMap(filesOf)) files.set(file[2], { file, times: (files.get(file[2])?.times ?? 0) + 1 });
   if (files.size === 0) return nothing;
   return filesView(
-    [...files.values()].map(([, label = "", path, size]) => ({
+    [...files.values()].map(({ file: [, label = "", path, size], times }) => ({
+      times,
       chat,
       path,
       name: label.replace(/\\(.)/g, "$1"),

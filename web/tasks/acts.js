@@ -15,7 +15,8 @@ const AT_ONCE = 100; // tasks: as many as one request changes
 const LINGER = 1200; // ms that a ticked task stays where it is
 const TOAST = 8000; // ms
 
-/** Something that has just been done, or was refused. @typedef {{text: string, batches: string[], danger: boolean, show: number | null}} Notice */
+/** What a button of a notice does. @typedef {{text: string, act: () => unknown}} Way */
+/** Something that has just been done, or was refused. `back`: the way back; `stays`: as long as nothing else is told. @typedef {{text: string, danger: boolean, back?: Way, show?: number | null, stays?: boolean}} Notice */
 
 /** What a person can do to tasks. Each is shown at once, can be taken back, and says why when it is refused. */
 export class Acts {
@@ -76,18 +77,24 @@ export class Acts {
   async add(task) {
     const { adding, wishes } = this.#ui;
     const { refused, tasks, batches } = await wishes.act({ requests: [{ ...creating(task.fields), key: task.key }] });
-    if (refused) this.refuse(refused);
-    else this.#notify(`${LIST.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
+    if (!refused) this.#notify(`${LIST.was.added} “${task.fields.title}”`, batches, tasks[0]?.id);
+    else if (refused.status === 401) this.refuse(refused);
+    else this.#say({ text: LIST.notAdded(task.fields.title, refused.message), danger: true });
     adding.forget(task);
     if (refused && !adding.text) adding.write(task.text);
+    else if (refused) adding.setAside(task.text);
     this.#ui.changed();
   }
 
   /** Take back what the notice tells of. */
   async undo() {
-    const batches = this.notice?.batches ?? [];
+    const back = this.notice?.back;
     this.dismiss();
-    if (batches.length === 0) return;
+    await back?.act();
+  }
+
+  /** @param {string[]} batches */
+  async #revert(batches) {
     const { refused } = await this.#ui.wishes.act({ requests: [...batches].reverse().map(undoing) });
     if (refused) this.refuse(refused);
     else this.#notify(LIST.was.undone, []);
@@ -130,13 +137,20 @@ export class Acts {
   /** @param {string} text @param {string[]} batches what it can be taken back with @param {number | null} [show] a task that may be elsewhere */
   #notify(text, batches, show = null) {
     this.#ui.announce(text);
-    this.#say({ text, batches, danger: false, show });
+    const back = batches.length > 0 ? { text: LIST.undo, act: () => this.#revert(batches) } : undefined;
+    this.#say({ text, danger: false, back, show });
+  }
+
+  /** Tell of something written that is not saved, and how to have it again. @param {string} text @param {Way} back */
+  offer(text, back, danger = false) {
+    if (!danger) this.#ui.announce(text);
+    this.#say({ text, danger, back, stays: true });
   }
 
   /** @param {HttpError} error */
   refuse(error) {
     if (error.status === 401) this.#ui.reader.failed(error);
-    else this.#say({ text: error.message, batches: [], danger: true, show: null });
+    else this.#say({ text: error.message, danger: true });
   }
 
   dismiss() {
@@ -153,6 +167,7 @@ export class Acts {
     this.notice = notice;
     const leave = () => {
       clearTimeout(this.#toast);
+      if (notice.stays) return;
       this.#toast = setTimeout(() => {
         if (this.notice !== notice) return;
         if (this.#ui.reading) leave();

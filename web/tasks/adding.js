@@ -8,6 +8,7 @@ import { dueInGrammar } from "./language/phrases.js";
 
 const DRAFT = "todo.tasks.draft";
 const UNSENT = "todo.tasks.unsent";
+const ASIDE = "todo.tasks.aside";
 export const LONGEST_TITLE = 200;
 
 /** What is sent of a new task, and what was written for it. @typedef {{key: string, text: string, fields: {title: string}}} NewTask */
@@ -19,6 +20,8 @@ export class Adding {
   day = null;
   /** Whether the words that tell a date are the title's. */
   literal = false;
+  /** What was refused while something else was written, to be written again. @type {string[]} */
+  aside = stored(ASIDE);
   #clock;
 
   /** @param {Clock} clock */
@@ -55,11 +58,7 @@ export class Adding {
 
   /** The tasks that no answer has come for, from before the page was loaded, too. @returns {NewTask[]} */
   get unsent() {
-    try {
-      return JSON.parse(storage.get(UNSENT) ?? "[]");
-    } catch {
-      return [];
-    }
+    return stored(UNSENT);
   }
 
   /** @param {NewTask} task */
@@ -71,6 +70,39 @@ export class Adding {
   forget({ key }) {
     const others = this.unsent.filter((one) => one.key !== key);
     storage.set(UNSENT, others.length > 0 ? JSON.stringify(others) : null);
+  }
+
+  /** @param {string} text */
+  setAside(text) {
+    this.#keepAside([...this.aside, text]);
+  }
+
+  /** @param {number} index */
+  dropAside(index) {
+    this.#keepAside(this.aside.filter((_, at) => at !== index));
+  }
+
+  /** Write it again; what is written now is set aside in its place. @param {number} index */
+  takeUp(index) {
+    const text = this.aside[index];
+    const { text: now } = this;
+    this.#keepAside(this.aside.flatMap((one, at) => (at !== index ? [one] : now.trim() ? [now] : [])));
+    this.write(text);
+  }
+
+  /** @param {string[]} aside */
+  #keepAside(aside) {
+    this.aside = aside;
+    storage.set(ASIDE, aside.length > 0 ? JSON.stringify(aside) : null);
+  }
+}
+
+/** @param {string} key of a list @returns {any[]} */
+function stored(key) {
+  try {
+    return JSON.parse(storage.get(key) ?? "[]");
+  } catch {
+    return [];
   }
 }
 

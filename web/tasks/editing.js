@@ -1,4 +1,5 @@
 // @ts-check
+import { visit } from "../chat/storage.js";
 import { whenOf } from "./language/when.js";
 import { LONGEST_TITLE } from "./adding.js";
 import { LIST } from "../texts.js";
@@ -6,7 +7,9 @@ import { dueInGrammar, repeatWords } from "./language/phrases.js";
 /** @import {Moment} from "./language/clock.js" */
 /** @import {Fields, Task} from "./types" */
 
-/** What is written in the fields of the task that is open; they are kept here, as its row may be scrolled away. */
+const KEPT = "todo.tasks.editing";
+
+/** What is written in the fields of the task that is open: kept as its row may be scrolled away, and over a reload. */
 export class Editing {
   /** Why it cannot be saved. */
   problem = "";
@@ -29,6 +32,35 @@ export class Editing {
       repeat: task.repeat ? repeatWords(task.repeat) : "",
     };
     this.#before = { ...this.written };
+  }
+
+  /** What was being edited when the page was left, if it can be read. */
+  static restored() {
+    try {
+      const { task, written } = JSON.parse(visit.get(KEPT) ?? "");
+      return Object.assign(new Editing(task), { written });
+    } catch {
+      return null;
+    }
+  }
+
+  static forget() {
+    visit.set(KEPT, null);
+  }
+
+  /** @param {string} name @param {string} value */
+  write(name, value) {
+    this.written[name] = value;
+    this.keep();
+  }
+
+  keep() {
+    visit.set(KEPT, this.changed ? JSON.stringify({ task: this.task, written: this.written }) : null);
+  }
+
+  /** Whether anything was changed. */
+  get changed() {
+    return Object.keys(this.written).some((name) => this.differs(name));
   }
 
   /** @param {string} name */

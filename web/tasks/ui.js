@@ -108,7 +108,8 @@ export class Ui {
 
   begin() {
     for (const task of this.adding.unsent) void this.acts.add(task);
-    void this.open("today");
+    this.editing = Editing.restored();
+    void this.open("today").then(() => this.editing && this.show(this.editing.task.id));
   }
 
   close() {
@@ -196,6 +197,13 @@ export class Ui {
     this.changed();
   }
 
+  /** Write again what was not added. @param {number} index */
+  takeUp(index) {
+    this.adding.takeUp(index);
+    this.changed();
+    this.#element.focusAdding();
+  }
+
   /** Write a task for this day. @param {string} day */
   addOn(day) {
     this.adding.day = day;
@@ -222,10 +230,19 @@ export class Ui {
 
   /** @param {Task} task */
   edit(task) {
-    if (task.status === "deleted") return;
-    this.editing = new Editing(task);
-    this.current = task.id;
-    this.#element.focusOn(task.id, "title");
+    if (task.status !== "deleted") this.#open(new Editing(task));
+  }
+
+  /** What is written for another task is saved first; if that cannot be, it says why and stays open. @param {Editing} editing */
+  #open(editing) {
+    const { id } = editing.task;
+    void this.endEditing(true);
+    if (this.editing) return void this.show(this.editing.task.id);
+    this.editing = editing;
+    editing.keep();
+    this.current = id;
+    this.#element.focusOn(id, "title");
+    if (!this.task(id)) void this.show(id);
     if (this.agents) void this.#lookForFiles(this.editing).catch(() => {}); // the task can be edited without
   }
 
@@ -245,11 +262,15 @@ export class Ui {
     const changes = keep ? editing?.changes(this.clock.now) : null;
     if (!editing || (keep && !changes)) return this.changed(); // it says what is missing
     this.editing = null;
+    Editing.forget();
     this.#element.focusOn(editing.task.id, "open");
+    if (!keep && editing.changed) this.acts.offer(LIST.was.discarded(editing.task.title), { text: LIST.undo, act: () => this.#open(editing) });
     if (!changes || Object.keys(changes.fields).length === 0) return;
     const problem = await this.acts.save(editing.task, changes.fields, changes.as);
-    if (!problem || this.editing) return;
-    this.editing = Object.assign(editing, { problem });
+    if (!problem) return;
+    editing.problem = problem;
+    if (this.editing) return this.acts.offer(problem, { text: LIST.editAgain, act: () => this.#open(editing) }, true);
+    this.#open(editing);
     this.acts.dismiss();
   }
 
@@ -274,7 +295,10 @@ export class Ui {
 
   /** @param {Task[]} tasks */
   remove(tasks) {
-    if (tasks.some(({ id }) => id === this.editing?.task.id)) this.editing = null;
+    if (tasks.some(({ id }) => id === this.editing?.task.id)) {
+      this.editing = null;
+      Editing.forget();
+    }
     void this.acts.remove(tasks);
   }
 

@@ -6,8 +6,8 @@ class CommandError(Exception):
 
 
 class NoConfinement(CommandError):
-    """Commands cannot be run here, because this machine has nothing to confine them with: its operator installs
-    bubblewrap (apt-get install bubblewrap) and starts the service again. Files can be read and written."""
+    """Commands cannot run, because this machine has no sandbox for them. Files can be read and written. To allow
+    commands, the operator installs bubblewrap (apt-get install bubblewrap) and restarts the service."""
 
 
 class ArgumentInvalid(CommandError):
@@ -15,7 +15,7 @@ class ArgumentInvalid(CommandError):
 
 
 class PathInvalid(CommandError):
-    """path must lie in the folder: write it relative to the folder, without .. in it."""
+    """path must be inside the folder: use a path relative to the folder, without ".."."""
 
 
 class SearchFailed(CommandError):
@@ -27,12 +27,12 @@ class CommitFailed(CommandError):
 
 
 class NotStarted(CommandError):
-    """The command could not be started ({reason}): try again in a moment."""
+    """The command could not be started ({reason}). Try again in a moment."""
 
 
 class FolderBusy(CommandError):
-    """Another command has been running in this folder for {seconds} seconds: wait for it, or stop it."""
+    """Another command has been running in this folder for {seconds} seconds. Wait until it ends, or stop it."""
 
 
 class PersonBusy(CommandError):
-    """{most} commands are running already, which is the most at once: wait for one of them, or stop it."""
+    """{most} commands are already running, which is the limit. Wait until one ends, or stop one."""

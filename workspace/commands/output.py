@@ -54,4 +54,4 @@ def shown(text: str, most_bytes: int = SHOWN_BYTES, most_lines: int = SHOWN_LINE
         data = data[-most_bytes:]
         data = data[data.find(b"\n") + 1 :]
     end = _decoded(data)
-    return f"[the beginning is left out, these are the last {end.count(chr(10)) + 1:,} lines]\n{end}"
+    return f"[the beginning was left out; these are the last {end.count(chr(10)) + 1:,} lines]\n{end}"

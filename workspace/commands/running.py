@@ -111,7 +111,7 @@ async def _run(
         case "ended":
             return ran
         case "time":
-            return replace(ran, exit_code=TIMED_OUT).with_note(f"ended at the time limit of {timeout_s} seconds")
+            return replace(ran, exit_code=TIMED_OUT).with_note(f"stopped at the time limit of {timeout_s} seconds")
         case "stop":
             return replace(ran, exit_code=STOPPED).with_note("stopped")
         case sentence:

@@ -29,7 +29,7 @@ _COMMIT = (
     "find .git -maxdepth 1 -name '*.lock' -delete 2>/dev/null; find .git/refs -name '*.lock' -delete 2>/dev/null; "
     'test -e .git/HEAD || git init -q -b main && git add -A && git commit -q -m "$1" && git rev-parse --short HEAD'
 )
-_NOTHING_TO_COMMIT = "there is no change since the last commit."
+_NOTHING_TO_COMMIT = "there are no changes since the last commit."
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Commands:
             raise errors.SearchFailed(reason=" ".join(ran.stderr.removeprefix("grep: ").split()) or "it took too long")
         more = ran.truncated or ran.timed_out or len(hits) > MOST_HITS
         lines = [f"{hit['path']}:{hit['line']}: {hit['text']}" for hit in hits[:MOST_HITS]]
-        lines += ["[there are more: search for less, or in less]"] if more else []
+        lines += ["[there are more matches: use a narrower pattern or path]"] if more else []
         return Answer("\n".join(lines) or "No line matches.", {"hits": hits[:MOST_HITS], "truncated": more})
 
     async def commit(self, person: str, folder: Path, message: str) -> Answer:
@@ -97,7 +97,9 @@ class Commands:
             return Answer(f"Committed as {commit}.", {"commit": commit})
         if "nothing to commit" in said:
             said = _NOTHING_TO_COMMIT
-        raise errors.CommitFailed(reason=said.splitlines()[-1] if said else f"git ended with {ran.exit_code}.")
+        raise errors.CommitFailed(
+            reason=said.splitlines()[-1] if said else f"git ended with exit code {ran.exit_code}."
+        )
 
     def stop(self, folder: Path) -> bool:
         """End what runs in the folder; its caller gets the output so far. Whether there was anything to end."""
@@ -176,7 +178,7 @@ def _seconds(timeout_s: int) -> int:
 
 def _text(name: str, text: str) -> str:
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise errors.ArgumentInvalid(name=name, rule="text, without NUL characters and halves of surrogate pairs")
+        raise errors.ArgumentInvalid(name=name, rule="text without NUL characters and unpaired surrogates")
     return text
 
 

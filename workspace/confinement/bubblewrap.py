@@ -42,7 +42,7 @@ class Bubblewrap:
 def bubblewrap() -> Bubblewrap | str:
     """Or why there is none."""
     if (program := shutil.which("bwrap")) is None:
-        return "there is no bwrap: install bubblewrap"
+        return "the program bwrap is missing: install bubblewrap"
     if problem := places.problem():
         return problem
     return Bubblewrap(program, calls) if (calls := call_filter.with_namespaces()) else UNKNOWN_PROCESSOR

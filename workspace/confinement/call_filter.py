@@ -15,7 +15,7 @@ from workspace.confinement import system_calls as calls
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _NOTIFY, _KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-UNKNOWN_PROCESSOR = "the system calls of this processor are not known"
+UNKNOWN_PROCESSOR = "this type of processor is not supported"
 _X32 = 0x40000000  # another way to the same calls, under other numbers
 _EPERM = _ERRNO | errno.EPERM
 

@@ -23,14 +23,16 @@ KINDS: Kinds = MappingProxyType({"bubblewrap": bubblewrap, "landlock": landlock,
 """In the order in which they are tried: what makes one, or says why there is none."""
 _TRY_SECONDS = 20
 # What lies beside the folder must not be readable, and the folder must be writable.
-_TRY = 'if cat "$1" >/dev/null 2>&1; then echo "it lets files outside be read" >&2; exit 3; fi; echo tried > trial'
+_TRY = 'if cat "$1" >/dev/null 2>&1; then echo "files outside can be read" >&2; exit 3; fi; echo tried > trial'
 
 
 class NotUsable(Exception):
     """A confinement was named that does not work here."""
 
     def __init__(self, name: Name, reason: str) -> None:
-        super().__init__(f"WORKSPACE_CONFINEMENT={name} does not work here ({reason}): mend that, or unset it.")
+        super().__init__(
+            f"WORKSPACE_CONFINEMENT={name} does not work on this machine ({reason}): fix that, or unset it."
+        )
 
 
 async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement | None:
@@ -47,7 +49,7 @@ async def find(wanted: Wanted = "auto", *, kinds: Kinds = KINDS) -> Confinement 
             return made
         if wanted == name:
             raise NotUsable(name, reason)
-        log.info("commands are not confined by %s: %s", name, reason)
+        log.info("sandbox %s cannot be used: %s", name, reason)
     return None
 
 

@@ -63,9 +63,9 @@ def landlock(abi: int | None = None) -> Landlock | str:
     pythons = (sys.executable, shutil.which("python3", path=PATH))
     python = next((python for python in pythons if python and os.access(python, os.X_OK)), None)
     if python is None:
-        return "there is no python3 that this account may run"
+        return "this account cannot run any python3"
     if not os.access(Path(__file__).with_name("launcher.py"), os.R_OK):
-        return "this account may not read the service's own code"
+        return "this account cannot read the service's code"
     abi = min(abi or found, found)
     return Landlock(python, abi, calls) if (calls := call_filter.without_namespaces(abi)) else UNKNOWN_PROCESSOR
 

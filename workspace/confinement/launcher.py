@@ -41,7 +41,7 @@ def main() -> int:
             theirs.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listener))])
             os.execv(program, command)  # noqa: S606 - that is what it is for
         except OSError as error:
-            os.write(2, f"the command could not be confined and was not started: {error}\n".encode())
+            os.write(2, f"the command was not started, because its sandbox could not be set up: {error}\n".encode())
         finally:
             os._exit(_NOT_STARTED)
     theirs.close()

@@ -21,13 +21,13 @@ _CHECKOUT = Path(__file__).parents[2]
 def problem(checkout: Path = _CHECKOUT) -> str | None:
     """Why programs must not be read here: what is configured, and what is stored, would be read with them."""
     exposed = _is_among_programs(checkout) and (checkout / "pyproject.toml").exists()
-    return f"{checkout} lies among the programs that commands may read: move it" if exposed else None
+    return f"{checkout} is in a directory that commands may read: move it" if exposed else None
 
 
 def check(folder: Path) -> None:
     """Raises for a folder that all commands could read."""
     if _is_among_programs(folder):
-        raise PermissionError(errno.EACCES, "WORKSPACE_DIR lies among the programs that commands may read")
+        raise PermissionError(errno.EACCES, "WORKSPACE_DIR is in a directory that commands may read")
 
 
 def _is_among_programs(path: Path) -> bool:

@@ -47,4 +47,4 @@ class SandboxExec:
 def sandbox_exec() -> SandboxExec | str:
     """Or why there is none."""
     program = shutil.which("sandbox-exec")
-    return SandboxExec(program) if program and sys.platform == "darwin" else "it is macOS's own"
+    return SandboxExec(program) if program and sys.platform == "darwin" else "it exists only on macOS"

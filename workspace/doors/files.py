@@ -15,9 +15,10 @@ from service.tool_server.running_calls import person_of_request
 from workspace.caller import Room, one_at_a_time
 from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
-from workspace.refusals import FileTooLarge, NotThere, explained
+from workspace.refusals import DiskFull, FileTooLarge, NotThere, explained
 
 _PIECE = 65_536  # bytes
+_DISK_FULL = 507
 _STATUS: dict[Kind, int] = {"invalid": 400, "not_found": 404, "conflict": 409, "limit": 413, "unavailable": 503}
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -157,9 +158,9 @@ def _with_sentences(handler: Handler) -> Handler:
             return await handler(request)
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
-        except Refusal as refusal:
-            return JSONResponse({"error": str(refusal)}, status_code=_STATUS[refusal.kind])
         except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
-            return JSONResponse({"error": str(explained(error))}, status_code=503)
+            refusal = error if isinstance(error, Refusal) else explained(error)
+            status = _DISK_FULL if isinstance(refusal, DiskFull) else _STATUS[refusal.kind]
+            return JSONResponse({"error": str(refusal)}, status_code=status)
 
     return answer

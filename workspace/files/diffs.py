@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 _MOST_BYTES = 20_000
 _MOST_LINES = 2_000  # compared on each side: the time that takes grows with their product
 _AROUND = 3  # lines before and after a change
-_CUT = "(the rest of the changes is left out)"
+_CUT = "(further changes are not shown)"
 
 
 def between(before: str | None, after: str, path: str) -> str:

@@ -35,9 +35,9 @@ def names(folder: Folder, path: str = ".", *, depth: int = 1) -> Answer:
     with opening.directory(folder.descriptor, above) as at:
         found = list(_first(MOST_NAMES + 1, _below(at, "/".join(above), depth)))
     entries, more = found[:MOST_NAMES], len(found) > MOST_NAMES
-    lines = [shown(entry.name, longest=1_100) for entry in entries] or ["There is nothing in it yet."]
+    lines = [shown(entry.name, longest=1_100) for entry in entries] or ["It is empty."]
     if more:
-        lines.append(f"(These are the first {MOST_NAMES}: list a directory by itself to see more.)")
+        lines.append(f"(Only the first {MOST_NAMES} are shown. List a single directory to see more.)")
     return Answer("\n".join(lines), {"entries": [_told(entry) for entry in entries], "more": more})
 
 

@@ -23,7 +23,7 @@ def read(folder: Folder, path: str, *, offset: int = 1, limit: int = text.MOST_L
         if offset > max(total, 1):
             raise OffsetBehindEnd(path=path, total=total)
     last = offset + len(lines) - 1
-    more = [f"(Lines {last + 1:,} to {total:,} follow: read on with offset={last + 1}.)"] if last < total else []
+    more = [f"(Lines {last + 1:,} to {total:,} follow. Continue with offset={last + 1}.)"] if last < total else []
     shown = "\n".join([f"File: {path} ({total:,} {'line' if total == 1 else 'lines'})", *lines, *more])
     page = {"offset": offset, "lines": len(lines)}
     return Answer(shown, {"path": path, "total_lines": total, "bytes": opened.size, **page})
@@ -44,7 +44,7 @@ def _page(descriptor: int, offset: int, limit: int) -> tuple[list[str], int]:
         if size <= room:
             lines.append(numbered)
         elif not lines:  # a line that no page could hold
-            lines.append(f"{text.cut(numbered, room)} (the line goes on)")
+            lines.append(f"{text.cut(numbered, room)} (the line continues)")
         room -= size
     return lines, total
 

@@ -1,5 +1,6 @@
 """What is text, and how much of it a model is shown."""
 
+import codecs
 import mimetypes
 
 MOST_LINES = 2_000
@@ -20,7 +21,13 @@ def is_text(content: bytes) -> bool:
 
 def may_be_text(beginning: bytes) -> bool:
     """Whether a file that begins so can be text; its end may be in the middle of a character."""
-    return any(is_text(beginning[: len(beginning) - cut]) for cut in range(min(4, len(beginning) + 1)))
+    if b"\0" in beginning:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(beginning)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def type_of(name: str) -> str:

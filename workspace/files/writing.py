@@ -25,13 +25,33 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o644  # of a new file; an older one's stays
 
 
-def write(folder: Folder, path: str, content: str) -> Answer:
+def write(folder: Folder, path: str, content: str, *, append: bool = False) -> Answer:
+    """Write a whole file, or with `append` its next part at its end."""
     data = checked(content, "content")
+    if append and (before := _appendable(folder, path)) is not None:
+        return _append(folder, path, before, content)
     before = _content(folder, path)
     created = put_bytes(folder, path, data)
     done = "Created" if created else "Replaced"
     details = {"path": path, "created": created, "bytes": len(data), "diff": diffs.between(before, content, path)}
     return Answer(f"{done} {path}: {len(data):,} bytes.", details)
+
+
+def _append(folder: Folder, path: str, before: str, content: str) -> Answer:
+    after = before + content
+    data = checked(after, path)
+    put_bytes(folder, path, data)
+    details = {"path": path, "appended": True, "bytes": len(data), "diff": diffs.between(before, after, path)}
+    added, lines = len(content.encode()), after.count("\n")
+    return Answer(f"Added {added:,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now.", details)
+
+
+def _appendable(folder: Folder, path: str) -> str | None:
+    """The text of the file that a part is added to; None where there is no file yet."""
+    try:
+        return text_of(folder, path)
+    except NotThere:
+        return None
 
 
 def edit(folder: Folder, path: str, old_text: str, new_text: str) -> Answer:

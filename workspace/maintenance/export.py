@@ -12,7 +12,7 @@ from workspace.maintenance import stored
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m workspace export --user NAME`: write all folders of a person as a tar archive."""
-    store, user = stored.found(arguments, name="export", description="Writes a person's files as a tar archive.")
+    store, user = stored.found(arguments, name="export", description="Writes a user's files as a tar archive.")
     names = store.names(user)
     if not names:
         commands.nothing_stored(user)
@@ -22,7 +22,7 @@ def run(arguments: Sequence[str]) -> None:
                 _add_folder(archive, store, user, name)
     except OSError as error:
         reason = error.strerror or error  # tarfile's own have a text only
-        sys.exit(f"The files cannot be written, or changed while they were read ({reason}): try again.")
+        sys.exit(f"The archive could not be written, or a file changed while it was read ({reason}). Try again.")
 
 
 def _add_folder(archive: tarfile.TarFile, store: Store, user: str, name: str) -> None:

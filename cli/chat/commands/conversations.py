@@ -22,7 +22,7 @@ async def show_all(talk: "Talk", _: str) -> None:
 
 async def open(talk: "Talk", which: str) -> None:
     if talk.answer is not None:
-        await talk.screen.fail("An answer is under way. It goes on while you are elsewhere; stop it, or wait.")
+        await talk.screen.fail("The assistant is still answering. Wait, or stop it with /stop.")
         return
     threads = talk.learned.threads or await talk.learned.list_threads()
     if which.isascii() and which.isdigit() and 0 < int(which) <= len(threads):
@@ -31,22 +31,22 @@ async def open(talk: "Talk", which: str) -> None:
         named = [one["id"] for one in threads if which in (one["id"], clean(one.get("title") or ""))]
         chat_id = named[0] if named else which
     if not _can_be(chat_id):
-        await talk.screen.fail(f"There is no conversation {which}: /threads lists them.")
+        await talk.screen.fail(f"There is no conversation {which}. See /threads.")
         return
     await talk.open(chat_id)
 
 
 async def clear(talk: "Talk", _: str) -> None:
     if talk.answer is not None:
-        await talk.screen.fail("An answer is under way. Stop it first, with /stop or Ctrl-C.")
+        await talk.screen.fail("The assistant is still answering. Stop it first with /stop or Ctrl-C.")
         return
     talk.clear()
-    await talk.screen.note("The next message begins a new conversation.")
+    await talk.screen.note("Your next message starts a new conversation.")
 
 
 async def log(talk: "Talk", _: str) -> None:
     if talk.chat_id is None:
-        await talk.screen.fail("Nothing was said in this conversation yet.")
+        await talk.screen.fail("This conversation is empty.")
         return
     async with talk.connection.page.log(talk.chat_id) as lines:
         async for line in lines:

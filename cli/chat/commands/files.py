@@ -27,7 +27,7 @@ async def put(talk: "Talk", name: str) -> None:
     if talk.chat_id is None:
         talk.chat_id, talk.left = await talk.connection.begin(path.name, left=talk.left), None
     await talk.connection.page.put_file(talk.chat_id, path.name, content)
-    await talk.screen.note(f"{path.name} is in the conversation's folder.")
+    await talk.screen.note(f"Added {path.name} to the conversation's files.")
 
 
 async def commit(talk: "Talk", message: str) -> None:

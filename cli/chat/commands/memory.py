@@ -48,10 +48,14 @@ async def _remember(page: Page, added: str) -> Memory:
         except Refused as refusal:
             if refusal.status != _CHANGED:
                 raise
-    raise Refused(_CHANGED, "Somebody else changes the memory all the time: try again in a moment.")
+    raise Refused(_CHANGED, "The memory keeps changing elsewhere. Try again in a moment.")
 
 
 def _told(memory: Memory) -> str:
     if not memory.text.strip():
-        return "Nothing is remembered yet: /memory TEXT."
-    return f"The last {memory.unread} lines are too much for the assistant to read." if memory.unread else "Remembered."
+        return "The memory is empty. Add a line with /memory TEXT."
+    return (
+        f"Too long: the assistant does not read the last {memory.unread} lines."
+        if memory.unread
+        else "Saved to the memory."
+    )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from cli.chat.talk import Talk
 
 
-_UNDER_WAY = "An answer is under way: wait for its end, or stop it with /stop or Ctrl-C."
+_UNDER_WAY = "The assistant is still answering. Wait, or stop it with /stop or Ctrl-C."
 
 
 async def stop(talk: "Talk", _: str) -> None:
@@ -20,7 +20,7 @@ async def retry(talk: "Talk", _: str) -> None:
     if talk.answer is not None:
         await talk.screen.fail(_UNDER_WAY)
     elif talk.chat_id is None or talk.last_run is None:
-        await talk.screen.fail("There is nothing yet that could be answered again.")
+        await talk.screen.fail("There is no message to answer again.")
     else:
         talk.follow(await talk.connection.retry(talk.chat_id))
 
@@ -31,7 +31,7 @@ async def edit(talk: "Talk", text: str) -> None:
         return
     last = await talk.connection.last(talk.chat_id) if talk.chat_id is not None else None
     if last is None:
-        await talk.screen.fail("There is no message yet that could be edited.")
+        await talk.screen.fail("There is no message to edit.")
         return
     talk.edit(last["id"], text or clean(last["user_message"] or ""))
     if text:
@@ -47,7 +47,8 @@ async def show_version(talk: "Talk", number: str) -> None:
     last = await talk.connection.last(chat_id) if chat_id is not None else None
     versions = last["siblings"] if last is not None else []
     if chat_id is None or not (number.isascii() and number.isdigit() and 0 < int(number) <= len(versions)):
-        await talk.screen.fail(f"There are {len(versions)} versions of the last message.")
+        problem = f"Choose a version from 1 to {len(versions)}." if versions else "There is no message yet."
+        await talk.screen.fail(problem)
         return
     await talk.connection.runs.branch(chat_id, versions[int(number) - 1])
     await talk.open(chat_id)
@@ -57,7 +58,7 @@ async def choose_model(talk: "Talk", name: str) -> None:
     connection = talk.connection
     models = list((await connection.page.ready())["model"]["models"])
     if name and name not in models:
-        await talk.screen.fail(f"There is no model {name} here: it is one of {', '.join(models)}.")
+        await talk.screen.fail(f"There is no model {name}. Choose one of these: {', '.join(models)}.")
         return
     connection.model = name or connection.model
     asked = connection.model or models[0]
@@ -70,4 +71,4 @@ async def show_agents(talk: "Talk", _: str) -> None:
     if talk.chat_id and run:
         async for step in talk.connection.steps(talk.chat_id, run):
             lines += drawing.step_lines(screen.style, step, screen.size[0])
-    await screen.show(*(lines or [screen.style.dim("No agent has worked for the last message.")]))
+    await screen.show(*(lines or [screen.style.dim("No agent worked on the last message.")]))

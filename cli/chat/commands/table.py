@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _CELLS = 17
 _KEYS = (
-    "Enter sends, Alt-Enter begins a line, Tab completes. Ctrl-C stops or clears, and twice leaves, as Ctrl-D does. A "
-    "message that begins with a slash is typed with two."
+    "Enter sends, Alt-Enter starts a new line, Tab completes. Ctrl-C stops the answer or clears what you typed; press "
+    "it twice to leave. To send a message that begins with a slash, type the slash twice."
 )
 
 
@@ -31,8 +31,8 @@ async def run(talk: "Talk", text: str) -> None:
     command = COMMANDS.get(name)
     if command is None:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.4)
-        hint = f" Did you mean /{near[0]}?" if near else " /help lists them."
-        await talk.screen.fail(f"There is no /{name}.{hint} A message begins with a slash as //.")
+        hint = f" Did you mean /{near[0]}?" if near else " See /help."
+        await talk.screen.fail(f"There is no /{name}.{hint} To send a message that begins with a slash, type //.")
     elif not rest.strip() and command.wants.isupper():
         await talk.screen.fail(f"/{name} {command.wants}: {command.does}.")
     else:
@@ -56,23 +56,23 @@ async def _quit(talk: "Talk", _: str) -> None:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "help": Command("", "what there is", _help),
-    "threads": Command("", "the conversations, as on the page", conversations.show_all),
-    "open": Command("N", "go on with one of them, by its number, title or id", conversations.open),
-    "clear": Command("", "begin a new conversation", conversations.clear),
-    "tasks": Command("[view]", f"the list: {', '.join(tasks.VIEWS)}", tasks.show),
-    "undo": Command("", "take back what the last answer has changed", tasks.undo),
-    "stop": Command("", "stop the answer, as Ctrl-C does", messages.stop),
+    "help": Command("", "show this help", _help),
+    "threads": Command("", "list the conversations", conversations.show_all),
+    "open": Command("N", "open a conversation by its number, title or id", conversations.open),
+    "clear": Command("", "start a new conversation", conversations.clear),
+    "tasks": Command("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
+    "undo": Command("", "undo what the last answer changed", tasks.undo),
+    "stop": Command("", "stop the answer, like Ctrl-C", messages.stop),
     "retry": Command("", "answer the last message again", messages.retry),
-    "edit": Command("[text]", "say something else in place of the last message", messages.edit),
+    "edit": Command("[text]", "change the last message and answer it again", messages.edit),
     "version": Command("N", "show another version of the last message", messages.show_version),
-    "model": Command("[name]", "which models there are, or ask that one from now on", messages.choose_model),
-    "agents": Command("", "what agents did for the last message", messages.show_agents),
-    "files": Command("", "the conversation's files", files.show),
-    "put": Command("FILE", "put a file of this machine there", files.put),
-    "commit": Command("MESSAGE", "commit what is there", files.commit),
-    "memory": Command("[text]", "what is remembered; add a line to it; import FILE", memory.memory),
-    "log": Command("", "all that was said and done here, as lines of JSON", conversations.log),
-    "compact": Command("", "have all but the newest messages summarised", conversations.compact),
-    "quit": Command("", "leave, as Ctrl-D does", _quit),
+    "model": Command("[name]", "list the models, or choose one", messages.choose_model),
+    "agents": Command("", "show what agents did for the last message", messages.show_agents),
+    "files": Command("", "list the conversation's files", files.show),
+    "put": Command("FILE", "add a file from this machine", files.put),
+    "commit": Command("MESSAGE", "commit the conversation's files", files.commit),
+    "memory": Command("[text]", "show the memory, add a line, or import FILE", memory.memory),
+    "log": Command("", "show all that was said and done here, as JSON lines", conversations.log),
+    "compact": Command("", "summarise all but the newest messages", conversations.compact),
+    "quit": Command("", "leave, like Ctrl-D", _quit),
 }

@@ -16,14 +16,14 @@ _NOT_NOW = 409
 async def show(talk: "Talk", view: str) -> None:
     view = view or "all"
     if view not in VIEWS:
-        await talk.screen.fail(f"There is no view {view}: it is one of {', '.join(VIEWS)}.")
+        await talk.screen.fail(f"There is no view {view}. Choose one of these: {', '.join(VIEWS)}.")
         return
     page = await talk.connection.page.tasks(view)
     style = talk.screen.style
     lines = drawing.task_lines(style, page["tasks"], talk.screen.size[0])
     more = page["total"] - len(page["tasks"])
     lines += [style.dim(f"and {more:,} more")] if more > 0 else []
-    await talk.screen.show(*(lines or [style.dim("Nothing.")]))
+    await talk.screen.show(*(lines or [style.dim("No tasks.")]))
 
 
 async def undo(talk: "Talk", _: str) -> None:
@@ -33,7 +33,7 @@ async def undo(talk: "Talk", _: str) -> None:
     shown = (await connection.chatkit.list_items(thread, limit=100)).data if thread else []
     offers = [(item, action) for item in shown for action in _undoing(item.get("widget"))]
     if thread is None or not offers:
-        await talk.screen.fail("No answer here has changed a task, or it was taken back already.")
+        await talk.screen.fail("There is nothing to undo in this conversation.")
         return
     pressed, action = offers[0]
     cards = {item["id"] for item, other in offers if other == action}
@@ -48,7 +48,9 @@ async def undo(talk: "Talk", _: str) -> None:
                 case _:
                     pass
     style, width = talk.screen.style, talk.screen.size[0]
-    await talk.screen.show(style.dim("As before:"), *(drawing.copied_line(style, task, width) for task in tasks))
+    await talk.screen.show(
+        style.dim("Undone. The tasks are now:"), *(drawing.copied_line(style, task, width) for task in tasks)
+    )
 
 
 def _undoing(component: Any) -> Iterator[dict[str, Any]]:

@@ -1,17 +1,21 @@
 """What a conversation tells beside its texts, as lines of a terminal: values of the doors in, text out."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from typing import Any
 
 from cli.chat.screens.text import Style, cells, one_line, padded, wrapped
+from service.repeats import in_words
 
 Json = Mapping[str, Any]
 WIDE = 60
 """From so many columns on, a task is one line."""
 _DONE, _OPEN, _GONE = "✓", "·", "✗"
+_DUE = re.compile(r"(?:\w{3} )?(\d{4}-\d\d-\d\d)( \d\d:\d\d)?", re.ASCII)
+_REJECTED = "The person refused this call"  # begins what the model reads in place of the output of a rejected call
 _DUE_CELLS, _MORE_CELLS = 20, 24  # at most
 
 
@@ -37,7 +41,12 @@ def begun_line(style: Style, tool: str, arguments: str, width: int) -> str:
 
 def output_line(style: Style, output: str, width: int) -> str:
     """What came of a call that is shown already."""
-    return f"  {style.dim(one_line(output, width - 2))}"
+    return f"  {style.dim(one_line(_for_user(output), width - 2))}"
+
+
+def _for_user(output: str) -> str:
+    """What a call returned, without the text that a model reads where its call was rejected."""
+    return "Not done." if output.startswith(_REJECTED) else output
 
 
 def calling(tool: str, arguments: str) -> str:
@@ -50,6 +59,14 @@ def listed(output: str) -> Sequence[Json] | None:
     found = _object(output)
     tasks = found.get("tasks") if found is not None else None
     return tasks if isinstance(tasks, list) and all(map(_is_task, tasks)) else None
+
+
+def rest_of(output: str, arguments: str, *, shown: int) -> int:
+    """How many tasks of a list there are beside those that are shown; on a later page, of that page alone."""
+    result, given = _object(output) or {}, _object(arguments) or {}
+    total = None if given.get("cursor") else result.get("total")
+    count = len(result.get("tasks", ()))
+    return max(count, total if isinstance(total, int) else 0) - shown
 
 
 def task_lines(style: Style, tasks: Sequence[Json], width: int) -> list[str]:
@@ -88,7 +105,7 @@ def step_lines(style: Style, step: Json, width: int) -> list[str]:
     """A step of an agent's work, below the call that started it."""
     who, content = step["agent"], step["content"]
     if step["kind"] == "output" and (step.get("details") or {}).get("ok") is False:
-        return [f"    {style.bad('✗')} {style.dim(one_line(content.get('output', ''), width - 6))}"]
+        return [f"    {style.bad('✗')} {style.dim(one_line(_for_user(content.get('output', '')), width - 6))}"]
     match step["kind"]:
         case "task":
             told = [f"{who}: {content.get('task', '')}"]
@@ -154,7 +171,7 @@ def _result(result: Json) -> str:
     if "title" not in result:
         return ""
     others = len(also) if isinstance(also := result.get("also"), list) else 0
-    due = f" · {result['due']}" if result.get("due") else ""
+    due = f" · {_when(result)}" if result.get("due") else ""
     return f"{result.get('id', '')} {result['title']}{due}{f' and {others} more' if others else ''}"
 
 
@@ -164,13 +181,17 @@ def _mark(style: Style, task: Json) -> str:
 
 
 def _when(task: Json) -> str:
-    """The day of the week stands before a date, as tools write it."""
-    due = str(task.get("due") or "")
+    """ "Fri 27 Nov 15:00", with the year if it is another one; tools write the day of the week before the date."""
+    due, time = str(task.get("due") or ""), str(task.get("time") or "")
     with suppress(ValueError):
-        due = date.fromisoformat(due).strftime("%a %Y-%m-%d")
-    return " ".join(filter(None, (due, str(task.get("time") or ""))))
+        found = _DUE.fullmatch(due)
+        day = date.fromisoformat(found[1] if found else due)
+        year = f" {day.year}" if day.year != date.today().year else ""
+        due = f"{day:%a} {day.day} {day:%b}{year}{found[2] if found else ''}"
+    return " ".join(filter(None, (due, time)))
 
 
 def _more(task: Json) -> str:
     labels = " ".join(f"#{label}" for label in task.get("labels") or ())
-    return " ".join(filter(None, (task.get("priority"), labels, task.get("repeat"))))
+    repeat = in_words(task["repeat"]) if task.get("repeat") else None
+    return " ".join(filter(None, (task.get("priority"), labels, repeat)))

@@ -8,7 +8,7 @@ from cli.chat.screens.text import Style, clean, wrapped
 
 MARK = "> "
 TWICE_SECONDS = 2.0
-AGAIN_LEAVES = "Ctrl-C once more leaves."
+AGAIN_LEAVES = "Press Ctrl-C again to leave."
 
 
 class Person(Protocol):

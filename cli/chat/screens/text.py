@@ -1,15 +1,8 @@
 """What may reach a terminal, and how much room it takes there. Nothing here is slow to import."""
 
-import re
 from typing import Any
 
-# Controls but newline and tab, line ends of Unicode's, what turns the direction of text, halves of a pair.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def clean(text: str) -> str:
-    """The text without anything that a terminal would obey."""
-    return _UNSAFE.sub("", text)
+from cli.terminal import clean
 
 
 def cells(text: str) -> int:

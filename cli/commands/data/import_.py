@@ -27,7 +27,7 @@ def run(*, file: Path, user: str, format: str | None, directory: Path) -> int:
             )
             errors = _followed(process)
             if process.returncode not in (0, PARTLY):
-                raise CliError(errors or f"The import ended with {process.returncode}.")
+                raise CliError(errors or f"The import failed with exit code {process.returncode}.")
             if errors:
                 terminal.notice(errors)
             told.seek(0)
@@ -41,7 +41,7 @@ def _opened(file: Path) -> BinaryIO:
     except OSError as error:
         raise CliError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise CliError("No file can have this name: give another.") from error
+        raise CliError("This is not a valid file name. Choose another.") from error
 
 
 def _followed(process: subprocess.Popen[str]) -> str:

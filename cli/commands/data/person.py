@@ -26,7 +26,7 @@ PARTS = {"todo": "mcp_server", "chat": "backend"}
 def export(*, user: str, output: Path | None, files: Path | None, directory: Path) -> int:
     """Write one JSON document, and the files as an archive; each is put together on disk, and written whole or not."""
     if output and output == files:
-        raise CliError("Give --output and --files two different files.")
+        raise CliError("--output and --files must be two different files.")
     _check_new(output, files)
     with local_database.reached(environment.load(), directory) as variables, contextlib.ExitStack() as stack:
         parts = {name: stack.enter_context(tempfile.TemporaryFile()) for name in PARTS}
@@ -45,13 +45,13 @@ def export(*, user: str, output: Path | None, files: Path | None, directory: Pat
             terminal.copy(document)
         else:
             _save(document, output)
-            terminal.notice(f"Everything that is stored of {user} is in {output}.")
+            terminal.notice(f"All stored data of {user} is in {output}.")
         if files and archive and has_files:
             archive.seek(0)
             _save(archive, files)
             terminal.notice(f"The files of {user} are in {files}.")
         elif files:
-            terminal.notice(f"There are no files of {user}: {files} was not written.")
+            terminal.notice(f"{user} has no files, so {files} was not written.")
     return 0
 
 
@@ -61,7 +61,11 @@ def log(*, user: str, thread: str | None, output: Path | None, directory: Path) 
     with local_database.reached(environment.load(), directory) as variables, tempfile.TemporaryFile() as lines:
         more = [] if thread is None else [f"--thread={thread}"]
         if not _found(_start("backend", "log", user, variables, *more, out=lines)):
-            raise CliError(f"{user} has no conversation {thread}: check both.") if thread else _nothing(user)
+            raise (
+                CliError(f"{user} has no conversation {thread}. Check the user and the id.")
+                if thread
+                else _nothing(user)
+            )
         lines.seek(0)
         if output is None:
             terminal.copy(lines)
@@ -89,7 +93,7 @@ def forget(*, user: str, yes: bool, directory: Path) -> int:
 def _check_new(*places: Path | None) -> None:
     for place in places:
         if place and os.path.lexists(place):
-            raise CliError(f"{place} exists already: choose another file, or remove it first.")
+            raise CliError(f"{place} already exists. Choose another file or remove this one first.")
 
 
 def _pack(archive: BinaryIO, user: str, variables: Mapping[str, str], directory: Path) -> bool:
@@ -118,7 +122,7 @@ def _found(service: subprocess.Popen[str]) -> bool:
     """Wait for a service's command; False when it has nothing of the person."""
     _, errors = service.communicate()
     if service.returncode not in (0, NOTHING):
-        raise CliError(errors.strip() or f"A service's command ended with {service.returncode}.")
+        raise CliError(errors.strip() or f"A command of a service failed with exit code {service.returncode}.")
     return service.returncode == 0
 
 
@@ -157,7 +161,9 @@ def _save(document: BinaryIO, output: Path) -> None:
 
 def _confirm(user: str) -> None:
     if not sys.stdin.isatty():
-        raise CliError(f"There is no terminal to ask on: add --yes to delete everything of {user} for good.")
+        raise CliError(
+            f"There is no terminal to ask for confirmation. Add --yes to delete all data of {user} for good."
+        )
     if terminal.ask(f"Delete all tasks, conversations and files of {user} for good? [y/N] ").lower() not in (
         "y",
         "yes",
@@ -166,4 +172,4 @@ def _confirm(user: str) -> None:
 
 
 def _nothing(user: str) -> CliError:
-    return CliError(f"Nothing is stored of {user}: check the name.")
+    return CliError(f"There is no data of {user}. Check the name.")

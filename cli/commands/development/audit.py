@@ -11,7 +11,7 @@ from cli.data_dir import CHECKOUT
 from cli.packages import install
 
 PYTHON_LOCKS = tuple(CHECKOUT / f"requirements{of}.lock" for of in ("", "-embedded", "-audit", "-kubernetes"))
-NPM_LOCKS = tuple(CHECKOUT / "tests" / room / "package-lock.json" for room in ("frontends", "mcp_clients", "web"))
+NPM_LOCKS = tuple(CHECKOUT / "tests" / room / "package-lock.json" for room in ("frontends", "mcp_clients", "browser"))
 # Of the lists that pip-audit knows, the one whose address can be set: PIP_AUDIT_OSV_URL.
 PIP_AUDIT = ["--disable-pip", "--require-hashes", "--strict", "--vulnerability-service", "osv"]
 PIP_AUDIT += ["--format", "json", "--desc", "on", "--progress-spinner", "off"]
@@ -29,7 +29,7 @@ def run(*, python_locks: tuple[Path, ...] = PYTHON_LOCKS, npm_locks: tuple[Path,
     if npm := shutil.which("npm"):
         clean += [_report(lock, [npm, *NPM_AUDIT]) for lock in npm_locks]
     else:
-        terminal.warn("npm is not there: only the Python packages were looked up.")
+        terminal.warn("npm is not installed, so only the Python packages were checked.")
     return 0 if all(clean) else 1
 
 
@@ -42,8 +42,7 @@ def _report(lock: Path, command: list[str | Path]) -> bool:
         packages, found = _read(done)
     except NotLookedUp as error:
         terminal.error(
-            f"{name} was not looked up, so nothing is known of its packages: check the network, or the proxy, and run "
-            f"it again.\n{error}"
+            f"{name} could not be checked for vulnerabilities. Check the network or the proxy, and try again.\n{error}"
         )
         return False
     for line in found:

@@ -97,7 +97,7 @@ def _with_results(file: Path) -> dict[str, Any]:
 
 
 def _with_report(file: Path) -> dict[str, Any]:
-    return files.read(file, ("model", "trials", "report"), what="results that came to their end", command="eval")[
+    return files.read(file, ("model", "trials", "report"), what="the results of a complete run", command="eval")[
         "report"
     ]
 

@@ -16,7 +16,7 @@ def read(file: Path, fields: Collection[str], *, what: str, command: str) -> dic
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict) or not set(fields) <= found.keys():
-        raise CliError(f"{file} holds no {what}: ./todo {command} --json FILE writes some.")
+        raise CliError(f"{file} does not contain {what}. Create such a file with ./todo {command} --json FILE.")
     return found
 
 

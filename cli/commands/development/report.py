@@ -28,11 +28,11 @@ def table(report: dict[str, Any]) -> Iterator[str]:
 def drawn(report: dict[str, Any]) -> str:
     """The rows as a chart; each is as wide as the largest of its figure, its baseline and its target."""
     verdicts = [row["reached"] for row in report["rows"]]
-    reached = f"{verdicts.count(True)} of {len(verdicts) - verdicts.count(None)} targets are reached"
+    reached = f"{verdicts.count(True)} of {len(verdicts) - verdicts.count(None)} targets were reached"
     missed = [row["name"] for row in report["rows"] if row["reached"] is False]
     return chart.svg(
         "How fast it is, row by row: a bar for what was measured, one for what it is compared to, a mark at the target",
-        f"{reached}{'' if not missed else '; missed: ' + ', '.join(missed)}. Rows have scales of their own.",
+        f"{reached}{'' if not missed else '; missed: ' + ', '.join(missed)}. Each row has its own scale.",
         legend=LEGEND,
         rows=[_drawn(row) for row in report["rows"]],
         below=f"{reached}. {' '.join(report['notes'])} {took(report)}",

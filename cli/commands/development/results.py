@@ -40,10 +40,10 @@ def drawn(found: Mapping[str, Any]) -> str:
     said = f"{percent(total['pass_1']['share'])} of {total['cases']} cases right; {bad}, {total['obeyed']} obeyed"
     return chart.svg(
         f"How often {model} does the right thing to the list",
-        f"{said}. A row for each kind of case.",
+        f"{said}. One row for each kind of case.",
         legend=[("plain", "pass@1: a try is right"), ("beside", "pass^3: three tries all are")],
         rows=[_drawn(row) for row in found["rows"]],
-        below=f"{said}. Thin lines are intervals of 95 %. {report.took({**found})}",
+        below=f"{said}. Thin lines are 95 % confidence intervals. {report.took({**found})}",
     )
 
 
@@ -64,11 +64,11 @@ def _bar(kind: chart.Kind, share: Mapping[str, float]) -> chart.Bar:
 def compared_drawn(found: Mapping[str, Any]) -> str:
     first, second = (f"{model['name']} on {model['provider']}" for model in found["models"])
     return chart.svg(
-        f"How often each does the right thing: {second} beside {first}",
-        f"A row for each kind of case. Better: {len(found['better'])} cases, worse: {len(found['worse'])}.",
+        f"How often each does the right thing: {second} compared to {first}",
+        f"One row for each kind of case. Better: {len(found['better'])} cases, worse: {len(found['worse'])}.",
         legend=[("plain", second), ("beside", first)],
         rows=[_compared_row(row) for row in found["rows"]],
-        below=f"{len(found['better'])} cases are better, {len(found['worse'])} worse, {found['left_out']} in one only.",
+        below=f"{len(found['better'])} cases are better, {len(found['worse'])} worse; {found['left_out']} not in both.",
     )
 
 
@@ -103,7 +103,7 @@ def comparison(found: Mapping[str, Any]) -> Iterator[str]:
         if found[name]:
             yield f"{name}  {', '.join(found[name])}"
     if found["left_out"]:
-        yield f"{found['left_out']} cases are in one of them only."
+        yield f"{found['left_out']} cases are in only one of the results."
 
 
 def percent(share: float) -> str:

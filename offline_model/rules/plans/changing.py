@@ -29,7 +29,7 @@ def update(
         values = dict(zip(intent.phrases, given, strict=True))
         meant = yield from naming.named(intent.phrases, known, statuses=statuses)
         if meant.missing:
-            return "\n\n".join([*meant.not_found(), *([sentences.NONE_CHANGED] if meant.ids else [])])
+            return "\n\n".join([*([sentences.NONE_CHANGED] if meant.ids else []), *meant.not_found()])
         text = values[meant.name]
         fields = _fields(field, value_of(text) if text else empty)
         if fields.get("due") == "today" and "repeat" in fields and all(task.due for task in meant.found):

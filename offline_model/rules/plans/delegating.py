@@ -1,9 +1,9 @@
 """Plans that let an agent carry a task out."""
 
-from offline_model.rules import lookup, naming, sentences
+from offline_model.rules import lookup, naming, sentences, telling
 from offline_model.rules.intents import Intent, Known, Steps, Stopped, ToolCall
 
-_NOT_DONE = ("The coder ", "This call ", "The call ", "The person ", "The outcome ")  # how such outputs begin
+_NOT_DONE = ("The coder ", "This call ", "The call ", "The outcome ")  # how such outputs begin
 
 
 def carry_out(intent: Intent, known: Known) -> Steps:
@@ -20,4 +20,6 @@ def carry_out(intent: Intent, known: Known) -> Steps:
     work = f"{task.title}\n\n{task.description}" if task.description else task.title
     (result,) = yield (ToolCall("do_with_coder", {"task": work, "task_id": task.id}),)
     told = result.error
+    if telling.is_rejected(told):
+        return sentences.NOT_DONE
     return told if told.startswith(_NOT_DONE) else f"{told}\n\n{sentences.SAY_YES_TO_COMPLETE.format(id=task.id)}"

@@ -36,7 +36,7 @@ def reopen(intent: Intent, known: Known) -> Steps:
 def delete(intent: Intent, known: Known) -> Steps:
     meant = yield from naming.named(intent.phrases[:1], known)
     if meant.missing:
-        return " ".join([*meant.not_found(), *([sentences.NONE_DELETED] if meant.ids else [])])
+        return " ".join([*([sentences.NONE_DELETED] if meant.ids else []), *meant.not_found()])
     return telling.told(intent.answer, (yield several("delete_task", list(dict.fromkeys(meant.ids)))))
 
 

@@ -48,7 +48,7 @@ def _list(arguments: Mapping[str, Any], where: str = "", *, before: bool = False
     status = arguments["status"]
     if tasks.items:
         return telling.listing(tasks, _KINDS.get(status, ""), where, before=before)
-    return f"Nothing is there{where}." if where else _NOTHING.get(status, "Your list is empty.")
+    return f"You have no tasks{where}." if where else _NOTHING.get(status, "Your list is empty.")
 
 
 def _status(words: set[str]) -> str:
@@ -67,7 +67,9 @@ def show_due(intent: Intent, known: Known) -> Steps:
     tasks = yield from lookup.read({"status": "pending", "due": due, "order": "due"}, most=_SHOWN)
     if due == "overdue":
         return telling.due(tasks, due)
-    return telling.due(tasks, f"due {days.shown().removeprefix('due ') if days else ''}".strip() + telling.span(due))
+    return telling.due(
+        tasks, f"due {days.shown().removeprefix('due ') if days else ''}".strip() + telling.span(due, tasks.now)
+    )
 
 
 def show_today(intent: Intent, known: Known) -> Steps:
@@ -80,12 +82,12 @@ def show_done(intent: Intent, known: Known) -> Steps:
     days = dates.days_at_end(intent.texts[0])
     span = dates.past_of(days) or "today"
     tasks = yield from lookup.read({"status": "completed", "done": span}, most=_SHOWN)
-    return telling.done(tasks, f"{days.shown()}{telling.span(span)}")
+    return telling.done(tasks, f"{days.shown()}{telling.span(span, tasks.now)}")
 
 
 def show_first(intent: Intent, known: Known) -> Steps:
     tasks = yield from lookup.read({"status": "pending", "order": "priority"}, limit=_FIRST, most=_FIRST)
-    return telling.first(tasks.items) if tasks.items else sentences.NOTHING_LEFT
+    return telling.first(tasks) if tasks.items else sentences.NOTHING_LEFT
 
 
 def show_label(intent: Intent, known: Known) -> Steps:
@@ -111,10 +113,12 @@ def find(intent: Intent, known: Known) -> Steps:
     if numbers:
         tasks = yield from lookup.read({"status": "all"})
         found = [task for task in tasks.items if task.id in numbers]
-        return telling.found(phrase, found) if found else sentences.MISSING.format(among="task", phrase=phrase)
+        return (
+            telling.found(phrase, found, tasks.now) if found else sentences.MISSING.format(among="task", phrase=phrase)
+        )
     tasks = (yield from lookup.search([phrase], "all", told=intent.told))[phrase]
     found = tasks.having(phrase) or tasks.fitting(phrase, told=intent.told) or tasks.items
     if not found and (similar := tasks.similar(phrase, told=intent.told)):
         options = [Task(id=task.id, title=task.title) for task in similar]
         return str(Question(phrase, options, is_guess=True))
-    return telling.found(phrase, found) if found else sentences.MISSING.format(among="task", phrase=phrase)
+    return telling.found(phrase, found, tasks.now) if found else sentences.MISSING.format(among="task", phrase=phrase)

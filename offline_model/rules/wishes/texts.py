@@ -7,7 +7,7 @@ from offline_model.rules.plans.talking import say
 from offline_model.rules.sentences import CHANGED, COMPLETED, RENAMED
 from offline_model.rules.wishes.wish import Wish
 
-_rename, _describe = update("title"), update("description")
+_rename, _describe = update("title"), update("description", empty="none")
 
 DESCRIPTIONS = (
     Wish("(clear|remove|delete|erase|empty) [the] {note} (of|for|on|from) <task>", _describe, CHANGED),

@@ -3,8 +3,8 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { LONGEST_TITLE } from "../adding.js";
 import { icon, iconButton } from "../../icons.js";
 import { between } from "../language/calendar.js";
-import { LIST } from "../../texts.js";
-import { clockWords, dayWords, fullDay } from "../../words.js";
+import { LIST, TEXTS } from "../../texts.js";
+import { clockWords, dayWords, fullDay, LANGUAGE } from "../../words.js";
 import { repeatWords } from "../language/phrases.js";
 /** @import {Ui} from "../ui.js" */
 
@@ -33,10 +33,27 @@ export function addingView(ui) {
         @input=${(/** @type {Event} */ event) => ui.write(/** @type {HTMLInputElement} */ (event.target).value)}
       />
       ${adding.text.trim() ? html`<button type="submit" class="button primary">${LIST.addButton}</button>` : nothing}
-      <div id="understood">${adding.text.trim() ? chips(ui) : nothing}</div>
+      <div id="understood" translate="no">${adding.text.trim() ? chips(ui) : nothing}</div>
     </form>
+    ${adding.aside.length > 0
+      ? html`<ul class="aside" aria-label=${LIST.aside}>
+          ${adding.aside.map((text, index) => asideView(text, index, ui))}
+        </ul>`
+      : nothing}
   `;
 }
+
+/** What was not added, to be written again. @param {string} text @param {number} index @param {Ui} ui */
+const asideView = (text, index, ui) => html`
+  <li>
+    <p><span class="quiet">${LIST.aside}:</span> <span dir="auto" translate="no">${text}</span></p>
+    <button type="button" class="text-button" aria-label="${LIST.editAgain}: ${text}" @click=${() => ui.takeUp(index)}>${LIST.editAgain}</button>
+    ${iconButton("close", `${TEXTS.dismiss}: ${text}`, () => {
+      ui.adding.dropAside(index);
+      ui.changed();
+    })}
+  </li>
+`;
 
 /** What was understood. @param {Ui} ui */
 function chips({ adding, today, changed }) {
@@ -47,7 +64,7 @@ function chips({ adding, today, changed }) {
   return html`
     ${title ? nothing : html`<span class="problem">${LIST.noTitle}</span>`}
     ${words
-      ? html`<span class="chip when">
+      ? html`<span class="chip when" lang=${LANGUAGE}>
           ${icon("calendar")}${[words, when?.time && clockWords(when.time)].filter(Boolean).join(", ")}
           ${iconButton("close", when ? LIST.notThis : LIST.noDate, () => {
             if (when) adding.literal = true;

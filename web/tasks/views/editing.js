@@ -11,7 +11,7 @@ const NAMES = LIST.editing;
 export function editingView(editing, ui) {
   const written = (/** @type {Event} */ { target }) => {
     const { name, value } = /** @type {HTMLInputElement} */ (target);
-    editing.written[name] = value;
+    if (name in editing.written) editing.write(name, value);
   };
   return html`
     <form

@@ -3,7 +3,7 @@ import { html, nothing, svg } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { iconButton } from "../../icons.js";
 import { LIST } from "../../texts.js";
-import { counted, dayWords, fullDay } from "../../words.js";
+import { counted, dayWords, fullDay, LANGUAGE } from "../../words.js";
 import { addingView } from "./adding.js";
 import { moveView } from "./move.js";
 import { rowView } from "./row.js";
@@ -49,13 +49,14 @@ function rows(ui) {
 /** @param {Drawn} drawn @param {Ui} ui */
 function sectionView({ section, first, end, above, below }, ui) {
   const { key, title, date, day, tasks, tone } = section;
+  const dated = /^\d|^today$/.test(key); // not named by a word of ours
   const words = day ? dayWords(day, ui.today) : "";
   return html`
     <section data-day=${day ?? nothing} aria-labelledby="tasks-${key}">
       <div class="head ${tone ?? ""}">
         <h3 id="tasks-${key}">
-          ${title} ${date ? html`<span class="date">${date}</span>` : nothing}
-          ${tasks.length > 0 ? html`<span class="count">${counted(tasks.length)}</span>` : nothing}
+          <span lang=${dated ? LANGUAGE : nothing}>${title}</span> ${date ? html`<span class="date" translate="no" lang=${LANGUAGE}>${date}</span>` : nothing}
+          ${tasks.length > 0 ? html`<span class="count" translate="no">${counted(tasks.length)}</span>` : nothing}
         </h3>
         ${day ? iconButton("plus", LIST.addOn(words), () => ui.addOn(day)) : nothing}
       </div>
@@ -66,7 +67,7 @@ function sectionView({ section, first, end, above, below }, ui) {
               ${repeat(
                 tasks.slice(first, end),
                 ({ id }) => id,
-                (task) => rowView(task, ui),
+                (task, index) => rowView(task, ui, { place: first + index + 1, of: tasks.length }),
               )}
             </ul>
           `}

@@ -39,7 +39,7 @@ function question(ui, moving) {
         if (meant) ui.answer(meant);
       }}
     >
-      <h2 id="move-title" dir="auto">${moving.tasks.length === 1 ? LIST.movingOne(moving.tasks[0].title) : LIST.movingMany(moving.tasks.length)}</h2>
+      <h2 id="move-title" dir="auto" translate="no">${moving.tasks.length === 1 ? LIST.movingOne(moving.tasks[0].title) : LIST.movingMany(moving.tasks.length)}</h2>
       <input
         name="words"
         data-part="words"
@@ -53,7 +53,7 @@ function question(ui, moving) {
           ui.changed();
         }}
       />
-      <p id="move-understood" class="quiet" role="status">
+      <p id="move-understood" translate="no" class="quiet" role="status">
         ${when
           ? html`<button type="submit" class="chip when">
               ${icon("calendar")}${[fullDay(when.day, today), when.time && clockWords(when.time)].filter(Boolean).join(", ")}
@@ -66,7 +66,7 @@ function question(ui, moving) {
         ${choices.map(
           ([words, day]) => html`
             <button type="button" @click=${() => ui.answer(day ? { day, time: null } : null)}>
-              <span>${words}</span><span class="quiet">${day ? fullDay(day, today) : ""}</span>
+              <span translate="no">${words}</span><span class="quiet" translate="no">${day ? fullDay(day, today) : ""}</span>
             </button>
           `,
         )}

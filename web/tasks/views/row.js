@@ -2,14 +2,14 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../../icons.js";
 import { LIST } from "../../texts.js";
-import { dueWords, isPast } from "../../words.js";
+import { dueWords, isPast, LANGUAGE } from "../../words.js";
 import { repeatWords } from "../language/phrases.js";
 import { editingView } from "./editing.js";
 /** @import {Task} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
-/** @param {Task} task @param {Ui} ui */
-export function rowView(task, ui) {
+/** @param {Task} task @param {Ui} ui @param {{place: number, of: number}} counted in its section, of which not all may be drawn */
+export function rowView(task, ui, { place, of }) {
   const { id, status } = task;
   const edited = ui.editing?.task.id === id;
   const tabindex = id === ui.tabStop ? "0" : "-1";
@@ -19,6 +19,8 @@ export function rowView(task, ui) {
     <li
       class=${classes.join(" ")}
       data-row=${id}
+      aria-posinset=${place}
+      aria-setsize=${of}
       draggable=${status === "pending" && !edited ? "true" : nothing}
       ?data-shown=${ui.marked === id}
     >
@@ -58,7 +60,7 @@ const selectBox = (task, selected, tabindex, ui) => html`
 
 /** @param {Task} task @param {string} tabindex @param {Ui} ui */
 const body = (task, tabindex, ui) => html`
-  <div class="about">
+  <div class="about" translate="no">
     <button
       type="button"
       class="title"
@@ -83,7 +85,7 @@ function details(task, ui) {
   if (!words && !repeat && !priority && !description && labels.length === 0) return nothing;
   return html`
     <p class="details">
-      ${words ? html`<span class="due ${past ? "past" : ""}">${icon(underDay ? "clock" : "calendar")}${words}</span>` : nothing}
+      ${words ? html`<span class="due ${past ? "past" : ""}" lang=${LANGUAGE}>${icon(underDay ? "clock" : "calendar")}${words}</span>` : nothing}
       ${repeat ? html`<span title=${repeatWords(repeat)}>${icon("repeat")}<span class="words">${repeatWords(repeat)}</span></span>` : nothing}
       ${priority ? html`<span class="priority ${priority}">${icon("flag")}${LIST.priorities[priority]}</span>` : nothing}
       ${description ? html`<span class="notes" dir="auto">${icon("notes")}<span class="words">${description}</span></span>` : nothing}

@@ -1,8 +1,10 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { icon, iconButton } from "../../icons.js";
 import { LIST, TEXTS } from "../../texts.js";
 /** @import {Icon} from "../../icons.js" */
+/** @import {Notice} from "../acts.js" */
 /** @import {View} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
@@ -42,24 +44,26 @@ export const problemView = (ui) => html`
 export const connectionView = ({ reader: { live, wishes } }) =>
   live.lost
     ? html`<p class="lost" role="status">
-        <span class="spinner"></span><span>${LIST.lost} ${wishes.open > 0 ? LIST.unsaved(wishes.open) : nothing}</span>
+        <span class="spinner"></span><span translate="no">${LIST.lost} ${wishes.open > 0 ? LIST.unsaved(wishes.open) : nothing}</span>
       </p>`
     : nothing;
 
 /** What was done just now, and the way back. @param {Ui} ui */
 export function noticeView(ui) {
   const { acts } = ui;
-  const { notice } = acts;
-  if (!notice) return nothing;
-  const { text, batches, danger, show } = notice;
+  const notices = acts.notice ? [acts.notice] : [];
+  return repeat(notices, (notice) => notice, (notice) => barOf(notice, ui)); // each with a text of its own, which the browser may translate
+}
+
+/** @param {Notice} notice @param {Ui} ui */
+function barOf({ text, back, danger, show = null }, ui) {
+  const { acts } = ui;
   return html`
     <div class="notice-bar ${danger ? "danger" : ""}" role=${danger ? "alert" : nothing}>
       ${danger ? icon("warning") : nothing}
       <p dir="auto">${text}</p>
       ${show !== null && !ui.task(show) ? html`<button type="button" class="text-button" @click=${() => ui.show(show)}>${LIST.showIt}</button>` : nothing}
-      ${batches.length > 0
-        ? html`<button type="button" class="text-button" data-part="undo" @click=${() => acts.undo()}>${LIST.undo}</button>`
-        : nothing}
+      ${back ? html`<button type="button" class="text-button" data-part="undo" @click=${() => acts.undo()}>${back.text}</button>` : nothing}
       ${iconButton("close", TEXTS.dismiss, () => acts.dismiss())}
     </div>
   `;

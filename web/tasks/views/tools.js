@@ -42,7 +42,7 @@ export function toolsView(ui) {
           @input=${(/** @type {Event} */ event) => ui.search(/** @type {HTMLInputElement} */ (event.target).value)}
         />
       </label>
-      <span class="quiet total">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MOST_COUNTED ? "+" : ""}` : ""}</span>
+      <span class="quiet total" translate="no">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MOST_COUNTED ? "+" : ""}` : ""}</span>
       ${iconButton("filter", LIST.filter, () => ui.toggleFilters(), { expanded: open })}
       ${iconButton("select", selection.active ? LIST.endSelection : LIST.select, () => (selection.active ? selection.end() : selection.begin()), { pressed: selection.active })}
       ${open ? filters(ui) : nothing}
@@ -84,7 +84,7 @@ export function barView(ui) {
     html`<button type="button" class="text-button" ?disabled=${none} @click=${work}>${icon(name)}<span>${text}</span></button>`;
   return html`
     <div class="selection" role="toolbar" aria-label=${LIST.selected(selected.length)}>
-      <span role="status">${LIST.selected(selected.length)}</span>
+      <span role="status" translate="no">${LIST.selected(selected.length)}</span>
       <span class="spacer"></span>
       ${view === "deleted"
         ? act("restore", LIST.restore, () => ui.acts.restore(ui.taken()))

@@ -1,2 +1,2 @@
-export { lexer } from "marked";
+export { lexer, Tokenizer } from "marked";
 export type { Token, Tokens } from "marked";
