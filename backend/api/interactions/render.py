@@ -1,0 +1,180 @@
+"""Renders events and rows of a run as the run API's events and objects."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from backend.api.sse import format_event
+from backend.context.render import output_of
+from backend.conversations.conversations import Conversation
+from backend.conversations.records import ENDED, Entry, Event, Record, Run, Timeline, ToolCall
+from backend.conversations.timeline import events_of
+from backend.doors.runs import shapes
+from backend.doors.runs.rendering import Name, Status
+from backend.runs.outcomes import may_retry, sentence_of
+
+_STATUS: dict[str, Status] = {
+    "running": "RUNNING",
+    "waiting": "WAITING_APPROVAL",
+    "completed": "COMPLETED",
+    "failed": "FAILED",
+    "cancelled": "CANCELLED",
+    "interrupted": "FAILED",
+}
+# Of an entry that is complete, and of one that grows.
+_ENTRIES: dict[str, tuple[Name, Name]] = {
+    "assistant_message": ("answer", "answer_delta"),
+    "reasoning": ("thinking", "thinking_delta"),
+}
+
+Rendered = tuple[Name, dict[str, Any]]
+
+
+class InteractionRenderer:
+    """Renders the event stream of one interaction for one reader, who may begin at any event."""
+
+    def __init__(self, chat_id: str, interaction_id: str) -> None:
+        self._chat_id, self._interaction_id = chat_id, interaction_id
+        self._model_turn = 0
+
+    def render(self, event: Event) -> bytes:
+        """The server-sent events of an event: the last has its number, so that a reader goes on after all of them."""
+        rendered = self._events(event)
+        frames = [format_event(_json(data), event=name) for name, data in rendered[:-1]]
+        frames += [format_event(_json(data), event=name, id=event.number) for name, data in rendered[-1:]]
+        return b"".join(frames)
+
+    def _events(self, event: Event) -> list[Rendered]:
+        if event.run is not None and event.run.is_sub_agent:
+            return render_approval_event(event)
+        of = {"interaction_id": self._interaction_id}
+        match event.type:
+            case "model_turn_started":
+                self._model_turn += 1
+                return [("turn_start", of)]
+            case "model_turn_ended":
+                return [*self._missed_start(event), ("turn_end", of)]
+            case "run_ended" if event.run is not None:
+                return [("interaction_complete", {**of, **render_outcome(event.run)})]
+            case "entry_completed" if _is_stop(event):
+                return [("cancelled", of)]
+            case "entry_completed" if not self._model_turn and _is_message(event):
+                return [("interaction_started", {**of, "chat_id": self._chat_id})]
+            case _:
+                return [*self._missed_start(event), *render_event(event)]
+
+    def _missed_start(self, event: Event) -> list[Rendered]:
+        """The start of a model turn is not stored: a reader who comes late reads it before its first event."""
+        model_turn = getattr(event.record, "model_turn", 0)
+        if model_turn <= self._model_turn:
+            return []
+        self._model_turn = model_turn
+        return [("turn_start", {"interaction_id": self._interaction_id})]
+
+
+def _is_stop(event: Event) -> bool:
+    return isinstance(event.record, Entry) and (event.record.details or {}).get("code") == "cancelled"
+
+
+def _is_message(event: Event) -> bool:
+    return isinstance(event.record, Entry) and event.record.kind == "user_message"
+
+
+def render_event(event: Event) -> list[Rendered]:
+    """An event as the run API names it; an empty list for what it does not show."""
+    match event.type, event.record:
+        case "entry_delta", Entry(kind=kind) if kind in _ENTRIES:
+            return [(_ENTRIES[kind][1], {"content": event.text})]
+        case "entry_completed", Entry(kind=kind) as entry if kind in _ENTRIES:
+            name = _ENTRIES[kind][0]
+            return [(name, {"type": name.upper(), "content": entry.text})]
+        case "entry_completed", Entry(kind="notice", details=details) if details and details["code"] != "cancelled":
+            code = details["code"]
+            sentence = sentence_of(code, details.get("values"))
+            return [("error", {"error": sentence, "allow_retry": may_retry(code), "code": code})]
+        case "call_requested", ToolCall() as call:
+            data = {"type": "TOOL_CALL", "id": call.id, "tool_name": call.tool, "tool_input": call.arguments}
+            return [("tool_call", data)]
+        case "call_completed", ToolCall(state="done" | "failed") as call:
+            data = {"type": "TOOL_RESULT", "id": call.id, "tool_name": call.tool, "tool_output": output_of(call)}
+            return [("tool_result", {**data, "is_error": call.state == "failed", "details": call.details})]
+        case _:
+            return render_approval_event(event)
+
+
+def render_approval_event(event: Event) -> list[Rendered]:
+    """The approval of a call and its decision, also a sub-agent's."""
+    match event.type, event.record:
+        case "approval_requested", ToolCall() as call:
+            agent = event.run.agent if event.run is not None and event.run.is_sub_agent else None
+            of_tool = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text, "agent": agent}
+            return [("approval_required", {"approval_id": call.id, **of_tool})]
+        case "approval_decided", ToolCall() as call:
+            name: Name = "rejected" if call.state == "rejected" else "approved"
+            return [(name, {"approval_id": call.id, "reason": call.decision_text})]
+        case _:
+            return []
+
+
+def render_outcome(run: Run) -> dict[str, Any]:
+    reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
+    return {"status": _STATUS[run.status], **reason}
+
+
+def render_interaction(
+    run: Run, records: Sequence[Record], *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
+) -> shapes.Interaction:
+    """A run with its records; `messages` are what the model is sent after it."""
+    entries = [record for record in records if isinstance(record, Entry)]
+    notices = [entry.details for entry in entries if entry.kind == "notice" and entry.details]
+    reason = sentence_of(notices[-1]["code"], notices[-1].get("values")) if notices else None
+    if run.status == "interrupted" and reason is None:
+        reason = sentence_of("interrupted")
+    rendered: list[Any] = [data for event in events_of(records, {run.id: run}) for _, data in render_event(event)]
+    return shapes.Interaction(
+        id=run.id,
+        status=_STATUS[run.status],
+        reason=reason if run.status in ENDED else None,
+        user_message=next((entry.text for entry in entries if entry.kind == "user_message"), ""),
+        created_at=run.created_at,
+        completed_at=run.ended_at,
+        usage=run.usage,
+        agent_events=[] if brief else [data for data in rendered if "type" in data],
+        approvals=[_render_approval(one, run) for one in records if isinstance(one, ToolCall) and one.approval_seq],
+        siblings=siblings,
+        final_agent_state=shapes.AgentState(messages=messages) if messages is not None else None,
+    )
+
+
+def _render_approval(call: ToolCall, run: Run) -> shapes.Approval:
+    return shapes.Approval(
+        approval_id=call.id,
+        agent=run.agent if run.is_sub_agent else None,
+        tool_name=call.tool,
+        tool_input=call.arguments,
+        text=call.approval_text or "",
+        approved=None if call.decision_seq is None else call.state != "rejected",
+        reason=call.decision_text,
+    )
+
+
+def render_chat_head(conversation: Conversation, chat_id: str) -> shapes.ChatHead:
+    """A conversation under the id or name by which it is asked for."""
+    return shapes.ChatHead(
+        id=chat_id,
+        chat_id=chat_id,
+        name=conversation.name,
+        title=conversation.title,
+        created_at=conversation.created_at,
+        leaf=conversation.head_run_id,
+    )
+
+
+def records_up_to(timeline: Timeline, run: Run, path: Sequence[Run]) -> Timeline:
+    """What the model knows after a run of a path."""
+    known = {one.id for one in path if one.seq <= run.seq}
+    return Timeline([record for record in timeline.records if record.run_id in known])
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""What the model reads, rendered from the rows of a conversation."""

@@ -1,0 +1,77 @@
+"""Conversations in SQL: finding, listing, renaming and deleting them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from backend.conversation.errors import NotFound
+from common.database import Database
+
+_COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
+    (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
+        AND r.parent_call_id IS NULL ORDER BY r.seq DESC LIMIT 1) AS head_run_id,
+    EXISTS (SELECT FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.status = 'running')
+        AS answering"""
+_FIND = f"""
+SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(id)s
+UNION ALL
+SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.name = %(id)s
+LIMIT 1"""
+_LIST = f"""
+SELECT {_COLUMNS} FROM conversations c
+WHERE c.user_id = %(user)s AND (%(after)s::text IS NULL OR c.id < %(after)s)
+ORDER BY c.id DESC LIMIT %(limit)s"""
+_RENAME = "UPDATE conversations SET title = %(title)s WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
+_END_RUNS = """
+UPDATE runs SET status = 'cancelled', process_id = NULL, ended_at = now(), end_seq = nextval('event_seq')
+WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 'waiting')"""
+_DELETE = "DELETE FROM conversations WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`head_run_id` is the end of the shown path; `answering` tells that a run is being executed."""
+
+    id: str
+    name: str | None
+    title: str | None
+    details: dict[str, Any]
+    created_at: datetime
+    head_run_id: str | None
+    answering: bool
+
+
+async def find(database: Database, user_id: str, id_or_name: str) -> Conversation:
+    """A conversation by its id or the name that its user's program gave it. Raises `NotFound`."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_FIND, Conversation, user=user_id, id=id_or_name)
+    if (conversation := await found.fetchone()) is None:
+        raise NotFound
+    return conversation
+
+
+async def load_page(
+    database: Database, user_id: str, *, limit: int, after: str | None = None
+) -> tuple[list[Conversation], bool]:
+    """The newest conversations, or the newest that are older than `after`, and whether there are more."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_LIST, Conversation, user=user_id, after=after, limit=limit + 1)
+    conversations = await found.fetchall()
+    return conversations[:limit], len(conversations) > limit
+
+
+async def rename(database: Database, user_id: str, conversation_id: str, title: str) -> None:
+    """Raises `NotFound`."""
+    async with database.transaction(user_id) as tx:
+        renamed = await tx.execute(_RENAME, user=user_id, id=conversation_id, title=title)
+    if await renamed.fetchone() is None:
+        raise NotFound
+
+
+async def delete(database: Database, user_id: str, conversation_id: str) -> None:
+    """Ends its runs and deletes all but their usage. Raises `NotFound`."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_END_RUNS, user=user_id, id=conversation_id)
+        deleted = await tx.execute(_DELETE, user=user_id, id=conversation_id)
+    if await deleted.fetchone() is None:
+        raise NotFound

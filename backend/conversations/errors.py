@@ -1,0 +1,90 @@
+"""What can be wrong with a request to a conversation or run, and the errors that functions of the database raise."""
+
+import json
+
+import psycopg
+
+from backend.conversation.errors import BackendError, Busy, LeaseLost, LimitReached, NotFound
+
+
+class AlreadyDecided(BackendError):
+    """This was decided already."""
+
+    code, status = "already_decided", 400
+
+
+class AlreadyEnded(BackendError):
+    """This interaction has already ended, so it cannot be cancelled."""
+
+    code, status = "already_ended", 409
+
+
+class NameTaken(BackendError):
+    """Another conversation has this name."""
+
+    code, status = "name_taken", 409
+
+
+class KeyUsed(BackendError):
+    """This Idempotency-Key was used for another request. Use a new key for each request."""
+
+    code, status = "idempotency_key_used", 409
+
+
+class KeyStored(BackendError):
+    """This request is already being carried out. Wait a moment and send it again with the same key."""
+
+    code, status = "idempotency_key_stored", 409
+    allow_retry = True
+    retry_seconds = 1
+
+
+class KeyOutcomeUnknown(BackendError):
+    """It is unknown whether the first request with this key was done. Look at the chat before you use a new key."""
+
+    code, status = "idempotency_key_unknown", 409
+
+
+_AN_HOUR = 3600  # seconds
+# What `count_request` says: the limit's name → the sentence and the seconds to wait, where the time is not counted.
+_LIMITS = {
+    "running": (
+        "Only {most} of your answers can be written at once. Wait until one is finished, then try again.",
+        5,
+    ),
+    "per_minute": (
+        "You have sent {most} messages in a minute, and the limit is {most}. Try again in {seconds} seconds.",
+        None,
+    ),
+    "per_day": ("You have reached the limit of {most:,} messages a day. Try again later.", _AN_HOUR),
+    "conversations": (
+        "You have reached the limit of {most:,} conversations. Continue one of them, or delete some.",
+        _AN_HOUR,
+    ),
+    "idempotency_keys": (
+        "You have reached the limit of {most:,} requests with an idempotency key in 24 hours. "
+        "Send this one without a key, or try again later.",
+        _AN_HOUR,
+    ),
+}
+
+
+def from_database(error: psycopg.Error) -> BackendError | None:
+    """The error that a function or constraint of the database has raised; None for any other."""
+    match error.sqlstate:
+        case "23505" if error.diag.constraint_name == "conversations_by_name":
+            return NameTaken()
+        case "TD001":
+            return LeaseLost()
+        case "TD002":
+            reached = json.loads(error.diag.message_primary or "{}")
+            sentence, seconds = _LIMITS[reached["limit"]]
+            return LimitReached(sentence.format_map(reached), retry_seconds=seconds or reached["seconds"])
+        case "TD003":
+            return Busy()
+        case "TD004":
+            return NotFound()
+        case "TD005":
+            return KeyStored()
+        case _:
+            return None

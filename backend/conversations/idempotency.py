@@ -1,0 +1,68 @@
+"""Requests that a program may send again under the same key: what was done is not done twice, for 24 hours."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from common.database import Database, Transaction
+
+MOST = 10_000
+"""How many keys of one user are kept."""
+
+_FORGET_OLD = """
+DELETE FROM kept_requests
+WHERE user_id = %(user)s AND key = %(key)s AND created_at < now() - interval '24 hours'"""
+_FIND = """
+SELECT request, run_id, status, answer AS content, extract(epoch FROM now() - created_at)::float8 AS seconds
+FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s"""
+_ADD = "SELECT keep_request(%(key)s, %(request)s, %(run)s, %(most)s)"
+_ANSWER = """
+UPDATE kept_requests SET status = %(status)s, answer = %(content)s WHERE user_id = %(user)s AND key = %(key)s"""
+_GIVE_UP = """
+DELETE FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s AND run_id IS NULL AND status IS NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A key with a hash of all that its request asks for."""
+
+    key: str
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """What became of a request: the run that it started, a response, or neither yet; `seconds` is its age."""
+
+    request: bytes
+    run_id: str | None
+    status: int | None
+    content: dict[str, Any] | None
+    seconds: float
+
+
+async def find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_FORGET_OLD, user=user_id, key=key.key)
+        found = await tx.execute(_FIND, StoredRequest, user=user_id, key=key.key)
+    return await found.fetchone()
+
+
+async def send_key(tx: Transaction, key: IdempotencyKey | None, *, run_id: str | None = None) -> None:
+    """Stores a key; the transaction fails with `KeyStored` where it is there already, with `LimitReached` at `MOST`."""
+    if key is not None:
+        await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MOST)
+
+
+async def store_response(
+    database: Database, user_id: str, key: IdempotencyKey, *, status: int, content: dict[str, Any]
+) -> None:
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_ANSWER, user=user_id, key=key.key, status=status, content=Jsonb(content))
+
+
+async def give_up(database: Database, user_id: str, key: IdempotencyKey) -> None:
+    """Forgets a request that was rejected: it may be sent again when it can be carried out."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_GIVE_UP, user=user_id, key=key.key)

@@ -1,0 +1,31 @@
+"""How many messages, runs and conversations one user may have, counted in the transaction that starts a run."""
+
+from dataclasses import asdict, dataclass
+
+from common.database import Transaction
+from service.database import new_id
+
+_COUNT = """
+SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most of each that one user may have; None for any number."""
+
+    per_minute: int | None = None
+    running: int | None = None
+    per_day: int | None = None
+    conversations: int | None = None
+
+
+UNLIMITED = Limits()
+
+
+async def send_request(tx: Transaction, limits: Limits, *, is_new: bool) -> None:
+    """Counts a message or command; the transaction fails with `LimitReached` where it is one too many.
+
+    `is_new` tells that it makes a conversation.
+    """
+    if limits != UNLIMITED:
+        await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))

@@ -1,0 +1,150 @@
+"""Values read from the tables of `schema`, and the events of a run that they stand for."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+Status = Literal["running", "waiting", "completed", "failed", "cancelled", "interrupted"]
+Outcome = Literal["completed", "failed", "cancelled", "interrupted"]
+CallState = Literal[
+    "requested", "awaiting_approval", "approved", "rejected", "running", "done", "failed", "unknown", "not_made"
+]
+CallReason = Literal[
+    "user", "other_message", "stopped", "left_path", "reach_changed", "not_shown", "too_many", "over_limit", "ended"
+]
+ENDED: tuple[Outcome, ...] = ("completed", "failed", "cancelled", "interrupted")
+OPEN_CALL_STATES: tuple[CallState, ...] = ("requested", "awaiting_approval", "approved", "running")
+
+
+@dataclass(slots=True)
+class Run:
+    """One answer. The process that executes it counts its usage here until it is stored."""
+
+    user_id: str
+    id: str
+    conversation_id: str
+    seq: int
+    previous_run_id: str | None
+    parent_run_id: str | None
+    parent_call_id: str | None
+    top_run_id: str
+    agent: str
+    status: Status
+    process_id: int | None
+    stop_requested: bool
+    options: dict[str, Any]
+    usage: dict[str, Any] | None
+    error_code: str | None
+    created_at: datetime
+    running_since: datetime
+    ended_at: datetime | None
+    end_seq: int | None
+
+    @property
+    def is_sub_agent(self) -> bool:
+        return self.parent_call_id is not None
+
+
+@dataclass(slots=True)
+class Entry:
+    """Something said or noted in a run. `seq` is None until it is stored, and while it waits in the steering queue."""
+
+    run_id: str
+    id: str
+    kind: str
+    text: str = ""
+    details: dict[str, Any] | None = None
+    complete: bool = True
+    model_turn: int = 0
+    feedback: str | None = None
+    seq: int | None = None
+    last_seq: int | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A use of a tool: `arguments` as the model wrote them, `output` what the model reads, `details` for others."""
+
+    run_id: str
+    id: str
+    model_turn: int
+    tool: str
+    arguments: str
+    state: CallState
+    idempotency_key: str
+    output: str | None = None
+    details: dict[str, Any] | None = None
+    seconds: float | None = None
+    approval_text: str | None = None
+    reach: str | None = None
+    reason: CallReason | None = None
+    decision_text: str | None = None
+    feedback: str | None = None
+    seq: int | None = None
+    approval_seq: int | None = None
+    decision_seq: int | None = None
+    result_seq: int | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """One request to the model; `seconds` from the request to the response's end."""
+
+    run_id: str
+    model_turn: int
+    model: str
+    usage: dict[str, Any] | None
+    seconds: float
+    finish_reason: str | None
+    seq: int | None = None
+
+
+Record = Entry | ToolCall
+EventRecord = Record | ModelTurn
+
+EventType = Literal[
+    "model_turn_started",
+    "model_turn_ended",
+    "entry_started",
+    "entry_delta",
+    "entry_completed",
+    "call_requested",
+    "approval_requested",
+    "approval_decided",
+    "call_completed",
+    "progress",
+    "run_waiting",
+    "run_ended",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a run. Only what is stored has a number, so that a reader can go on after it."""
+
+    type: EventType
+    record: EventRecord | None = None
+    number: int | None = None
+    text: str = ""
+    run: Run | None = None
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Entries and tool calls of a conversation or run, by `seq`."""
+
+    records: list[Record]
+
+    def of_run(self, run_id: str) -> list[Record]:
+        return [record for record in self.records if record.run_id == run_id]
+
+    def calls_of_run(self, run_id: str) -> list[ToolCall]:
+        return [record for record in self.of_run(run_id) if isinstance(record, ToolCall)]
+
+    @property
+    def last_message(self) -> str:
+        """What the assistant said last."""
+        texts = [one.text for one in self.records if isinstance(one, Entry) and one.kind == "assistant_message"]
+        return texts[-1] if texts else ""

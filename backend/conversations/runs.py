@@ -1,0 +1,334 @@
+"""The life of a run in SQL: started with its message in one transaction, ended once. Every write holds its lease.
+
+A run's lease is its row's `process_id` with status `running`: the advisory lock of a process that is alive. Writes in
+a tree of runs first lock its top run's row (`hold`), so that numbers of a tree are committed in their order.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from backend.conversation.errors import Busy, NotFound
+from backend.conversations import idempotency, timeline
+from backend.conversations.idempotency import IdempotencyKey
+from backend.conversations.limits import Limits, send_request
+from backend.conversations.records import CallReason, Entry, ModelTurn, Outcome, Run, Timeline
+from backend.conversations.timeline import RUN_COLUMNS
+from common.database import Database, Transaction
+from service.database import new_id
+
+ASSISTANT = "assistant"
+SIGNAL = "run_signal"
+"""The channel on which a run's process hears that there is a stop request or a message to read."""
+
+_LOCK_CONVERSATION = """
+SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
+# Lets the transaction fail where the conversation does not exist, or has another run.
+_REQUIRE_STARTED = "SELECT require_started(%(conversation)s, %(run)s)"
+_ADD_CONVERSATION = """
+INSERT INTO conversations (user_id, id, name, details) VALUES (%(user)s, %(conversation)s, %(name)s, %(details)s)
+RETURNING id"""
+# It continues the end of the shown path, or what the run that it replaces continued.
+_START = f"""
+INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
+SELECT c.user_id, %(run)s, c.id, %(run)s, %(agent)s, 'running', %(process)s, %(options)s,
+    CASE WHEN %(replaces)s::text IS NULL THEN (
+        SELECT id FROM runs WHERE user_id = %(user)s AND conversation_id = c.id AND active AND parent_call_id IS NULL
+        ORDER BY seq DESC LIMIT 1
+    ) ELSE (SELECT previous_run_id FROM runs WHERE user_id = %(user)s AND id = %(replaces)s) END
+FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(conversation)s
+ON CONFLICT (user_id, conversation_id) WHERE status IN ('running', 'waiting') AND parent_call_id IS NULL DO NOTHING
+RETURNING {RUN_COLUMNS}"""
+_START_SUB_AGENT = f"""
+INSERT INTO runs AS r
+    (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, parent_run_id, parent_call_id)
+SELECT p.user_id, %(run)s, p.conversation_id, p.top_run_id, %(agent)s, 'running', p.process_id, p.options, p.id,
+    %(call)s
+FROM runs p WHERE p.user_id = %(user)s AND p.id = %(parent)s
+RETURNING {RUN_COLUMNS}"""
+_ADD_MESSAGE = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
+SELECT r.user_id, r.id, %(message)s, r.conversation_id, 'user_message', %(text)s, %(details)s
+FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"""
+_COPY_MESSAGE = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
+SELECT e.user_id, r.id, e.id, e.conversation_id, e.kind, e.text, e.details
+FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = %(run)s
+WHERE e.user_id = %(user)s AND e.run_id = %(replaces)s AND e.kind = 'user_message' AND e.seq IS NOT NULL
+ORDER BY e.seq LIMIT 1"""
+# The replaced run and what follows it are shown no more.
+_LEAVE_PATH = """
+WITH RECURSIVE left_path AS (
+    SELECT id FROM runs WHERE user_id = %(user)s AND id = %(replaces)s
+    UNION ALL
+    SELECT r.id FROM runs r JOIN left_path p ON r.previous_run_id = p.id
+    WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
+      AND r.id <> %(run)s
+)
+UPDATE runs SET active = false WHERE user_id = %(user)s AND id IN (SELECT id FROM left_path)"""
+_CANCEL_WAITING = """
+UPDATE runs SET status = 'cancelled', ended_at = now()
+WHERE user_id = %(user)s AND status = 'waiting' AND top_run_id IN (
+    SELECT id FROM runs WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'waiting'
+      AND parent_call_id IS NULL
+)"""
+# What runs that were ended from outside have left open: nobody decides it any more, and the outcome of what may have
+# begun is unknown. The end has the last number, so that nothing of a run comes after it.
+_CLOSE_CALLS = """
+UPDATE tool_calls c SET result_seq = nextval('event_seq'), reason = coalesce(c.reason, %(reason)s),
+    state = CASE c.state WHEN 'running' THEN 'unknown' WHEN 'awaiting_approval' THEN 'rejected' ELSE 'not_made' END,
+    decision_seq = CASE c.state WHEN 'awaiting_approval' THEN nextval('event_seq') ELSE c.decision_seq END
+FROM runs r
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s
+  AND c.state IN ('requested', 'awaiting_approval', 'approved', 'running')
+  AND r.user_id = c.user_id AND r.id = c.run_id AND r.status NOT IN ('running', 'waiting')"""
+_COMPLETE_ENTRIES = """
+UPDATE entries e SET complete = true, completion_seq = nextval('event_seq')
+FROM runs r
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND NOT e.complete
+  AND r.user_id = e.user_id AND r.id = e.run_id AND r.status NOT IN ('running', 'waiting')"""
+_ADD_NOTICE = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, details)
+SELECT r.user_id, r.id, %(notice)s, r.conversation_id, 'notice', %(details)s
+FROM runs r
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.parent_call_id IS NULL
+  AND r.status NOT IN ('running', 'waiting') AND r.end_seq IS NULL"""
+_NUMBER_ENDS = """
+UPDATE runs SET end_seq = nextval('event_seq')
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status NOT IN ('running', 'waiting')
+  AND end_seq IS NULL"""
+
+_HOLD = "SELECT hold_run(%(top)s, %(process)s)"
+_STORE_ENTRY = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, complete, model_turn)
+VALUES (%(user)s, %(run)s, %(id)s, %(conversation)s, %(kind)s, %(text)s, %(details)s, %(complete)s, %(model_turn)s)
+ON CONFLICT (user_id, run_id, id) DO UPDATE SET text = excluded.text, details = excluded.details,
+    complete = excluded.complete, completion_seq = CASE WHEN excluded.complete THEN nextval('event_seq') END
+RETURNING seq, last_seq"""
+_ADD_MODEL_TURN = """
+INSERT INTO model_turns (user_id, run_id, number, model, usage, seconds, finish_reason)
+VALUES (%(user)s, %(run)s, %(number)s, %(model)s, %(usage)s, %(seconds)s, %(finish_reason)s)
+ON CONFLICT (user_id, run_id, number) DO UPDATE SET seconds = excluded.seconds  -- sent again after a lost response
+RETURNING seq"""
+# A run does not complete while there is a message that it has not read.
+_FINISH = """
+UPDATE runs SET status = %(status)s, process_id = NULL, usage = %(usage)s, error_code = %(error)s, ended_at = now(),
+    end_seq = nextval('event_seq')
+WHERE user_id = %(user)s AND id = %(run)s AND status = 'running' AND process_id = %(process)s
+  AND (%(status)s <> 'completed'
+       OR NOT EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL))
+RETURNING end_seq"""
+_END_TREE = """
+UPDATE runs SET status = %(status)s, process_id = NULL, error_code = %(error)s, ended_at = now()
+WHERE user_id = %(user)s AND top_run_id = %(top)s AND status = 'running' AND process_id = %(process)s"""
+_LOCK_ABANDONED = """
+SELECT id, conversation_id FROM runs
+WHERE user_id = %(user)s AND id = %(top)s AND status = 'running' AND process_id = %(process)s FOR NO KEY UPDATE"""
+_REQUEST_STOP = f"""
+UPDATE runs r SET stop_requested = true WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status = 'running'
+RETURNING {RUN_COLUMNS}"""
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
+_LOAD = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
+_LOAD_SUB_AGENT = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.parent_run_id = %(parent)s AND r.parent_call_id = %(call)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a user says. `details` may hold the time and time zone, tags and the mode of a steering message."""
+
+    id: str
+    text: str
+    details: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewConversation:
+    """A conversation to be made with its first run; `name` is its name at the run API, if it has one."""
+
+    name: str | None = None
+    details: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run is started with: a message, or the message of the run that it `replaces`, to be answered again.
+
+    `new` makes the conversation. A `key` lets the request start one run only.
+    """
+
+    conversation_id: str
+    message: Message | None
+    new: NewConversation | None = None
+    replaces: str | None = None
+    options: dict[str, Any] | None = None
+    key: IdempotencyKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRun:
+    """A run whose lease this process holds, and its conversation up to its message."""
+
+    run: Run
+    timeline: Timeline
+
+
+async def start(
+    database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: Limits
+) -> StartedRun:
+    """Takes the lease, stores the message and reads the history: one round trip, two where another run waits.
+
+    A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`, or
+    `KeyStored` where its key has been used. Nothing is stored then.
+    """
+    try:
+        return await _try_to_start(database, user_id, request, process_id, limits, cancels_waiting=False)
+    except Busy:
+        return await _try_to_start(database, user_id, request, process_id, limits, cancels_waiting=True)
+
+
+async def _try_to_start(
+    database: Database, user_id: str, request: RunRequest, process_id: int, limits: Limits, *, cancels_waiting: bool
+) -> StartedRun:
+    where = {"user": user_id, "conversation": request.conversation_id, "run": new_id("run")}
+    async with database.transaction(user_id) as tx:
+        if request.new is not None:
+            details = Jsonb(request.new.details or {})
+            await tx.execute(_ADD_CONVERSATION, name=request.new.name, details=details, **where)
+        else:
+            await tx.execute(_LOCK_CONVERSATION, **where)
+        if cancels_waiting:
+            await tx.execute(_CANCEL_WAITING, **where)
+            await _send_ends(tx, user_id, request.conversation_id, code="cancelled", reason="other_message")
+        replaces = {"replaces": request.replaces}
+        values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}
+        started = await tx.execute(_START, Run, **values, **replaces, **where)
+        await tx.execute(_REQUIRE_STARTED, **where)
+        if request.replaces is not None:
+            await tx.execute(_LEAVE_PATH, **replaces, **where)
+        if request.message is not None:
+            await _send_message(tx, user_id, where["run"], request.message)
+        else:
+            await tx.execute(_COPY_MESSAGE, **replaces, **where)
+        await send_request(tx, limits, is_new=request.new is not None)
+        await idempotency.send_key(tx, request.key, run_id=where["run"])
+        sent = await timeline.send_shown(tx, user_id, request.conversation_id)
+    run = await started.fetchone()
+    assert run is not None
+    return StartedRun(run, await sent.read())
+
+
+async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:
+    details = Jsonb(message.details) if message.details else None
+    await tx.execute(_ADD_MESSAGE, user=user_id, run=run_id, message=message.id, text=message.text, details=details)
+
+
+async def start_sub_agent(database: Database, parent: Run, call_id: str, *, agent: str, assignment: str) -> Run:
+    """Starts the run of a tool call, or returns the one that was started before the parent waited."""
+    where = {"user": parent.user_id, "parent": parent.id, "call": call_id}
+    async with database.transaction(parent.user_id) as tx:
+        found = await tx.execute(_LOAD_SUB_AGENT, Run, **where)
+    if (run := await found.fetchone()) is not None:
+        return run
+    run_id = new_id("run")
+    async with database.transaction(parent.user_id) as tx:
+        await hold(tx, parent)
+        started = await tx.execute(_START_SUB_AGENT, Run, run=run_id, agent=agent, **where)
+        await _send_message(tx, parent.user_id, run_id, Message(new_id("msg"), assignment))
+    run = await started.fetchone()
+    assert run is not None
+    return run
+
+
+async def hold(tx: Transaction, run: Run) -> None:
+    """Lets the transaction fail with `LeaseLost` unless this process still holds the run's lease."""
+    await tx.execute(_HOLD, top=run.top_run_id, process=run.process_id)
+
+
+async def send_entry(tx: Transaction, run: Run, entry: Entry) -> AsyncCursor[DictRow]:
+    """Stores an entry, or how far it has grown; the row has its `seq` and `last_seq`."""
+    return await tx.execute(
+        _STORE_ENTRY,
+        user=run.user_id,
+        run=run.id,
+        conversation=run.conversation_id,
+        id=entry.id,
+        kind=entry.kind,
+        text=entry.text,
+        details=Jsonb(entry.details) if entry.details else None,
+        complete=entry.complete,
+        model_turn=entry.model_turn,
+    )
+
+
+async def send_model_turn(tx: Transaction, run: Run, turn: ModelTurn) -> AsyncCursor[DictRow]:
+    """Stores a model turn; the row has its `seq`."""
+    return await tx.execute(
+        _ADD_MODEL_TURN,
+        user=run.user_id,
+        run=run.id,
+        number=turn.model_turn,
+        model=turn.model,
+        usage=Jsonb(turn.usage) if turn.usage else None,
+        seconds=turn.seconds,
+        finish_reason=turn.finish_reason,
+    )
+
+
+async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCursor[DictRow]:
+    """Stores the outcome; no row where a completed run has a message to read, or the lease is lost."""
+    return await tx.execute(
+        _FINISH,
+        user=run.user_id,
+        run=run.id,
+        process=run.process_id,
+        status=outcome,
+        usage=Jsonb(run.usage) if run.usage else None,
+        error=run.error_code,
+    )
+
+
+async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> bool:
+    """Ends a tree of runs whose process is gone, keeping what was stored; False where somebody has ended it already."""
+    where = {"user": user_id, "top": top_run_id, "process": process_id}
+    async with database.transaction(user_id) as tx:
+        locked = await tx.execute(_LOCK_ABANDONED, **where)
+        if (row := await locked.fetchone()) is None:
+            return False
+        await tx.execute(_END_TREE, status="interrupted", error="interrupted", **where)
+        await _send_ends(tx, user_id, row["conversation_id"], code="interrupted", reason="ended")
+        await tx.execute(_NOTIFY, channel=wake, payload=top_run_id)
+    return True
+
+
+async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, code: str, reason: CallReason) -> None:
+    """Closes what runs have left open that this transaction has ended, and numbers their ends."""
+    where = {"user": user_id, "conversation": conversation_id}
+    await tx.execute(_CLOSE_CALLS, reason=reason, **where)
+    await tx.execute(_COMPLETE_ENTRIES, **where)
+    await tx.execute(_ADD_NOTICE, notice=new_id("ntc"), details=Jsonb({"code": code}), **where)
+    await tx.execute(_NUMBER_ENDS, **where)
+
+
+async def request_stop(database: Database, run: Run) -> bool:
+    """Asks a run's process to stop it; one that waits is cancelled at once. False where it has ended."""
+    where = {"user": run.user_id, "run": run.id, "conversation": run.conversation_id}
+    async with database.transaction(run.user_id) as tx:
+        stopping = await tx.execute(_REQUEST_STOP, **where)
+        await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
+        cancelled = await tx.execute(_CANCEL_WAITING, **where)
+        await _send_ends(tx, run.user_id, run.conversation_id, code="cancelled", reason="stopped")
+    return await stopping.fetchone() is not None or cancelled.rowcount > 0
+
+
+async def load(database: Database, user_id: str, run_id: str) -> Run:
+    """Reads one run; raises `NotFound`."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_LOAD, Run, user=user_id, run=run_id)
+    if (run := await found.fetchone()) is None:
+        raise NotFound
+    return run

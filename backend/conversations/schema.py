@@ -1,0 +1,285 @@
+"""The tables of conversations and runs, in the PostgreSQL schema `core`, for Alembic."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Computed, ForeignKeyConstraint, Index, Text, func, text
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.schema import SchemaItem
+from sqlmodel import AutoString, Field, SQLModel
+
+SCHEMA = "core"
+RUN_STATUSES = ("running", "waiting", "completed", "failed", "cancelled", "interrupted")
+ENTRY_KINDS = (
+    "user_message",
+    "assistant_message",
+    "reasoning",
+    "notice",
+    "summary",
+    "change",
+    "branch_note",
+    "command",
+)
+CALL_STATES = (
+    "requested",
+    "awaiting_approval",
+    "approved",
+    "rejected",
+    "running",
+    "done",
+    "failed",
+    "unknown",
+    "not_made",
+)
+CALL_REASONS = (
+    "user",
+    "other_message",
+    "stopped",
+    "left_path",
+    "reach_changed",
+    "not_shown",
+    "too_many",
+    "over_limit",
+    "ended",
+)
+
+
+def _one_of(column: str, values: tuple[str, ...], name: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values)})", name=name)
+
+
+def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["user_id", "conversation_id"],
+        [f"{SCHEMA}.conversations.user_id", f"{SCHEMA}.conversations.id"],
+        ondelete=on_delete,
+    )
+
+
+def _table(*items: SchemaItem) -> tuple[Any, ...]:
+    return (*items, {"schema": SCHEMA})
+
+
+def _time(*, nullable: bool = False) -> Column[datetime]:
+    default = None if nullable else func.now()
+    return Column(TIMESTAMP(timezone=True), nullable=nullable, server_default=default)
+
+
+def _json(*, nullable: bool = True) -> Column[Any]:
+    return Column(JSONB(none_as_null=True), nullable=nullable, server_default=None if nullable else "{}")
+
+
+def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]:
+    return Column(BigInteger, nullable=nullable, server_default=text(default) if default else None)
+
+
+_NEXT = f"nextval('{SCHEMA}.event_seq')"
+
+
+class ConversationRow(SQLModel, table=True):
+    """A conversation; `name` is what its user's program calls it at the run API."""
+
+    __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(
+        Index("conversations_by_name", "user_id", "name", unique=True, postgresql_where=text("name IS NOT NULL"))
+    )
+
+    user_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    name: str | None = None
+    title: str | None = None
+    details: dict[str, Any] = Field(sa_column=_json(nullable=False))
+    created_at: datetime = Field(sa_column=_time())
+
+
+class RunRow(SQLModel, table=True):
+    """One answer, also a sub-agent's; it outlives its conversation, without any text, so that usage stays counted.
+
+    `previous_run_id` is the run that it continues; the runs of a conversation are a tree, whose shown path is `active`.
+    `parent_run_id` and `parent_call_id` are the run and the tool call that started a sub-agent; `top_run_id` is the
+    run at the top of those. `process_id` is the advisory lock of the process that executes it.
+    """
+
+    __tablename__ = "runs"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(
+        _one_of("status", RUN_STATUSES, "runs_status"),
+        CheckConstraint("(status = 'running') = (process_id IS NOT NULL)", name="runs_lease"),
+        CheckConstraint("(parent_run_id IS NULL) = (parent_call_id IS NULL)", name="runs_parent"),
+        _in_conversation(on_delete="SET NULL (conversation_id)"),
+        Index(
+            "runs_one_at_a_time",
+            "user_id",
+            "conversation_id",
+            unique=True,
+            postgresql_where=text("status IN ('running', 'waiting') AND parent_call_id IS NULL"),
+        ),
+        Index(
+            "runs_of_call",
+            "user_id",
+            "parent_run_id",
+            "parent_call_id",
+            unique=True,
+            postgresql_where=text("parent_call_id IS NOT NULL"),
+        ),
+        Index(
+            "runs_path",
+            "user_id",
+            "conversation_id",
+            "seq",
+            postgresql_where=text("active AND parent_call_id IS NULL"),
+        ),
+        Index("runs_by_previous", "user_id", "conversation_id", "previous_run_id"),
+        Index("runs_by_top", "user_id", "top_run_id"),
+        Index("runs_running", "process_id", postgresql_where=text("status = 'running'")),
+    )
+
+    user_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    conversation_id: str | None = None
+    seq: int = Field(sa_column=_number(default=_NEXT, nullable=False))
+    previous_run_id: str | None = None
+    parent_run_id: str | None = None
+    parent_call_id: str | None = None
+    top_run_id: str
+    agent: str
+    active: bool = Field(sa_column_kwargs={"server_default": text("true")})
+    status: str
+    process_id: int | None = Field(sa_column=_number())
+    stop_requested: bool = Field(sa_column_kwargs={"server_default": text("false")})
+    options: dict[str, Any] = Field(sa_column=_json(nullable=False))
+    usage: dict[str, Any] | None = Field(sa_column=_json())
+    error_code: str | None = None
+    created_at: datetime = Field(sa_column=_time())
+    running_since: datetime = Field(sa_column=_time())
+    ended_at: datetime | None = Field(sa_column=_time(nullable=True))
+    end_seq: int | None = Field(sa_column=_number())
+
+
+class ModelTurnRow(SQLModel, table=True):
+    """One request to the model: what it used and how it ended."""
+
+    __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(
+        ForeignKeyConstraint(
+            ["user_id", "run_id"], [f"{SCHEMA}.runs.user_id", f"{SCHEMA}.runs.id"], ondelete="CASCADE"
+        ),
+    )
+
+    user_id: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    seq: int = Field(sa_column=_number(default=_NEXT, nullable=False))
+    model: str
+    usage: dict[str, Any] | None = Field(sa_column=_json())
+    seconds: float
+    finish_reason: str | None = None
+
+
+class EntryRow(SQLModel, table=True):
+    """Something said or noted. Without `seq` it waits in the steering queue of its run.
+
+    `completion_seq` is set when a row that was stored while it grew is complete.
+    """
+
+    __tablename__ = "entries"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(
+        _one_of("kind", ENTRY_KINDS, "entries_kind"),
+        CheckConstraint("id <> '__fake_id__'", name="entries_real_id"),
+        _in_conversation(on_delete="CASCADE"),
+        Index("entries_in_order", "user_id", "conversation_id", "seq"),
+        Index("entries_queued", "user_id", "run_id", postgresql_where=text("seq IS NULL")),
+    )
+
+    user_id: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    conversation_id: str
+    seq: int | None = Field(sa_column=_number(default=_NEXT))
+    completion_seq: int | None = Field(sa_column=_number())
+    last_seq: int | None = Field(
+        sa_column=Column(BigInteger, Computed("coalesce(completion_seq, seq)", persisted=True))
+    )
+    kind: str
+    text: str = Field(sa_column=Column(Text, nullable=False, server_default=""))
+    details: dict[str, Any] | None = Field(sa_column=_json())
+    complete: bool = Field(sa_column_kwargs={"server_default": "true"})
+    model_turn: int = Field(sa_column_kwargs={"server_default": "0"})
+    feedback: str | None = None
+    created_at: datetime = Field(sa_column=_time())
+
+
+class ToolCallRow(SQLModel, table=True):
+    """A use of a tool. Each of its moments (request, approval request, decision, result) has a number of its own.
+
+    `reach` is a fingerprint of what its approval card says that it may reach; `reason` tells why it was not made, and
+    `decision_text` is what the user said about it.
+    """
+
+    __tablename__ = "tool_calls"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(
+        _one_of("state", CALL_STATES, "tool_calls_state"),
+        _one_of("reason", CALL_REASONS, "tool_calls_reason"),
+        CheckConstraint("decision_seq IS NULL OR approval_seq IS NOT NULL", name="tool_calls_decided_once"),
+        _in_conversation(on_delete="CASCADE"),
+        Index("tool_calls_in_order", "user_id", "conversation_id", "seq"),
+    )
+
+    user_id: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    conversation_id: str
+    seq: int = Field(sa_column=_number(default=_NEXT, nullable=False))
+    approval_seq: int | None = Field(sa_column=_number())
+    decision_seq: int | None = Field(sa_column=_number())
+    result_seq: int | None = Field(sa_column=_number())
+    last_seq: int = Field(
+        sa_column=Column(BigInteger, Computed("greatest(seq, approval_seq, decision_seq, result_seq)", persisted=True))
+    )
+    model_turn: int
+    tool: str
+    arguments: str
+    state: str
+    idempotency_key: str
+    output: str | None = None
+    details: dict[str, Any] | None = Field(sa_column=_json())
+    seconds: float | None = None
+    approval_text: str | None = None
+    reach: str | None = None
+    reason: str | None = None
+    decision_text: str | None = None
+    feedback: str | None = None
+    created_at: datetime = Field(sa_column=_time())
+
+
+class ConsentRow(SQLModel, table=True):
+    """A tool whose calls the user allows in a conversation without approval, as long as its `reach` stays the same."""
+
+    __tablename__ = "consents"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(_in_conversation(on_delete="CASCADE"))
+
+    user_id: str = Field(primary_key=True)
+    conversation_id: str = Field(primary_key=True)
+    tool: str = Field(primary_key=True)
+    reach: str | None = None
+    created_at: datetime = Field(sa_column=_time())
+
+
+class RequestRow(SQLModel, table=True):
+    """A message or command of a user, counted by the limits for a day."""
+
+    __tablename__ = "requests"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = _table(Index("requests_by_time", "user_id", "created_at"))
+
+    user_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    created_at: datetime = Field(sa_column=_time())
+
+
+TABLES = tuple(
+    row.metadata.tables[f"{SCHEMA}.{row.__tablename__}"]
+    for row in (ConversationRow, RunRow, ModelTurnRow, EntryRow, ToolCallRow, ConsentRow, RequestRow)
+)
+for _table_of_rows in TABLES:  # sqlmodel 0.0.50 makes `str` VARCHAR, whose parameters PostgreSQL takes for two types
+    for _column in _table_of_rows.columns:
+        if isinstance(_column.type, AutoString):
+            _column.type = Text()

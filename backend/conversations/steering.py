@@ -1,0 +1,92 @@
+"""Messages to a run that is running: entries without a number, until the model reads them or they start a run."""
+
+from typing import Literal
+
+from psycopg.types.json import Jsonb
+
+from backend.conversation.errors import Busy
+from backend.conversations import runs, timeline, tool_calls
+from backend.conversations.limits import Limits, send_request
+from backend.conversations.records import Entry, Run
+from backend.conversations.runs import SIGNAL, Message, StartedRun
+from backend.conversations.timeline import ENTRY_COLUMNS
+from common.database import Database
+from service.database import new_id
+
+Mode = Literal["steer", "follow_up"]
+
+# FOR SHARE: it is not stored after its run has ended, as ending takes a stronger lock on the same row.
+_ADD = """
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, seq)
+SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s, NULL
+FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting') FOR SHARE
+RETURNING run_id"""
+_READ = f"""
+UPDATE entries e SET seq = nextval('event_seq')
+WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL AND e.details->>'mode' = 'steer'
+RETURNING {ENTRY_COLUMNS}"""
+_QUEUED = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL
+ORDER BY e.created_at, e.id"""
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
+_MOVE_FIRST = """
+UPDATE entries SET run_id = %(next)s, seq = nextval('event_seq')
+WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND seq IS NULL"""
+_MOVE_REST = "UPDATE entries SET run_id = %(next)s WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"
+_CONTINUE = f"""
+INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
+SELECT p.user_id, %(next)s, p.conversation_id, %(next)s, p.agent, 'running', %(process)s, p.options, p.id
+FROM runs p WHERE p.user_id = %(user)s AND p.id = %(run)s
+RETURNING {timeline.RUN_COLUMNS}"""
+
+
+async def add(
+    database: Database, run: Run, message: Message, mode: Mode, *, process_id: int, limits: Limits
+) -> list[Run]:
+    """Lets a run read a message before its next request to the model, or answers it in a run of its own afterwards.
+
+    A run that waits for approval goes on with it: its calls are rejected, and its tree, whose lease this process then
+    holds, is returned. Raises `Busy` if the run has ended.
+    """
+    details = Jsonb({**(message.details or {}), "mode": mode})
+    async with database.transaction(run.user_id) as tx:
+        resumed = await tool_calls.send_rejections(tx, run, reason="other_message", process_id=process_id)
+        added = await tx.execute(_ADD, user=run.user_id, run=run.id, id=message.id, text=message.text, details=details)
+        await send_request(tx, limits, is_new=False)
+        await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
+    if await added.fetchone() is None:
+        raise Busy
+    return await resumed.fetchall()
+
+
+async def read(database: Database, run: Run) -> list[Entry]:
+    """Takes the steering messages of a run from its queue, for the model's next request."""
+    async with database.transaction(run.user_id) as tx:
+        await runs.hold(tx, run)
+        taken = await tx.execute(_READ, Entry, user=run.user_id, run=run.id)
+    return sorted(await taken.fetchall(), key=lambda entry: entry.seq or 0)
+
+
+async def load_queue(database: Database, user_id: str, run_id: str) -> list[Entry]:
+    """Messages that no model has read. If the run has ended, they count as unsent."""
+    async with database.transaction(user_id) as tx:
+        queued = await tx.execute(_QUEUED, Entry, user=user_id, run=run_id)
+    return await queued.fetchall()
+
+
+async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
+    """Completes a run and starts the one that answers its first follow-up; None where a steering message came first."""
+    queue = await load_queue(database, run.user_id, run.id)
+    if not queue or any((entry.details or {}).get("mode") == "steer" for entry in queue):
+        return None
+    where = {"user": run.user_id, "run": run.id, "next": new_id("run")}
+    async with database.transaction(run.user_id) as tx:
+        await runs.hold(tx, run)
+        await tx.execute(_MOVE_FIRST, id=queue[0].id, **where)
+        await tx.execute(_MOVE_REST, **where)
+        await runs.send_finish(tx, run, "completed")
+        started = await tx.execute(_CONTINUE, Run, process=run.process_id, **where)
+        sent = await timeline.send_shown(tx, run.user_id, run.conversation_id)
+    following = await started.fetchone()
+    assert following is not None
+    return StartedRun(following, await sent.read())

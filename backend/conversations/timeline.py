@@ -1,0 +1,182 @@
+"""Reads what a conversation or a run holds, in order, and the events of a run after a number."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from backend.conversations.records import (
+    Entry,
+    Event,
+    EventRecord,
+    EventType,
+    ModelTurn,
+    Record,
+    Run,
+    Timeline,
+    ToolCall,
+)
+from common.database import Database, Transaction
+
+ENTRY_COLUMNS = """e.run_id, e.id, e.kind, e.text, e.details, e.complete, e.model_turn, e.feedback, e.seq, e.last_seq,
+    e.created_at"""
+CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.idempotency_key, c.output, c.details,
+    c.seconds, c.approval_text, c.reach, c.reason, c.decision_text, c.feedback, c.seq, c.approval_seq, c.decision_seq,
+    c.result_seq, c.created_at"""
+RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
+    r.top_run_id, r.agent, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code, r.created_at,
+    r.running_since, r.ended_at, r.end_seq"""
+RUNS_OF_TREE = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s)"
+FOREVER = 2**62  # a number that no event reaches
+
+# The newest runs of the shown path first: what other paths hold costs nothing. A change by hand is on every path.
+_SHOWN_RUNS = """
+SELECT id FROM runs
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL
+  AND seq < %(before)s
+ORDER BY seq DESC LIMIT %(runs)s"""
+_SHOWN_ENTRIES = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
+  AND (e.run_id IN ({_SHOWN_RUNS}) OR e.kind = 'change')
+ORDER BY e.seq DESC LIMIT %(limit)s"""
+_SHOWN_CALLS = f"""
+SELECT {CALL_COLUMNS} FROM tool_calls c
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s
+  AND c.run_id IN ({_SHOWN_RUNS})
+ORDER BY c.seq DESC LIMIT %(limit)s"""
+_RUN_ENTRIES = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NOT NULL"""
+_RUN_CALLS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = %(run)s"
+_ENTRIES_OF_RUNS = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.run_id = ANY(%(runs)s) AND e.seq IS NOT NULL"""
+_CALLS_OF_RUNS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = ANY(%(runs)s)"
+_NEW_ENTRIES = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id IN {RUNS_OF_TREE}
+  AND e.seq IS NOT NULL AND (e.last_seq > %(after)s OR NOT e.complete)"""
+_NEW_CALLS = f"""
+SELECT {CALL_COLUMNS} FROM tool_calls c
+WHERE c.user_id = %(user)s AND c.run_id IN {RUNS_OF_TREE} AND c.last_seq > %(after)s"""
+_NEW_MODEL_TURNS = f"""
+SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
+WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE} AND seq > %(after)s"""
+_LAST_NUMBER = f"""
+SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE}),
+    (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE})) AS number"""
+_TREE = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s ORDER BY r.seq"
+
+
+@dataclass(slots=True)
+class SentTimeline:
+    """Two statements that were sent; `read` their rows once the transaction is over, and they cost no round trip."""
+
+    entries: AsyncCursor[Entry]
+    calls: AsyncCursor[ToolCall]
+
+    async def read(self) -> Timeline:
+        records: list[Record] = [*await self.entries.fetchall(), *await self.calls.fetchall()]
+        return Timeline(sorted(records, key=lambda record: record.seq or 0))
+
+
+@dataclass(slots=True)
+class TreeEvents:
+    """The runs of a tree, the top run first, and what happened in them after a number.
+
+    `growing` are the messages that are being written, as far as they are stored.
+    """
+
+    runs: list[Run]
+    events: list[Event]
+    growing: list[Entry]
+
+
+async def send_shown(
+    tx: Transaction, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int = 600, runs: int = 200
+) -> SentTimeline:
+    """Asks for the newest part of what a conversation shows: `limit` entries and calls of the last `runs` runs."""
+    where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": limit, "runs": runs}
+    return SentTimeline(
+        await tx.execute(_SHOWN_ENTRIES, Entry, **where),
+        await tx.execute(_SHOWN_CALLS, ToolCall, **where),
+    )
+
+
+async def send_run(tx: Transaction, user_id: str, run_id: str) -> SentTimeline:
+    """Asks for all of one run."""
+    where = {"user": user_id, "run": run_id}
+    return SentTimeline(
+        await tx.execute(_RUN_ENTRIES, Entry, **where),
+        await tx.execute(_RUN_CALLS, ToolCall, **where),
+    )
+
+
+async def load_shown(database: Database, user_id: str, conversation_id: str, **page: int) -> Timeline:
+    async with database.transaction(user_id) as tx:
+        sent = await send_shown(tx, user_id, conversation_id, **page)
+    return await sent.read()
+
+
+async def load_run(database: Database, user_id: str, run_id: str) -> Timeline:
+    async with database.transaction(user_id) as tx:
+        sent = await send_run(tx, user_id, run_id)
+    return await sent.read()
+
+
+async def load_runs(database: Database, user_id: str, run_ids: Sequence[str]) -> Timeline:
+    """All of several runs, in order."""
+    where = {"user": user_id, "runs": list(run_ids)}
+    async with database.transaction(user_id) as tx:
+        sent = SentTimeline(
+            await tx.execute(_ENTRIES_OF_RUNS, Entry, **where), await tx.execute(_CALLS_OF_RUNS, ToolCall, **where)
+        )
+    return await sent.read()
+
+
+async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:
+    """What happened in a run and its sub-agents after a number; no runs where there is no such run of this user.
+
+    All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
+    """
+    where = {"user": user_id, "top": top_run_id, "after": after}
+    async with database.transaction(user_id, snapshot=True) as tx:
+        runs = await tx.execute(_TREE, Run, **where)
+        sent = SentTimeline(
+            await tx.execute(_NEW_ENTRIES, Entry, **where), await tx.execute(_NEW_CALLS, ToolCall, **where)
+        )
+        turns = await tx.execute(_NEW_MODEL_TURNS, ModelTurn, **where)
+    records = (await sent.read()).records
+    tree = await runs.fetchall()
+    growing = [record for record in records if isinstance(record, Entry) and not record.complete]
+    found = [*records, *await turns.fetchall()]
+    return TreeEvents(tree, events_of(found, {run.id: run for run in tree}, after), growing)
+
+
+async def send_last_number(tx: Transaction, user_id: str, top_run_id: str) -> AsyncCursor[DictRow]:
+    """Asks for the number of the newest event of a tree of runs, as `number`."""
+    return await tx.execute(_LAST_NUMBER, user=user_id, top=top_run_id)
+
+
+def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: int = 0) -> list[Event]:
+    """The numbered events that these records of runs are, in order, without those up to `after`."""
+    events = [
+        Event(kind, record, number, run=runs.get(record.run_id))
+        for record in records
+        for kind, number in _moments(record)
+        if number is not None and number > after
+    ]
+    return sorted(events, key=lambda event: event.number or 0)
+
+
+def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
+    if isinstance(record, Entry):
+        return [("entry_completed", record.last_seq)] if record.complete else []
+    if isinstance(record, ModelTurn):
+        return [("model_turn_ended", record.seq)]
+    return [
+        ("call_requested", record.seq),
+        ("approval_requested", record.approval_seq),
+        ("approval_decided", record.decision_seq),
+        ("call_completed", record.result_seq),
+    ]

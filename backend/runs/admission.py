@@ -1,0 +1,62 @@
+"""Admission control: a process rejects at once a run that it could not serve in time."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from statistics import median
+
+from backend.conversation.errors import Overloaded
+
+_LOOK_SECONDS = 0.05
+_LOOKS = 11  # of about half a second
+_FEW = 8  # with so few runs other programs are what keeps the machine busy
+_START_LAGS = 16
+_QUEUE = 5  # so many runs that have not started in time wait for the database; fewer may wait for a lock
+
+
+class AdmissionControl:
+    """At most `most` runs at once, and none while the event loop lags or others wait for the database to start.
+
+    The loop lags when most looks of the last half second came later than `lag_seconds`: each step of a run waits as
+    long. A run is to start within 16 times that. None for any number or lag.
+    """
+
+    def __init__(self, most: int | None = None, lag_seconds: float | None = None) -> None:
+        self._most, self._lag_seconds = most, lag_seconds
+        self._starting: dict[object, float] = {}  # since when, the oldest first
+        self._lags = deque[float](maxlen=_LOOKS)
+
+    async def watch(self) -> None:
+        """Measures the event loop's lag as long as the process serves."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + _LOOK_SECONDS
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._lags.append(loop.time() - due)
+
+    @contextmanager
+    def admit(self, *, running: int) -> Iterator[None]:
+        """Admits a run beside so many, until it is one of them. Raises `Overloaded`."""
+        now = asyncio.get_running_loop().time()
+        runs = running + len(self._starting)
+        is_full = self._most is not None and runs >= self._most
+        if is_full or (self._is_lagging and runs > _FEW) or self._is_queued(now):
+            raise Overloaded
+        this = object()
+        self._starting[this] = now
+        try:
+            yield
+        finally:
+            del self._starting[this]
+
+    @property
+    def _is_lagging(self) -> bool:
+        if self._lag_seconds is None or len(self._lags) < _LOOKS:
+            return False
+        return median(self._lags) > self._lag_seconds
+
+    def _is_queued(self, now: float) -> bool:
+        last_of_queue = next(islice(self._starting.values(), _QUEUE - 1, None), now)
+        return self._lag_seconds is not None and now - last_of_queue > _START_LAGS * self._lag_seconds

@@ -1,0 +1,333 @@
+"""Executes one run: the SDK's loop, approved tool calls, steering messages, and the outcome."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from agents import Agent, FunctionTool, Model, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
+from agents.exceptions import MaxTurnsExceeded
+from agents.result import RunResultStreaming
+from agents.run import CallModelData, ModelInputData
+from agents.tool_context import ToolContext
+from openai.types.responses import ResponseFunctionToolCall
+
+from backend.conversation.errors import LeaseLost
+from backend.conversations import runs, steering, timeline, tool_calls
+from backend.conversations.records import Entry, Run, Timeline, ToolCall
+from backend.runs.live_run import LiveRun, RunContext
+from backend.runs.outcomes import Ending, RunError, ending_of
+from backend.runs.recorder import ApprovalPolicy, Recorder, only_row
+from common.database import Database, DatabaseUnavailable
+from service.database import new_id
+
+State = Literal["ended", "waiting", "unread"]
+"""Of an execution: the run has ended, waits for approval, or was completed before it read all messages."""
+
+MAX_MODEL_TURNS = 10
+_RETRY_SECONDS = 0.5
+
+
+class SubAgentWaits(Exception):
+    """Ends the SDK's run of an agent whose sub-agent waits for an approval."""
+
+
+class RenderInput(Protocol):
+    """Renders what the model reads of a timeline, as input items of the SDK."""
+
+    def __call__(self, timeline: Timeline) -> list[Any]: ...
+
+
+class DescribeCall(Protocol):
+    """Says in words what a call would do, for its approval."""
+
+    def __call__(self, run: Run, call: ToolCall) -> Awaitable[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What every execution of a process needs; `tool_wait_seconds` is how long a stop waits for a tool's end."""
+
+    database: Database
+    agents: Mapping[str, Agent[RunContext]]
+    render_input: RenderInput
+    needs_approval: ApprovalPolicy
+    describe_call: DescribeCall
+    tool_wait_seconds: float = 10.0
+
+
+class PublishingModel(Model):
+    """Publishes the events of a model's stream before the SDK's queue, whose reader is served later."""
+
+    def __init__(self, model: Model, publish: Callable[[Any], None]) -> None:
+        self._model, self._publish = model, publish
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        async with aclosing(self._model.stream_response(*args, **kwargs)) as events:  # pyright: ignore[reportArgumentType]
+            async for event in events:
+                self._publish(event)
+                yield event
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> Any:
+        return await self._model.get_response(*args, **kwargs)
+
+
+class Execution:
+    """Executes one run in this process. Each run of the SDK ends where calls have to wait for approval."""
+
+    def __init__(self, dependencies: Dependencies, live: LiveRun, run: Run, history: Timeline) -> None:
+        self._dependencies, self._database = dependencies, dependencies.database
+        self._live, self.run, self._history = live, run, history
+        records = history.of_run(run.id)
+        first = next((record for record in records if isinstance(record, Entry)), None)
+        seed = first.id if first else run.id
+        self.recorder = Recorder(self._database, live, run, seed=seed, needs_approval=dependencies.needs_approval)
+        self.recorder.continue_from(records)
+        time_zone = (first.details or {}).get("time_zone") if first else None
+        self.context = RunContext(run, live, self.recorder, time_zone)
+        self.context.add_keys(history.calls_of_run(run.id))
+
+    async def execute(self) -> State:
+        """Until the run has ended, waits, or has more to read; whatever ends it, what was shown is stored."""
+        self._live.recorders.append(self.recorder)
+        try:
+            return await self._execute()
+        except LeaseLost:
+            stored = await runs.load(self._database, self.run.user_id, self.run.id)
+            self.run.status, self.run.end_seq = stored.status, stored.end_seq
+            return "ended"
+        except asyncio.CancelledError:
+            return await self._finish(self._live.ending or Ending("interrupted", "interrupted"))
+        except Exception as error:  # noqa: BLE001 - the edge of a run: it ends with an outcome
+            return await self._finish(ending_of(error, self.run.id))
+        finally:
+            self._live.recorders.remove(self.recorder)
+
+    async def _execute(self) -> State:
+        while True:
+            try:
+                await self._make_ready_calls()
+                if not self._waiting_calls:
+                    await self._run_agent()
+                    if not self.recorder.open_calls:
+                        return await self._finish(Ending("completed"))
+            except SubAgentWaits:
+                pass
+            if (self._waiting_calls or self._is_at_work) and await self._wait():
+                return "waiting"
+            await self._load_history()
+
+    async def _load_history(self) -> None:
+        async with self._database.transaction(self.run.user_id) as tx:
+            if self.run.is_sub_agent:
+                sent = await timeline.send_run(tx, self.run.user_id, self.run.id)
+            else:
+                sent = await timeline.send_shown(tx, self.run.user_id, self.run.conversation_id)
+        self._history = await sent.read()
+        self.recorder.continue_from(self._history.of_run(self.run.id))
+
+    # The model
+
+    async def _run_agent(self) -> None:
+        """One run of the SDK: until the agent has answered, or wants calls made that have to wait."""
+        if self.recorder.is_changed:
+            await self._load_history()
+        agent = self._dependencies.agents[self.run.agent]
+        assert isinstance(agent.model, Model)
+        config = RunConfig(
+            model=PublishingModel(agent.model, self.recorder.on_stream_event),
+            tracing_disabled=True,
+            tool_not_found_behavior="return_error_to_model",
+            # In the order in which the model wrote them; and none is made after a sub-agent that waits.
+            tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
+            call_model_input_filter=_ModelInput(self).filter,
+        )
+        self.recorder.begin_sdk_run()
+        items = self._dependencies.render_input(self._history)
+        result = Runner.run_streamed(
+            agent, items, context=self.context, hooks=self.recorder, max_turns=MAX_MODEL_TURNS, run_config=config
+        )
+        await self._until_stopped(_consume(result), result)
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None], sdk_run: RunResultStreaming | None = None) -> None:
+        """Carries out work; a stop lets a tool that is at work finish, for its result is recorded."""
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._live.stop_requested.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                if sdk_run is not None:
+                    sdk_run.cancel("after_turn")
+                if self._is_at_work:
+                    await asyncio.wait({working}, timeout=self._dependencies.tool_wait_seconds)
+                if sdk_run is not None:
+                    sdk_run.cancel()
+                working.cancel()
+                await asyncio.wait({working})
+                raise asyncio.CancelledError
+            _raise_cause(working)
+        finally:
+            stopping.cancel()
+            working.cancel()
+
+    # Calls
+
+    @property
+    def _is_at_work(self) -> bool:
+        """Whether a tool has begun that has not returned."""
+        return not self.recorder.begun.isdisjoint(self.recorder.open_calls)
+
+    @property
+    def _waiting_calls(self) -> list[ToolCall]:
+        waiting = self.context.waiting
+        calls = self.recorder.open_calls.values()
+        return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
+
+    async def _make_ready_calls(self) -> None:
+        """Makes calls that were approved, or that came after a sub-agent which waited, and continues sub-agents."""
+        waiting = self._waiting_calls
+        ready = [call for call in self.recorder.open_calls.values() if call not in waiting]
+        if ready:
+            await self._until_stopped(self._make_calls(ready))
+
+    async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
+        agent = self._dependencies.agents[self.run.agent]
+        wrapper = RunContextWrapper(context=self.context)
+        tools = {tool.name: tool for tool in await agent.get_all_tools(wrapper)}
+        for call in calls:
+            if self._live.stop_requested.is_set():
+                return
+            tool = tools.get(call.tool)
+            if not isinstance(tool, FunctionTool):
+                call.output, call.state = f"Tool {call.tool!r} not found.", "failed"
+                await self.recorder.store_results([call])
+                continue
+            item = ResponseFunctionToolCall(
+                type="function_call", call_id=call.id, name=call.tool, arguments=call.arguments
+            )
+            of_call = ToolContext.from_agent_context(wrapper, call.id, item, agent)
+            await self.recorder.on_tool_start(of_call, agent, tool)
+            output = await tool.on_invoke_tool(of_call, call.arguments)
+            await self.recorder.on_tool_end(of_call, agent, tool, output)
+
+    async def _wait(self) -> bool:
+        """Lets the tree of runs wait for approvals, so that any process can continue it.
+
+        Returns false if all were decided already. A requested stop ends the run.
+        """
+        waiting = self._waiting_calls
+        for call in waiting:
+            call.approval_text = await self._dependencies.describe_call(self.run, call)
+        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
+            await runs.hold(tx, self.run)
+            sent = [await tool_calls.send_approval_request(tx, self.run, call) for call in waiting]
+            for call in self.recorder.open_calls.values():
+                if call.state == "running" and call.id not in self.recorder.begun:
+                    await tool_calls.send_later(tx, self.run, call)
+            waits = None if self.run.is_sub_agent else await tool_calls.send_wait(tx, self.run)
+        for call, cursor in zip(waiting, sent, strict=True):
+            if (row := await cursor.fetchone()) is not None:
+                call.state = "awaiting_approval"
+                self.recorder.publish_approval_request(call, row)
+        self.context.waiting = set()
+        if waits is None or await waits.fetchone() is not None:
+            self.run.status = "waiting"
+            return True
+        if (await runs.load(self._database, self.run.user_id, self.run.id)).stop_requested:
+            self._live.stop(Ending("cancelled", "cancelled"))
+            raise asyncio.CancelledError
+        return False
+
+    # The outcome
+
+    async def _finish(self, ending: Ending) -> State:
+        """Stores the outcome of the run, once, with what it has left to store."""
+        entries, model_turns = self.recorder.take_unstored()
+        calls = list(self.recorder.open_calls.values())
+        if ending.outcome == "completed" and not any(entry.kind == "assistant_message" for entry in entries):
+            ending = Ending("failed", "empty_answer")
+        for call in calls:
+            call.state = "unknown" if call.id in self.recorder.begun else "not_made"
+            call.reason = "stopped" if ending.outcome == "cancelled" else "ended"
+        if ending.outcome != "completed":
+            details = {"code": ending.error_code or ending.outcome, "values": ending.values or {}}
+            entries.append(Entry(self.run.id, new_id("ntc"), "notice", details=details))
+        self.run.error_code = ending.error_code
+        while True:
+            try:
+                async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
+                    await runs.hold(tx, self.run)
+                    sent_turns = [await runs.send_model_turn(tx, self.run, turn) for turn in model_turns]
+                    sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
+                    sent_calls = [await tool_calls.send_result(tx, self.run, call) for call in calls]
+                    ended = await runs.send_finish(tx, self.run, ending.outcome)
+                break
+            except DatabaseUnavailable:  # the lease lasts as long as the process
+                await asyncio.sleep(_RETRY_SECONDS)
+            except LeaseLost:  # or the response to an earlier COMMIT was lost
+                stored = await runs.load(self._database, self.run.user_id, self.run.id)
+                self.run.status, self.run.end_seq = stored.status, stored.end_seq
+                return "ended"
+        for turn, cursor in zip(model_turns, sent_turns, strict=True):
+            self.recorder.publish_model_turn(turn, await only_row(cursor))
+        for entry, cursor in zip(entries, sent_entries, strict=True):
+            self.recorder.publish_completed(entry, await only_row(cursor))
+        for call, cursor in zip(calls, sent_calls, strict=True):
+            self.recorder.publish_result(call, await cursor.fetchone())
+        if (row := await ended.fetchone()) is None:
+            return "unread"
+        self.run.status, self.run.end_seq = ending.outcome, row["end_seq"]
+        return "ended"
+
+    async def read_messages(self) -> Sequence[Entry]:
+        """The steering messages that have come since the model's last request."""
+        if self.run.is_sub_agent or not self._live.has_messages:
+            return []
+        self._live.has_messages = False
+        entries = await steering.read(self._database, self.run)
+        for entry in entries:
+            self.recorder.publish_read(entry)
+        return entries
+
+    def count_model_turn(self) -> None:
+        """Raises `MaxTurnsExceeded` where the message has had all the model turns that it may have."""
+        if self._live.model_turns_left <= 0:
+            raise MaxTurnsExceeded("the budget of model turns is used up")
+        self._live.model_turns_left -= 1
+
+    def render_messages(self, entries: Sequence[Entry]) -> list[Any]:
+        return self._dependencies.render_input(Timeline(list(entries)))
+
+
+class _ModelInput:
+    """Inserts steering messages at the place where the model read them first: each request begins as the one before."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._read: list[tuple[int, list[Any]]] = []
+
+    async def filter(self, data: CallModelData[Any]) -> ModelInputData:
+        items = list(data.model_data.input)
+        if entries := await self._execution.read_messages():
+            self._read.append((len(items), self._execution.render_messages(entries)))
+        for position, messages in reversed(self._read):
+            items[position:position] = messages
+        self._execution.count_model_turn()
+        return ModelInputData(items, data.model_data.instructions)
+
+
+async def _consume(result: Any) -> None:
+    async for _ in result.stream_events():
+        pass
+
+
+def _raise_cause(consumed: asyncio.Task[None]) -> None:
+    """Raises what has ended the SDK's run: what a tool raises is wrapped by it."""
+    error = cause = consumed.exception()
+    while cause is not None:
+        if isinstance(cause, SubAgentWaits | RunError | LeaseLost):
+            raise cause
+        cause = cause.__cause__
+    if error is not None:
+        raise error

@@ -1,0 +1,172 @@
+"""The runs that this process executes: started, continued, stopped, and stored while they grow."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from agents.tool_context import ToolContext
+
+from backend.conversations import runs, steering, timeline
+from backend.conversations.records import Event, Run, Timeline
+from backend.conversations.runs import StartedRun
+from backend.runs.execution import Dependencies, Execution, SubAgentWaits
+from backend.runs.live_run import LiveRun, RunContext
+from backend.runs.outcomes import Ending
+from backend.runs.stream import CHANGED, RunStream, Streams
+from common.database import DatabaseUnavailable
+
+logger = logging.getLogger(__name__)
+
+_STORE_SECONDS = 1.0  # how often messages that grow are stored: a killed process loses no more of what was shown
+_FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another process follows
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
+
+
+class Executor:
+    """`run_seconds` is how long a run may be executed, `model_turns` how many requests to the model it may take."""
+
+    def __init__(
+        self, dependencies: Dependencies, streams: Streams, *, run_seconds: float = 600, model_turns: int = 30
+    ) -> None:
+        self.live: dict[str, LiveRun] = {}
+        self._dependencies, self._database, self._streams = dependencies, dependencies.database, streams
+        self._run_seconds, self._model_turns = run_seconds, model_turns
+        self._is_shutting_down = False
+
+    def launch(self, started: StartedRun, *, is_detached: bool = True) -> LiveRun:
+        """Executes a run that this process has started."""
+        stream = RunStream()
+        live = LiveRun(started.run, stream, self._model_turns, is_detached)
+        for event in timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run}):
+            stream.append(event)
+            live.first_number = event.number or 0
+        self._execute(live, started.timeline)
+        return live
+
+    async def resume(self, tree: Sequence[Run], *, is_detached: bool = True) -> LiveRun | None:
+        """Continues a tree of runs that waited, whose lease this process has taken; None for no runs."""
+        top = next((run for run in tree if not run.is_sub_agent), None)
+        if top is None:
+            return None
+        async with self._database.transaction(top.user_id, snapshot=True) as tx:
+            number = await timeline.send_last_number(tx, top.user_id, top.id)
+            sent = await timeline.send_shown(tx, top.user_id, top.conversation_id)
+        last = await number.fetchone()
+        live = LiveRun(top, RunStream(last["number"] if last else 0), self._model_turns, is_detached)
+        live.has_messages = True
+        self._execute(live, await sent.read())
+        return live
+
+    def _execute(self, live: LiveRun, history: Timeline) -> None:
+        self.live[live.run.id] = live
+        self._streams.local[live.run.id] = live.stream
+        live.asyncio_task = asyncio.create_task(self._run(live, history), name=live.run.id)
+        if self._is_shutting_down:
+            live.stop(Ending("interrupted", "interrupted"))
+
+    async def _run(self, live: LiveRun, history: Timeline) -> None:
+        too_long = Ending("failed", "run_too_long", {"seconds": self._run_seconds})
+        limit = asyncio.get_running_loop().call_later(self._run_seconds, live.stop, too_long)
+        following: StartedRun | None = None
+        try:
+            while True:
+                state = await Execution(self._dependencies, live, live.run, history).execute()
+                if state != "unread":
+                    break
+                live.has_messages = True
+                if (following := await steering.start_follow_up(self._database, live.run)) is not None:
+                    live.run = await runs.load(self._database, live.run.user_id, live.run.id)
+                    break
+                history = await timeline.load_shown(self._database, live.run.user_id, live.run.conversation_id)
+        except Exception:
+            logger.exception("run %s could not be ended", live.run.id)  # the sweep ends it: nobody executes it
+            live.run.status = "interrupted"
+        finally:
+            limit.cancel()
+            if live.run.status == "waiting":
+                live.stream.append(Event("run_waiting", run=live.run))
+            else:
+                live.stream.append(Event("run_ended", number=live.run.end_seq, run=live.run))
+            self._close(live)
+        if following is not None:
+            self.launch(following)
+
+    def _close(self, live: LiveRun) -> None:
+        live.stream.end()
+        if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
+            del self.live[live.run.id]
+        if self._streams.local.get(live.run.id) is live.stream:
+            del self._streams.local[live.run.id]
+
+    async def run_sub_agent(self, context: ToolContext[RunContext], *, agent: str, assignment: str) -> str:
+        """Executes a run for a tool call; its last message is the call's output. One that waited is continued."""
+        parent = context.context
+        async with parent.live.lock:
+            run = await runs.start_sub_agent(
+                self._database, parent.run, context.tool_call_id, agent=agent, assignment=assignment
+            )
+        if run.status in ("running", "waiting"):
+            history = await timeline.load_run(self._database, run.user_id, run.id)
+            if await Execution(self._dependencies, parent.live, run, history).execute() == "waiting":
+                raise SubAgentWaits
+        if run.status != "completed":
+            return f"The {agent} did not finish: {run.error_code or run.status}."
+        return (await timeline.load_run(self._database, run.user_id, run.id)).last_message
+
+    def signal(self, run_id: str) -> None:
+        """Lets a run look whether it is to stop or has messages to read."""
+        if (live := self.live.get(run_id)) is not None:
+            live.has_messages = True
+            asyncio.ensure_future(self._look_for_stop(live))  # noqa: RUF006 - the run outlives it
+
+    async def _look_for_stop(self, live: LiveRun) -> None:
+        try:
+            run = await runs.load(self._database, live.run.user_id, live.run.id)
+        except DatabaseUnavailable:
+            return  # it looks again when the process's connection is back
+        if run.stop_requested:
+            live.stop(Ending("cancelled", "cancelled"))
+
+    def signal_all(self) -> None:
+        """After the connection that listens was lost: a notification may have been missed."""
+        for run_id in list(self.live):
+            self.signal(run_id)
+
+    async def shut_down(self) -> None:
+        """Interrupts every run and waits until it is stored."""
+        self._is_shutting_down = True
+        running = [live for live in self.live.values() if live.asyncio_task is not None]
+        for live in running:
+            live.stop(Ending("interrupted", "interrupted"))
+        await asyncio.gather(*(live.asyncio_task for live in running if live.asyncio_task), return_exceptions=True)
+
+    async def store_growth(self) -> None:
+        """Stores messages that grow, as long as the process serves."""
+        next_for_all = 0.0
+        while True:
+            await asyncio.sleep(_FOLLOWED_SECONDS)
+            now = asyncio.get_running_loop().time()
+            is_for_all = now >= next_for_all
+            if is_for_all:
+                next_for_all = now + _STORE_SECONDS
+            for live in list(self.live.values()):
+                if is_for_all or live.run.id in self._streams.followed:
+                    await self._store_growth_of(live)
+            await self._notify_followers()
+
+    async def _store_growth_of(self, live: LiveRun) -> None:
+        for recorder in list(live.recorders):
+            try:
+                await recorder.store_growth()
+            except Exception as error:  # noqa: BLE001 - the run itself finds out that its lease or the database is lost
+                logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)
+
+    async def _notify_followers(self) -> None:
+        """Tells the followers in other processes of the runs that have changed."""
+        if changed := self._streams.changed_runs():
+            try:
+                async with self._database.system_transaction() as tx:
+                    for run_id in changed:
+                        await tx.execute(_NOTIFY, channel=CHANGED, payload=run_id)
+            except DatabaseUnavailable:
+                pass  # they look at the rows every second

@@ -1,0 +1,79 @@
+"""A tree of runs while this process executes it, and what tools and hooks know of the run in which they are called."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from backend.conversations.records import Run, ToolCall
+from backend.runs.outcomes import Ending
+from backend.runs.stream import RunStream
+
+if TYPE_CHECKING:
+    from backend.runs.recorder import Recorder
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """The runs of a tree share its stream, its stop and its budget of model turns.
+
+    `lock` lets one of them write at a time, as their numbers are committed in order. `is_detached` tells that the run
+    goes on without a reader. `first_number` is the number of the message that started it.
+    """
+
+    run: Run
+    stream: RunStream
+    model_turns_left: int
+    is_detached: bool = True
+    asyncio_task: asyncio.Task[None] | None = None
+    ending: Ending | None = None
+    """How it ends once it stops."""
+    stop_requested: asyncio.Event = field(default_factory=asyncio.Event)
+    has_messages: bool = False
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    recorders: list["Recorder"] = field(default_factory=list["Recorder"])
+    first_number: int = 0
+
+    def stop(self, ending: Ending) -> None:
+        """Lets the run end so, as soon as the tool call that is being made has ended."""
+        self.ending = self.ending or ending
+        self.stop_requested.set()
+
+
+@dataclass(slots=True)
+class RunContext:
+    """The value in the context of an SDK run. Dictionaries are by the ids of calls.
+
+    `notes` are what the agent's instructions end with; `waiting` are the calls of the newest model turn that wait for
+    approval, and those in `not_made` have this text as their output. `results` has of each call what its tool returned
+    besides the text: structured details, and whether it is an error.
+    """
+
+    run: Run
+    live: LiveRun
+    recorder: "Recorder"
+    time_zone: str | None = None
+    notes: str = ""
+    call_keys: dict[str, str] = field(default_factory=dict[str, str])
+    waiting: set[str] = field(default_factory=set[str])
+    not_made: dict[str, str] = field(default_factory=dict[str, str])
+    results: dict[str, tuple[dict[str, Any] | None, bool]] = field(
+        default_factory=dict[str, tuple[dict[str, Any] | None, bool]]
+    )
+
+    @property
+    def user_id(self) -> str:
+        return self.run.user_id
+
+    @property
+    def batch(self) -> str:
+        """What the changes of an answer are undone with."""
+        return self.run.top_run_id
+
+    @property
+    def waits_inside(self) -> bool:
+        """Whether a sub-agent waits; `SubAgentWaits` ends the SDK's run then."""
+        return False
+
+    def add_keys(self, calls: Iterable[ToolCall]) -> None:
+        self.call_keys |= {call.id: call.idempotency_key for call in calls}

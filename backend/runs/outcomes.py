@@ -1,0 +1,96 @@
+"""How a run ends, and why: an exception becomes an outcome with an error code, and a code becomes a sentence."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
+
+from backend.conversation.errors import BackendError
+from backend.conversations.records import Outcome
+from backend.model.errors import FAILURES, ModelError
+from common.database import DatabaseUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+class RunError(Exception):
+    """Ends a run with an error code of this module or of `backend.model.errors`."""
+
+    def __init__(self, code: str, **values: Any) -> None:
+        super().__init__(code)
+        self.code, self.values = code, values
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The outcome of a run; `error_code` and `values` tell why it did not complete."""
+
+    outcome: Outcome
+    error_code: str | None = None
+    values: dict[str, Any] | None = None
+
+
+_SENTENCES = {
+    "cancelled": "You stopped this answer.",
+    "interrupted": "This answer was interrupted. What was done so far is kept; try again in a moment.",
+    "empty_answer": "The model gave an empty answer. Try again.",
+    "too_many_model_turns": "The assistant stopped after too many steps. Say what is still to be done.",
+    "run_too_long": "This answer took too long and was stopped. What was done so far is kept. Say what is still to be "
+    "done. The limit is {seconds:g} seconds (LIMIT_RUN_SECONDS).",
+    "model_refused": "The model refused to answer this.",
+    "model_invalid_answer": "The model's answer was not valid. Try again.",
+    "database_unreachable": "The database cannot be reached right now. Try again in a moment.",
+    "tools_unreachable": "The task service cannot be reached right now. What was done so far is kept; try again in a "
+    "moment.",
+    "failed": "Something went wrong on the server. Try again.",
+}
+_WITHOUT_RETRY = ("cancelled", "model_refused")
+
+
+def sentence_of(code: str, values: dict[str, Any] | None = None) -> str:
+    """The sentence that the user reads for an error code."""
+    sentence = FAILURES[code].sentence if code in FAILURES else _SENTENCES.get(code, _SENTENCES["failed"])
+    return sentence.format_map(values or {})
+
+
+def may_retry(code: str) -> bool:
+    """Whether the user is offered another try."""
+    return FAILURES[code].allow_retry if code in FAILURES else code not in _WITHOUT_RETRY
+
+
+def ending_of(error: Exception, run_id: str) -> Ending:
+    """The ending of a run that an exception has ended; the log names the run and the error, without texts of users."""
+    for cause in _chain(error):
+        match cause:
+            case RunError(code=code, values=values):
+                return _failed(run_id, code, values)
+            case ModelError(code=code):
+                return _failed(run_id, code)
+            case MaxTurnsExceeded():
+                return _failed(run_id, "too_many_model_turns")
+            case ModelRefusalError():
+                return _failed(run_id, "model_refused")
+            case ModelBehaviorError():
+                return _failed(run_id, "model_invalid_answer")
+            case BackendError(code=code):
+                return _failed(run_id, code)
+            case DatabaseUnavailable():
+                return _failed(run_id, "database_unreachable")
+            case _:
+                continue
+    logger.error("run %s failed", run_id, exc_info=error)
+    return Ending("failed", "failed")
+
+
+def _failed(run_id: str, code: str, values: dict[str, Any] | None = None) -> Ending:
+    logger.warning("run %s failed: %s", run_id, code)
+    return Ending("failed", code, values or None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what has caused it: the SDK wraps what a tool raises."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,52 @@
+"""Ends runs whose process is gone, and runs of this process that it does not execute."""
+
+import logging
+
+from backend.conversations import runs
+from backend.runs.executor import Executor
+from backend.runs.stream import CHANGED
+from common.database import Confirmation, Database, ProcessConnection
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+_RUNNING_PROCESSES = "SELECT process_id FROM running_processes() AS process_id"
+_RUNS_OF_PROCESS = "SELECT user_id, id FROM runs_of_process(%(process)s)"
+
+_Run = tuple[str, str]  # user and run
+
+
+class Sweeper:
+    """The sweep of one process.
+
+    A run of this process that it does not execute is ended when it is seen twice: the response to the COMMIT that
+    started it was lost, or its request was cancelled before the run was launched.
+    """
+
+    def __init__(self, database: Database, connection: ProcessConnection, executor: Executor) -> None:
+        self._database, self._connection, self._executor = database, connection, executor
+        self._unexecuted = Confirmation[_Run](SWEEP_SECONDS)
+
+    async def sweep(self) -> None:
+        """Raises `DatabaseUnavailable`."""
+        async with self._database.system_transaction() as tx:
+            found = await tx.execute(_RUNNING_PROCESSES)
+        processes = {row["process_id"] for row in await found.fetchall()}
+        for process_id in await self._connection.judge(processes):
+            for run in await self._runs_of(process_id):
+                await self._end(run, process_id)
+        own = self._connection.process_id
+        runs_of_own = await self._runs_of(own) if own in processes else set[_Run]()
+        unexecuted = {(user_id, run_id) for user_id, run_id in runs_of_own if run_id not in self._executor.live}
+        for run in self._unexecuted.observe(unexecuted):
+            await self._end(run, own)
+
+    async def _runs_of(self, process_id: int) -> set[_Run]:
+        async with self._database.system_transaction() as tx:
+            found = await tx.execute(_RUNS_OF_PROCESS, process=process_id)
+        return {(row["user_id"], row["id"]) for row in await found.fetchall()}
+
+    async def _end(self, run: _Run, process_id: int) -> None:
+        user_id, run_id = run
+        if await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED):
+            logger.warning("run %s of process %s was ended: nobody executes it", run_id, process_id)

@@ -1,0 +1,305 @@
+"""Stores and publishes what a run does, as the hooks of the Agents SDK report it."""
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from agents import Agent, ModelResponse, RunHooks, Tool
+from agents.items import ItemHelpers
+from agents.run_context import RunContextWrapper
+from agents.tool_context import ToolContext
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from backend.context.render import output_of
+from backend.conversations import runs, tool_calls
+from backend.conversations.records import Entry, Event, EventRecord, EventType, ModelTurn, Record, Run, ToolCall
+from backend.runs.live_run import LiveRun, RunContext
+from common.database import Database
+
+MOST_CALLS = 6
+"""How many calls of one response are made."""
+
+
+class ApprovalPolicy(Protocol):
+    """Decides which calls of a model turn have to wait for the user."""
+
+    def __call__(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
+        """Returns the ids of the calls that wait; `earlier` are the calls that the run made before."""
+        ...
+
+
+class Recorder(RunHooks[RunContext]):
+    """Records one run. `seed` is the id of the message that it answers; idempotency keys are derived from it."""
+
+    def __init__(
+        self, database: Database, live: LiveRun, run: Run, *, seed: str, needs_approval: ApprovalPolicy
+    ) -> None:
+        self.run = run
+        self.open_calls: dict[str, ToolCall] = {}
+        """The calls of the newest model turn that have no result."""
+        self.begun: set[str] = set()
+        """Those that a tool was started for."""
+        self.is_changed = False
+        """Whether a row was stored since the history was read."""
+        self._database, self._live, self._seed, self._needs_approval = database, live, seed, needs_approval
+        self._calls: list[ToolCall] = []
+        self._growing: dict[str, Entry] = {}
+        self._grown: set[str] = set()  # since it was stored the last time
+        self._unstored: list[Entry] = []  # complete, to be stored with the outcome
+        self._turns_unstored: list[ModelTurn] = []
+        self._equal_calls: Counter[tuple[str, str]] = Counter()
+        self._usage_before = _counts(run.usage)
+        self._model_turn = 0
+        self._model_name = ""
+        self._asked_at = 0.0
+
+    def continue_from(self, records: Sequence[Record]) -> None:
+        """Takes up a run that is stored: equal calls are counted on, and those without a result are open."""
+        self._calls = calls = [record for record in records if isinstance(record, ToolCall)]
+        self._equal_calls = Counter((call.tool, canonical(call.arguments)) for call in calls)
+        self.open_calls = {call.id: call for call in calls if call.result_seq is None}
+        self._model_turn = max((record.model_turn for record in records), default=0)
+
+    def begin_sdk_run(self) -> None:
+        """The SDK counts usage from zero in each of its runs."""
+        self._usage_before = _counts(self.run.usage)
+        self.is_changed = False
+
+    # What the model writes
+
+    def on_stream_event(self, event: Any) -> None:
+        """Publishes an event of the model's stream."""
+        match event.type:
+            case "response.output_item.added" if event.item.type == "message":
+                self._start(event.item.id, "assistant_message")
+            case "response.output_text.delta" | "response.refusal.delta":
+                self._grow(event.item_id, event.delta)
+            case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
+                if event.item_id not in self._growing:
+                    self._start(event.item_id, "reasoning")
+                self._grow(event.item_id, event.delta)
+            case _:
+                pass
+
+    def _start(self, entry_id: str, kind: str) -> None:
+        entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self._model_turn + 1)
+        self._growing[entry_id] = entry
+        self._publish("entry_started", entry)
+
+    def _grow(self, entry_id: str, text: str) -> None:
+        if (entry := self._growing.get(entry_id)) is not None:
+            entry.text += text
+            self._grown.add(entry_id)
+            self._publish("entry_delta", entry, text=text)
+
+    def _publish(
+        self, kind: EventType, record: EventRecord | None = None, number: int | None = None, text: str = ""
+    ) -> None:
+        self._live.stream.append(Event(kind, record, number, text, self.run))
+
+    async def store_growth(self) -> None:
+        """Stores how far messages have grown, for readers in other processes and in case this one dies."""
+        if self._grown:
+            async with self._live.lock:
+                entries = [self._growing[entry_id] for entry_id in self._grown if entry_id in self._growing]
+                self._grown.clear()
+                if entries:
+                    async with self._database.transaction(self.run.user_id) as tx:
+                        await runs.hold(tx, self.run)
+                        for entry in entries:
+                            await runs.send_entry(tx, self.run, entry)
+
+    def take_unstored(self) -> tuple[list[Entry], list[ModelTurn]]:
+        """What is to be stored with the outcome: a message that was cut off is complete as far as it was shown."""
+        entries = [*self._unstored, *(entry for entry in self._growing.values() if entry.text.strip())]
+        for entry in entries:
+            entry.complete = True
+        turns, self._turns_unstored = self._turns_unstored, []
+        self._growing, self._unstored = {}, []
+        return entries, turns
+
+    # Hooks of the SDK
+
+    async def on_llm_start(
+        self,
+        context: RunContextWrapper[RunContext],
+        agent: Agent[RunContext],
+        system_prompt: str | None,
+        input_items: list[Any],
+    ) -> None:
+        """Stores the outputs that the SDK has made itself, as of a tool that does not exist."""
+        self._asked_at = time.monotonic()
+        self._publish("model_turn_started")
+        outputs = {
+            item["call_id"]: item["output"] for item in input_items if item.get("type") == "function_call_output"
+        }
+        missed = [call for call in self.open_calls.values() if call.id in outputs and call.id not in self.begun]
+        for call in missed:
+            call.output, call.state = _text_of(outputs[call.id]), "failed"
+        if missed:
+            await self.store_results(missed)
+
+    async def on_llm_end(
+        self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
+    ) -> None:
+        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
+        self._model_turn += 1
+        self._model_name = str(getattr(agent.model, "model", agent.model))
+        turn = ModelTurn(
+            self.run.id,
+            self._model_turn,
+            self._model_name,
+            _usage_of(response.usage),
+            time.monotonic() - self._asked_at,
+            None,
+        )
+        self._count_usage(context)
+        entries = [entry for item in response.output if (entry := self._completed_entry(item)) is not None]
+        items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
+        calls = [self._call(item) for item in items]
+        if not calls:
+            self._unstored += entries
+            self._turns_unstored.append(turn)
+            return
+        context.context.add_keys(calls)
+        cut_off = {item.call_id for item in items if item.status == "incomplete"}
+        for position, call in enumerate(calls):
+            call.reason = "too_many" if position >= MOST_CALLS else "over_limit" if call.id in cut_off else None
+        context.context.not_made = {call.id: output_of(call) for call in calls if call.reason}
+        to_make = [call for call in calls if call.reason is None]
+        context.context.waiting = self._needs_approval(self.run, to_make, self._calls)
+        self._calls += calls
+        for call in calls:
+            # From here on it may have been made, unless it waits: no statement of its own says that it begins.
+            call.state = "requested" if call.id in context.context.waiting else "running"
+        self.begun.clear()
+        self.open_calls = {call.id: call for call in calls}
+        await self._store_turn(turn, entries, calls)
+
+    async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
+        assert isinstance(context, ToolContext)
+        self.begun.add(context.tool_call_id)
+
+    async def on_tool_end(
+        self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool, result: Any
+    ) -> None:
+        assert isinstance(context, ToolContext)
+        assert context.tool_call is not None
+        call = self.open_calls[context.tool_call_id]
+        if call.reason is None:
+            call.details, is_error = context.context.results.pop(call.id, (None, False))
+            call.output = _text_of(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"])
+            call.state = "failed" if is_error else "done"
+        else:
+            call.state = "not_made"
+        await self.store_results([call])
+
+    # Rows
+
+    def _completed_entry(self, item: Any) -> Entry | None:
+        match item:
+            case ResponseOutputMessage():
+                kind = "assistant_message"
+                text = "".join(getattr(part, "text", "") or getattr(part, "refusal", "") for part in item.content)
+            case ResponseReasoningItem():
+                kind, text = "reasoning", "".join(part.text for part in [*item.summary, *(item.content or ())])
+            case _:
+                return None
+        entry = self._growing.pop(item.id, None) or Entry(self.run.id, item.id, kind)
+        self._grown.discard(item.id)
+        entry.text, entry.complete, entry.model_turn = text, True, self._model_turn
+        return entry if text else None
+
+    def _call(self, item: ResponseFunctionToolCall) -> ToolCall:
+        arguments = canonical(item.arguments)
+        count = self._equal_calls[item.name, arguments]
+        self._equal_calls[item.name, arguments] += 1
+        key = hashlib.sha256(json.dumps([self._seed, item.name, arguments, count]).encode()).hexdigest()
+        return ToolCall(self.run.id, item.call_id, self._model_turn, item.name, item.arguments, "requested", key)
+
+    def _count_usage(self, context: RunContextWrapper[RunContext]) -> None:
+        counted = self._usage_before + Counter(_usage_of(context.usage))
+        self.run.usage = {"model": self._model_name, **counted}
+
+    async def _store_turn(self, turn: ModelTurn, entries: list[Entry], calls: list[ToolCall]) -> None:
+        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
+            await runs.hold(tx, self.run)
+            sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
+            sent_turn = await runs.send_model_turn(tx, self.run, turn)
+            sent_calls = [await tool_calls.send_call(tx, self.run, call) for call in calls]
+        self.is_changed = True
+        for entry, cursor in zip(entries, sent_entries, strict=True):
+            self.publish_completed(entry, await only_row(cursor))
+        self.publish_model_turn(turn, await only_row(sent_turn))
+        for call, cursor in zip(calls, sent_calls, strict=True):
+            call.seq = (await only_row(cursor))["seq"]
+            self._publish("call_requested", call, call.seq)
+
+    def publish_completed(self, entry: Entry, row: DictRow) -> None:
+        entry.seq, entry.last_seq = row["seq"], row["last_seq"]
+        self._publish("entry_completed", entry, entry.last_seq)
+
+    def publish_model_turn(self, turn: ModelTurn, row: DictRow) -> None:
+        self._publish("model_turn_ended", turn, row["seq"])
+
+    async def store_results(self, calls: Sequence[ToolCall]) -> None:
+        """Stores what became of calls and publishes it."""
+        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
+            await runs.hold(tx, self.run)
+            sent = [await tool_calls.send_result(tx, self.run, call) for call in calls]
+        self.is_changed = True
+        for call, cursor in zip(calls, sent, strict=True):
+            self.publish_result(call, await cursor.fetchone())
+
+    def publish_result(self, call: ToolCall, row: DictRow | None) -> None:
+        self.open_calls.pop(call.id, None)
+        if row is not None:  # another process has stored a result, where there is none
+            call.result_seq = row["result_seq"]
+            self._publish("call_completed", call, call.result_seq)
+
+    def publish_approval_request(self, call: ToolCall, row: DictRow) -> None:
+        call.approval_seq = row["approval_seq"]
+        self._publish("approval_requested", call, call.approval_seq)
+
+    def publish_read(self, entry: Entry) -> None:
+        """A steering message is read by the model from here on."""
+        self.is_changed = True
+        self._publish("entry_completed", entry, entry.last_seq)
+
+
+async def only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
+    """The row that a statement returns in any case."""
+    row = await cursor.fetchone()
+    assert row is not None
+    return row
+
+
+def canonical(arguments: str) -> str:
+    """The same text for the same JSON; what is none stays as it is."""
+    try:
+        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        return arguments
+
+
+def _counts(usage: dict[str, Any] | None) -> Counter[str]:
+    return Counter({name: count for name, count in (usage or {}).items() if isinstance(count, int)})
+
+
+def _usage_of(usage: Any) -> dict[str, int]:
+    counted = {
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.output_tokens_details.reasoning_tokens,
+    }
+    return {name: count for name, count in counted.items() if count}
+
+
+def _text_of(output: str | Sequence[Any]) -> str:
+    return output if isinstance(output, str) else "\n".join(part.get("text", "") for part in output)

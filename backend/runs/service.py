@@ -1,0 +1,79 @@
+"""What can be done with runs, whichever API asks for it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+from backend.conversation.errors import NotFound
+from backend.conversations import branches, runs, steering, tool_calls
+from backend.conversations.errors import AlreadyEnded
+from backend.conversations.limits import Limits
+from backend.conversations.records import Event, Run, ToolCall
+from backend.conversations.runs import Message, RunRequest
+from backend.conversations.steering import Mode
+from backend.conversations.tool_calls import Decision
+from backend.runs.admission import AdmissionControl
+from backend.runs.executor import Executor
+from backend.runs.live_run import LiveRun
+from backend.runs.stream import Streams
+from common.database import Database, ProcessConnection
+
+
+@dataclass(frozen=True, slots=True)
+class RunService:
+    database: Database
+    executor: Executor
+    streams: Streams
+    connection: ProcessConnection
+    limits: Limits
+    admission: AdmissionControl
+
+    async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
+        """Stores a message and executes its run. Raises the errors of `runs.start`, and `Overloaded`."""
+        with self.admission.admit(running=len(self.executor.live)):
+            started = await runs.start(
+                self.database, user_id, request, process_id=self.connection.process_id, limits=self.limits
+            )
+            return self.executor.launch(started, is_detached=is_detached)
+
+    async def answer_again(
+        self, user_id: str, message_id: str, request: RunRequest, *, is_detached: bool = True
+    ) -> LiveRun:
+        """Answers a message again, or the request's message in its place, in a run that is shown instead of its run.
+
+        Raises `NotFound` for a message that started no run, as a steering message.
+        """
+        run = await branches.find_run(self.database, user_id, request.conversation_id, message_id)
+        return await self.start(user_id, replace(request, replaces=run.id), is_detached=is_detached)
+
+    async def decide(
+        self, user_id: str, call_id: str, decision: Decision, *, run_id: str | None = None, is_detached: bool = True
+    ) -> tuple[ToolCall, LiveRun | None]:
+        """Approves or rejects a call; the last decision continues the run in this process."""
+        call, tree = await tool_calls.decide(
+            self.database, user_id, call_id, decision, process_id=self.connection.process_id, run_id=run_id
+        )
+        return call, await self.executor.resume(tree, is_detached=is_detached)
+
+    async def send_message(self, run: Run, message: Message, mode: Mode) -> None:
+        """Lets a running run read a message, or answers it afterwards. Raises `Busy` where the run has ended."""
+        tree = await steering.add(
+            self.database, run, message, mode, process_id=self.connection.process_id, limits=self.limits
+        )
+        await self.executor.resume(tree)
+
+    async def cancel(self, run: Run) -> None:
+        """Stops a run in whichever process it is executed. Raises `AlreadyEnded`."""
+        if not await runs.request_stop(self.database, run):
+            raise AlreadyEnded
+        self.streams.wake(run.id)
+
+    async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:
+        """A run of a conversation that a user has started. Raises `NotFound`."""
+        run = await runs.load(self.database, user_id, run_id)
+        if run.conversation_id != conversation_id or run.is_sub_agent:
+            raise NotFound
+        return run
+
+    def follow(self, user_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+        """Every event of a run after a number, up to its end."""
+        return self.streams.follow(user_id, run_id, after=after)

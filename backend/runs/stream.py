@@ -1,0 +1,209 @@
+"""The event stream of a run: from memory in its own process, from its rows in any other."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from backend.conversation.errors import LimitReached, NotFound
+from backend.conversations import timeline
+from backend.conversations.records import ENDED, Entry, Event, Run
+from common.database import Database
+
+CHANGED = "run_changed"
+"""The channel on which the followers in other processes hear that a run has changed."""
+FOLLOWED = "run_followed"
+"""The channel on which a run's process hears that somebody in another process follows it."""
+
+MOST_READERS = 20  # of one user in one process, as each of them looks at the database
+_LOOK_SECONDS = 1.0  # how long a follower waits for a notification, which may be lost
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
+
+
+class RunStream:
+    """The events of a tree of runs since it came to this process; `base` is the number of the last one before."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
+        self.events: list[Event] = []
+        self.has_ended = False
+        self._changed = asyncio.Event()
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+        self._wake()
+
+    def end(self) -> None:
+        self.has_ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def read(self, after: int = 0) -> AsyncIterator[Event]:
+        """Every event after a number. Of a message that is complete by then only its completion is read."""
+        position, open_entries = 0, set[str]()
+        while True:
+            changed = self._changed
+            while position < len(self.events):
+                event = self.events[position]
+                position += 1
+                if _is_new(event, after, open_entries):
+                    yield event
+            if self.has_ended:
+                return
+            await changed.wait()
+
+
+def _is_new(event: Event, after: int, open_entries: set[str]) -> bool:
+    if event.number is not None:
+        return event.number > after
+    if isinstance(event.record, Entry):
+        if event.type == "entry_started" and not event.record.complete:
+            open_entries.add(event.record.id)
+        return event.record.id in open_entries
+    return True
+
+
+class Streams:
+    """The event streams of this process's runs, and the readers that follow a run here."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.local: dict[str, RunStream] = {}
+        self.followed: set[str] = set()
+        """Runs of this process that are followed from another one."""
+        self._lengths: dict[str, int] = {}  # how many events of those have been told of
+        self._readers: Counter[str] = Counter()  # by user
+        self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+
+    def check_readers(self, user_id: str) -> None:
+        """Raises `LimitReached` where a user follows as many runs as they may in this process."""
+        if self._readers[user_id] >= MOST_READERS:
+            raise LimitReached(f"You can follow {MOST_READERS} answers at once. Close one of them and try again.")
+
+    def wake(self, top_run_id: str) -> None:
+        """Lets the followers of a run look at its rows."""
+        for follower in self._followers.get(top_run_id, ()):
+            follower.set()
+
+    def add_follower(self, top_run_id: str) -> None:
+        if top_run_id in self.local:
+            self.followed.add(top_run_id)
+
+    def changed_runs(self) -> list[str]:
+        """The runs that are followed from another process and have changed since this was asked the last time."""
+        changed = list[str]()
+        for run_id in list(self.followed):
+            stream = self.local.get(run_id)
+            if stream is None:
+                self.followed.discard(run_id)
+                self._lengths.pop(run_id, None)
+                changed.append(run_id)
+            elif self._lengths.get(run_id) != len(stream.events):
+                self._lengths[run_id] = len(stream.events)
+                changed.append(run_id)
+        return changed
+
+    async def follow(
+        self, user_id: str, top_run_id: str, *, after: int = 0, while_waiting: bool = True
+    ) -> AsyncIterator[Event]:
+        """Every event of a tree of runs after a number, in order, up to its end.
+
+        A message that is being written is read from its beginning. With `while_waiting` false it ends where the run
+        waits for approval. Raises `NotFound` where there is no such run of this user.
+        """
+        woken = asyncio.Event()
+        self._followers[top_run_id].add(woken)
+        self._readers[user_id] += 1
+        follower = _Follower(self, self._database, user_id, top_run_id, after, woken)
+        try:
+            async for event in follower.events():
+                yield event
+                if event.type == "run_waiting" and not while_waiting:
+                    return
+        finally:
+            self._readers[user_id] -= 1
+            self._followers[top_run_id].discard(woken)
+            if not self._followers[top_run_id]:
+                del self._followers[top_run_id]
+
+
+class _Follower:
+    def __init__(
+        self, streams: Streams, database: Database, user_id: str, top_run_id: str, after: int, woken: asyncio.Event
+    ) -> None:
+        self._streams, self._database, self._woken = streams, database, woken
+        self._user_id, self._top_run_id, self._after = user_id, top_run_id, after
+        self._read_length: dict[str, int] = {}  # of each message that is being written
+        self._status = ""
+
+    async def events(self) -> AsyncIterator[Event]:
+        while self._status not in ENDED:
+            self._woken.clear()
+            stream = self._streams.local.get(self._top_run_id)
+            if stream is not None and self._after >= stream.base:
+                async for event in self._from_memory(stream):
+                    yield event
+                continue
+            # What happened before the run came to this process, or all of a run of another one.
+            for event in await self._from_rows(stream.base if stream else None):
+                yield event
+            if stream is not None:
+                self._after = max(self._after, stream.base)
+            elif self._status not in ENDED:
+                await self._wait()
+
+    async def _from_memory(self, stream: RunStream) -> AsyncIterator[Event]:
+        async for event in stream.read(self._after):
+            self._after = max(self._after, event.number or 0)
+            if event.run is not None and event.type in ("run_waiting", "run_ended"):
+                self._status = event.run.status
+            yield event
+
+    async def _from_rows(self, until: int | None) -> list[Event]:
+        found = await timeline.load_events(self._database, self._user_id, self._top_run_id, after=self._after)
+        top = next((run for run in found.runs if run.id == self._top_run_id), None)
+        if top is None:
+            raise NotFound
+        events: list[Event] = []
+        for event in found.events:
+            if until is None or (event.number or 0) <= until:
+                events += self._rest_of(event)
+                self._after = max(self._after, event.number or 0)
+        if until is not None:
+            return events
+        runs = {run.id: run for run in found.runs}
+        for entry in found.growing:
+            events += self._growth(entry, runs.get(entry.run_id))
+        if top.status == "waiting" and self._status != "waiting":
+            events.append(Event("run_waiting", run=top))
+        if top.status in ENDED and (top.end_seq is None or top.end_seq > self._after):
+            events.append(Event("run_ended", number=top.end_seq, run=top))
+        self._status = top.status
+        return events
+
+    def _rest_of(self, event: Event) -> list[Event]:
+        """The event, and before the completion of a message what of it was not read yet."""
+        if isinstance(event.record, Entry):
+            length = self._read_length.pop(event.record.id, None)
+            if length is not None and (rest := event.record.text[length:]):
+                return [Event("entry_delta", event.record, text=rest, run=event.run), event]
+        return [event]
+
+    def _growth(self, entry: Entry, run: Run | None) -> list[Event]:
+        length = self._read_length.get(entry.id)
+        self._read_length[entry.id] = len(entry.text)
+        started = [Event("entry_started", entry, run=run)] if length is None else []
+        text = entry.text[length or 0 :]
+        return [*started, Event("entry_delta", entry, text=text, run=run)] if text else started
+
+    async def _wait(self) -> None:
+        """Until the run's process tells of a change, which it does when it hears of a follower, or for a second."""
+        if self._status == "running":
+            async with self._database.transaction(self._user_id) as tx:
+                await tx.execute(_NOTIFY, channel=FOLLOWED, payload=self._top_run_id)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await self._woken.wait()

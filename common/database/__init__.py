@@ -1,0 +1,16 @@
+"""Access to PostgreSQL: transactions of one user, and the connection that holds a process's lock."""
+
+from common.database.process import PoolerFound, ProcessConnection
+from common.database.sweep import CONFIRMATION_SECONDS, Confirmation, run_sweeps
+from common.database.transactions import Database, DatabaseUnavailable, Transaction
+
+__all__ = [
+    "CONFIRMATION_SECONDS",
+    "Confirmation",
+    "Database",
+    "DatabaseUnavailable",
+    "PoolerFound",
+    "ProcessConnection",
+    "Transaction",
+    "run_sweeps",
+]

@@ -1,0 +1,167 @@
+"""The connection of a process: while it is open, the process holds a lock that says that it is alive."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any, Self
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from common.database.sweep import CONFIRMATION_SECONDS, Confirmation
+from common.database.transactions import CONNECTION_OPTIONS, Database, DatabaseUnavailable
+
+logger = logging.getLogger(__name__)
+
+# The server closes the session of a machine that is gone after 5 + 3 * 2 seconds, and releases its lock. A
+# statement and not an option of the connection, because a pooler rejects that before it can be recognised as one.
+_SET_KEEPALIVES = (
+    "SELECT set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '2', false),"
+    " set_config('tcp_keepalives_count', '3', false)"
+)
+# The same for a server that is gone. `connect_timeout` leaves time for several attempts before others judge.
+_OPTIONS: dict[str, Any] = CONNECTION_OPTIONS | {
+    "connect_timeout": 3,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "prepare_threshold": None,
+}
+# Shared, so that a lost session that the server has not noticed yet is not waited for.
+_LOCK = "SELECT pg_advisory_lock_shared(%s)"
+_FIND_LOCKS = """
+    SELECT classid::bigint << 32 | objid::bigint AS process_id FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid::bigint << 32 | objid::bigint = ANY(%(process_ids)s)
+"""
+
+
+class PoolerFound(Exception):
+    """A connection pooler answered; it would not keep the session that LISTEN and the lock need."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database is behind a connection pooler: set LISTEN_DATABASE_URL to the address of PostgreSQL itself."
+        )
+
+
+class ProcessConnection:
+    """Holds the lock `process_id`, receives notifications, and judges whether other processes are alive.
+
+    `channels` has a function for each channel, which is called with a notification's payload. Notifications sent while
+    the connection is lost are not received: `on_connect`, called after each connect, reads what may have been missed.
+    `dead_after_seconds` is the time between the two looks, and how long this process must have been connected itself.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        database: Database,
+        *,
+        channels: Mapping[str, Callable[[str], object]] | None = None,
+        on_connect: Callable[[], Awaitable[object]] | None = None,
+        dead_after_seconds: float = CONFIRMATION_SECONDS,
+        reconnect_seconds: float = 0.5,
+    ) -> None:
+        self.process_id = secrets.randbits(62)
+        self._url, self._database = url, database
+        self._channels, self._on_connect = dict(channels or {}), on_connect
+        self._reconnect_seconds = reconnect_seconds
+        self._absent = Confirmation[int](dead_after_seconds)
+        self._connected = asyncio.Event()
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Connects, or goes on trying if the database is away. Raises `PoolerFound`."""
+        try:
+            self._connection = await self._connect()
+        except (psycopg.Error, OSError) as error:
+            logger.warning("the process connection cannot be opened yet: %s", type(error).__name__)
+        self._task = asyncio.create_task(self._stay_connected(), name="process connection")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        if self._connection:
+            await self._connection.close()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connected.is_set()
+
+    async def wait_until_connected(self) -> None:
+        await self._connected.wait()
+
+    async def is_process_alive(self, process_id: int) -> bool:
+        """False only for a process that is judged dead."""
+        return not await self.judge([process_id])
+
+    async def judge(self, process_ids: Collection[int]) -> set[int]:
+        """Returns those whose lock was absent at two looks, and at all between; each call is a look.
+
+        A process that is not connected itself judges nobody, as whatever cut it off may have cut off the others.
+        Raises `DatabaseUnavailable`.
+        """
+        if not self.is_connected:
+            return set()
+        others = set(process_ids) - {self.process_id}
+        async with self._database.system_transaction() as tx:
+            locks = await tx.execute(_FIND_LOCKS, process_ids=[*others, self.process_id])
+        present = {row["process_id"] for row in await locks.fetchall()}
+        if self.process_id not in present or not self.is_connected:  # cut off, maybe with the others
+            self._absent.clear()
+            return set()
+        return self._absent.observe(others - present, among=others)
+
+    async def _stay_connected(self) -> None:
+        while True:
+            try:
+                self._connection = self._connection or await self._connect()
+                await self._receive(self._connection)
+            except PoolerFound as error:
+                logger.error("%s", error)
+            except (psycopg.Error, DatabaseUnavailable, OSError) as error:
+                self._log_lost(error)
+            except Exception:  # without its lock the process would lose its runs
+                logger.exception("the process connection failed")
+            self._connected.clear()
+            self._absent.clear()
+            if self._connection:
+                await self._connection.close()
+                self._connection = None
+            await asyncio.sleep(self._reconnect_seconds)
+
+    def _log_lost(self, error: Exception) -> None:
+        """Writes one line when the connection is lost, and not for each attempt to open it again."""
+        level = logging.WARNING if self.is_connected else logging.DEBUG
+        logger.log(level, "the process connection is lost: %s", type(error).__name__)
+
+    async def _connect(self) -> psycopg.AsyncConnection[Any]:
+        connection = await psycopg.AsyncConnection.connect(self._url, **_OPTIONS)
+        try:
+            answering = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+            if answering != (connection.info.backend_pid,):
+                raise PoolerFound
+            await connection.execute(_SET_KEEPALIVES)
+            await connection.execute(_LOCK, [self.process_id])
+            for channel in self._channels:
+                await connection.execute(SQL("LISTEN {}").format(Identifier(channel)))
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _receive(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        if self._on_connect:
+            await self._on_connect()
+        self._connected.set()
+        async for notification in connection.notifies():
+            try:
+                self._channels[notification.channel](notification.payload)
+            except Exception:
+                logger.exception("a notification on %s failed", notification.channel)

@@ -1,0 +1,192 @@
+"""Transactions in which row-level security shows the rows of one user."""
+
+import asyncio
+import logging
+import select
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, LiteralString, Self, TypeVar, overload
+
+import psycopg
+from psycopg.pq import PipelineStatus
+from psycopg.rows import DictRow, class_row, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from service.telemetry import traces
+
+Row = TypeVar("Row")
+
+# The two policies of each table ask for this role and this user; all end with the transaction.
+_SET_USER = """
+SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true),
+    set_config('search_path', %s, true)"""
+_BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_NO_USER = ""
+
+CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo-assistant"}
+
+
+class DatabaseUnavailable(Exception):
+    """The database cannot be reached, has no connection free, or ended the transaction (deadlock, timeout, shutdown).
+
+    Trying again may succeed. If the connection was lost while the transaction ended, it may have been committed.
+    """
+
+
+class Transaction:
+    """Sends statements without waiting for their results, all in one transaction."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    @overload
+    async def execute(self, statement: LiteralString, /, **values: Any) -> psycopg.AsyncCursor[DictRow]: ...
+    @overload
+    async def execute(self, statement: LiteralString, row: type[Row], /, **values: Any) -> psycopg.AsyncCursor[Row]: ...
+
+    async def execute(
+        self, statement: LiteralString, row: type[Any] | None = None, /, **values: Any
+    ) -> psycopg.AsyncCursor[Any]:
+        """Returns a cursor of `row` objects, or of dictionaries; `%(name)s` in the statement stands for `name=`.
+
+        Read results after the transaction, where possible: each read before its end costs a round trip. Where no result
+        is read, an error of the statement is raised at the end of the transaction.
+        """
+        traces.statement(statement)
+        cursor = self._connection.cursor(row_factory=class_row(row) if row else dict_row)
+        return await cursor.execute(statement, values)
+
+
+class Database:
+    """A connection pool. `url` is any libpq URL; `prepared=False` is for poolers without prepared statements.
+
+    `translate_error` may return an exception to raise in place of an error of PostgreSQL.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prepared: bool = True,
+        pool_size: int = 10,
+        pool_timeout_seconds: float = 10,
+        search_path: str = "public",
+        translate_error: Callable[[psycopg.Error], Exception | None] = lambda _: None,
+    ) -> None:
+        self._search_path, self._translate_error = search_path, translate_error
+        _quiet_libraries()
+        options = CONNECTION_OPTIONS | {"connect_timeout": 5} | ({} if prepared else {"prepare_threshold": None})
+        self._pool = AsyncConnectionPool(
+            url,
+            kwargs=options,
+            open=False,
+            min_size=min(2, pool_size),
+            max_size=pool_size,
+            timeout=pool_timeout_seconds,
+            max_lifetime=1800,
+            # The pool doubles its pause between attempts. After this time it begins again with the next transaction.
+            reconnect_timeout=5,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._pool.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.close(timeout=1)
+
+    @property
+    def connections_in_use(self) -> int:
+        statistics = self._pool.get_stats()
+        return statistics["pool_size"] - statistics["pool_available"]
+
+    @asynccontextmanager
+    async def transaction(
+        self, user_id: str, *, snapshot: bool = False, timeout_seconds: float | None = None
+    ) -> AsyncIterator[Transaction]:
+        """A transaction of one user in one round trip, which commits at the end of the block; an exception rolls back.
+
+        With `snapshot` all its statements read the same state of the database, and none may write.
+
+        Raises `DatabaseUnavailable`, also if no connection is free within `timeout_seconds`, and other errors of
+        PostgreSQL, such as a violated constraint, as psycopg's. An exception costs a connection: raise errors that are
+        part of normal operation after the block.
+        """
+        async with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
+            try:
+                async with (
+                    self._connection(timeout_seconds) as connection,
+                    _transaction(connection, user_id, self._search_path, snapshot=snapshot) as transaction,
+                ):
+                    yield transaction
+            except psycopg.OperationalError as error:
+                raise DatabaseUnavailable(type(error).__name__) from error
+            except psycopg.Error as error:
+                if translated := self._translate_error(error):
+                    raise translated from error
+                raise
+
+    def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction without a user, which sees no rows: for functions that PostgreSQL runs as the tables' owner."""
+        return self.transaction(_NO_USER, timeout_seconds=timeout_seconds)
+
+    @asynccontextmanager
+    async def _connection(self, timeout_seconds: float | None) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        while True:
+            connection = await self._pool.getconn(timeout_seconds)
+            try:
+                if not _has_ended(connection):
+                    yield connection
+                    return
+                await connection.close()
+            finally:
+                # psycopg_pool 3.3.3 loses a connection whose return is cancelled while its lock is held.
+                await asyncio.shield(self._pool.putconn(connection))
+
+
+@asynccontextmanager
+async def _transaction(
+    connection: psycopg.AsyncConnection[Any], user_id: str, search_path: str, *, snapshot: bool
+) -> AsyncIterator[Transaction]:
+    """In autocommit a pipeline is one transaction, which its Sync commits: BEGIN and COMMIT cost nothing.
+
+    Any exception closes the connection. The pipeline would send its Sync, and so commit, also after an exception in the
+    block; a pipeline whose end was cancelled stays open; and psycopg 3.3.9 takes statements for prepared although
+    PostgreSQL skipped them after an error.
+    """
+    try:
+        async with connection.pipeline():
+            if snapshot:
+                await connection.execute(_BEGIN_SNAPSHOT)
+            await connection.execute(_SET_USER, [user_id, search_path])
+            try:
+                yield Transaction(connection)
+                if snapshot:
+                    await connection.execute("COMMIT")
+                if connection.pgconn.pipeline_status == PipelineStatus.ABORTED:
+                    raise psycopg.errors.InFailedSqlTransaction("an error of a statement was ignored")
+            except BaseException:
+                await connection.close()
+                raise
+    except BaseException as error:
+        lost = connection.broken
+        await connection.close()
+        if lost and isinstance(error, psycopg.Error) and not isinstance(error, psycopg.OperationalError):
+            raise psycopg.OperationalError("the connection was lost") from error
+        raise
+
+
+def _has_ended(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """Whether the server closed an idle connection; it costs no round trip.
+
+    Nothing is awaited on an idle connection, so what can be read from it is its end.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _quiet_libraries() -> None:
+    """The pool logs two lines for each transaction, and both libraries one for each connection that is closed here."""
+    for name in ("psycopg", "psycopg.pool"):
+        logging.getLogger(name).setLevel(logging.ERROR)
