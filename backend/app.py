@@ -1,43 +1,53 @@
 """What the backend is made of, and what lives as long as its process."""
 
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from fastapi import FastAPI
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.agents.assistant import create_assistant
 from backend.agents.team import create_team
+from backend.api import health, memory, session
+from backend.api.edge import Edge
+from backend.api.errors import add_error_handlers
+from backend.api.identity import Identity
+from backend.api.interactions import routes as interactions
+from backend.api.openapi import create_openapi_router
+from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.calendar.feed import Feeds
+from backend.conversation import chats
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
-from backend.doors import page, refusals, routes
+from backend.core import open_core
+from backend.doors import page
 from backend.doors.calendar import routes as calendar
 from backend.doors.calendar.door import CalendarDoor
+from backend.doors.chat import routes as chat
 from backend.doors.chat.door import ChatDoor
-from backend.doors.chat.routes import chat
+from backend.doors.chatkit import routes as chatkit
 from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.server import TodoChatServer
 from backend.doors.chatkit.stream import ChatKitDoor, reader
-from backend.doors.edge import Edge
+from backend.doors.files import routes as files
 from backend.doors.files.door import FilesDoor
-from backend.doors.files.routes import files
-from backend.doors.identity import Identity
-from backend.doors.memory import remembered
 from backend.doors.parts import Parts
+from backend.doors.runs import routes as runs
 from backend.doors.runs.door import RunsDoor
-from backend.doors.runs.routes import runs
 from backend.doors.runs.stored import Stored
 from backend.doors.starting import Starting
+from backend.doors.tasks import routes as tasks
 from backend.doors.tasks.door import TasksDoor
-from backend.doors.tasks.routes import tasks
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.settings import Settings
+from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
 from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import Policy
-from backend.tools.tasks.tools import CallerToken, TaskTools
+from backend.tools.tasks.tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn import reports
@@ -51,16 +61,35 @@ from backend.turn.lifecycle.room import Room
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
 from service.clock import Clock
+from service.single_flight import SingleFlight
 from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
 from service.workers import Pace
 
+# The internal switch of the new core, as long as both stand beside each other.
+_HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
+_ROUTERS = (
+    # Before the run API, which would take its path for a chat's.
+    create_openapi_router(f"/chats/{chats.SCHEMA}", runs.router, chat.router),
+    chatkit.router,
+    interactions.router if _HAS_NEW_CORE else runs.router,
+    *(chat.router, files.router, memory.router, tasks.router),
+    *(calendar.router, calendar.public_router, session.router, health.router),
+)
+
 
 def create_app(
-    settings: Settings, endpoint: Endpoint, *, worker: str | None = None, servers: Sequence[Server] = ()
+    settings: Settings,
+    endpoint: Endpoint,
+    *,
+    worker: str | None = None,
+    servers: Sequence[Server] = (),
+    keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> FastAPI:
-    """`worker` names the process among all that use the database; `servers` are the other MCP servers."""
-    identity = Identity(settings)
+    """`worker` names the process among all that use the database; `servers` are the other MCP servers.
+
+    `keep_alive_seconds` is how long a stream of events may be silent.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -69,14 +98,12 @@ def create_app(
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    refusals.add_to(app)
-    whole = chat(identity)
-    for door in (routes.chatkit(identity), runs(identity, whole), whole, routes.session(identity), routes.operation()):
-        app.include_router(door)
-    app.include_router(files(identity))
-    app.include_router(remembered(identity))
-    for door in (calendar.addresses(identity, base=settings.backend_url), calendar.reading(), tasks(identity)):
-        app.include_router(door)
+    app.state.keep_alive_seconds = keep_alive_seconds
+    app.state.identity = Identity(settings)
+    app.state.readiness = SingleFlight(health.check_readiness)
+    add_error_handlers(app)
+    for router in _ROUTERS:
+        app.include_router(router)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
     app.add_middleware(Watched, traced=("/chatkit", "/chats", "/chat"))
@@ -133,6 +160,9 @@ async def _open(
         connectors,
         pace,
         polls=Pace(settings.limit_requests_per_minute),
+        interactions=await stack.enter_async_context(open_core(settings, model, tools, policy))
+        if _HAS_NEW_CORE
+        else None,
     )
 
 
@@ -177,7 +207,8 @@ def _answers(
     connectors: Connectors,
 ) -> Answers:
     sent = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    team = create_team(model, sent, workspace, tools, leading(model, workspace, connectors)) if workspace else []
+    by_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
+    team = create_team(model, by_agents, workspace, tools, leading(model, workspace, connectors)) if workspace else []
     has_agents = (lambda: workspace.may_start) if workspace else None
     return Answers(
         engine,
@@ -221,7 +252,7 @@ def _chatkit(
 
 def _calendars(settings: Settings, engine: AsyncEngine, tools: TaskTools) -> CalendarDoor:
     feeds = Feeds(engine, tools, time_zone=settings.time_zone)
-    return CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute))
+    return CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute), settings.backend_url)
 
 
 async def _workspace(settings: Settings, stack: AsyncExitStack) -> WorkspaceTools | None:

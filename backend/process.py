@@ -105,8 +105,12 @@ def _announce(settings: Settings, endpoint: Endpoint, ended: Iterable[Abandoned]
     _report(ended)
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":
-        logger.warning("no model key is set: the offline model answers by rules; set CEREBRAS_API_KEY for a real one")
-    process.warn_of_callers(settings, logger, "everyone who reaches this address is the one local person")
+        logger.warning(
+            "no model key is set, so the offline model answers by simple rules; set CEREBRAS_API_KEY to use an AI"
+        )
+    process.warn_of_callers(
+        settings, logger, "there is no sign-in: anyone who can reach this address can see and change all tasks"
+    )
 
 
 def _grace_seconds(settings: Settings) -> int:

@@ -10,8 +10,23 @@ from service.environment import CONFIG, CommaSeparated
 from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
-ProviderName = Literal["cerebras", "openai", "ollama", "anthropic", "groq", "openrouter", "offline", "custom"]
+ProviderName = Literal[
+    "cerebras",
+    "openai",
+    "anthropic",
+    "gemini",
+    "groq",
+    "mistral",
+    "openrouter",
+    "ollama",
+    "vllm",
+    "lmstudio",
+    "llamacpp",
+    "offline",
+    "custom",
+]
 ToolCalls = Literal["streamed", "whole", "text"]
+Roles = Literal["any", "alternate"]
 
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
@@ -34,10 +49,11 @@ def _address(url: str) -> str:
 
 
 class AddressSettings(BaseSettings):
-    """Where the backend is."""
+    """Where the backend is, and whether people sign in there."""
 
     model_config = CONFIG
 
+    auth_mode: Literal["none", "jwt"] = "none"
     backend_host: str = "127.0.0.1"
     backend_port: int = Field(default=8000, ge=0, le=65535)
     backend_url: Annotated[str, AfterValidator(_address)] | None = None
@@ -68,11 +84,19 @@ class ModelSettings(BaseSettings):
     llm_models: CommaSeparated = ()
     llm_temperature: float = Field(default=0.7, ge=0, le=2)
     llm_max_tokens: int = Field(default=1000, ge=1)
+    llm_agent_max_tokens: int | None = Field(default=None, ge=1)
+    llm_first_token_seconds: float = Field(default=300, gt=0)
+    llm_silence_seconds: float = Field(default=120, gt=0)
+    limit_answer_chars: int = Field(default=400_000, ge=1_000)
     llm_tool_calls: ToolCalls = "streamed"
+    llm_roles: Roles | None = None
+    llm_omit: CommaSeparated = ()
     history_tokens: int | None = Field(default=None, ge=1_000)
     cerebras_api_key: SecretStr | None = None
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
+    gemini_api_key: SecretStr | None = None
+    mistral_api_key: SecretStr | None = None
     groq_api_key: SecretStr | None = None
     openrouter_api_key: SecretStr | None = None
     offline_url: str = "http://127.0.0.1:8002/v1"
@@ -126,11 +150,13 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
 
     def problem(self) -> str | None:
         if self.heartbeat_seconds * 3 > self.lease_seconds:
-            return "LEASE_SECONDS must be at least three times HEARTBEAT_SECONDS, or live turns lose theirs."
+            return "LEASE_SECONDS must be at least three times HEARTBEAT_SECONDS, or running answers lose their lease."
         if self.has_workspace and self.workspace_token_secret is None:
-            return "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, the same in both services, or AGENTS=off."
+            return (
+                "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, with the same value in both services. Or set AGENTS=off."
+            )
         if self.workspace_token_secret is not None and self.workspace_token_secret in self._other_secrets:
-            return "WORKSPACE_TOKEN_SECRET must differ from the other secrets: make it with `openssl rand -hex 32`."
+            return "WORKSPACE_TOKEN_SECRET must differ from the other secrets. Make one with `openssl rand -hex 32`."
         return super().problem()
 
     @property
@@ -144,16 +170,16 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
 
     def problem_with_tokens(self) -> str | None:
         if bool(self.auth_jwt_secret) == bool(self.auth_jwks_url):
-            return "AUTH_MODE=jwt needs one of AUTH_JWT_SECRET and AUTH_JWKS_URL: what the tokens are checked with."
+            return "AUTH_MODE=jwt needs either AUTH_JWT_SECRET or AUTH_JWKS_URL to check tokens."
         for name in ("auth_issuer", "auth_audience", "mcp_token_secret"):
             if not getattr(self, name):
                 return f"AUTH_MODE=jwt needs {name.upper()}."
         if self.auth_issuer == ISSUER:
             return WRONG_ISSUER
         if self.auth_audience == self.mcp_url:
-            return "AUTH_AUDIENCE must differ from MCP_URL, or tokens for the one service would open the other."
+            return "AUTH_AUDIENCE must differ from MCP_URL, or tokens for one service would work at the other."
         if self.auth_jwt_secret == self.mcp_token_secret:
-            return "AUTH_JWT_SECRET and MCP_TOKEN_SECRET must differ: make the second with `openssl rand -hex 32`."
+            return "AUTH_JWT_SECRET and MCP_TOKEN_SECRET must differ. Make the second with `openssl rand -hex 32`."
         return None
 
 

@@ -14,6 +14,7 @@ from agents import (
     ToolsToFinalOutputResult,
 )
 from agents.mcp import MCPServer
+from agents.tool_context import ToolContext
 
 MAX_STEPS = 10
 """Requests to the model for one message, those of the agents that work for it among them."""
@@ -76,10 +77,26 @@ class _Assistant(Agent[Any]):
         if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
             self._made = await super().get_mcp_tools(run_context)
             for tool in self._made:
-                if isinstance(tool, FunctionTool) and self.may_ask(tool.name):
-                    tool.needs_approval = _waits
+                if isinstance(tool, FunctionTool):
+                    guard(tool, _reason_not_made)
+                    if self.may_ask(tool.name):
+                        tool.needs_approval = _waits
             self._listed = listed
         return list(self._made)
+
+
+def guard(tool: FunctionTool, reason_not_made: Callable[[ToolContext[Any]], str | None]) -> None:
+    """Answer a call of the tool with the reason why it is not made, where there is one."""
+    invoke = tool.on_invoke_tool
+
+    async def guarded(context: ToolContext[Any], arguments: str) -> Any:
+        return reason_not_made(context) or await invoke(context, arguments)
+
+    tool.on_invoke_tool = guarded
+
+
+def _reason_not_made(context: ToolContext[Any]) -> str | None:
+    return context.context.not_made.get(context.tool_call_id) if context.context else None
 
 
 def _never(tool: str) -> bool:
@@ -114,6 +131,7 @@ def create_assistant(
     asked = may_ask or _never
     asks = asked("delete_task")
     for tool in team:
+        guard(tool, _reason_not_made)
         if asked(tool.name):
             tool.needs_approval = _waits
 

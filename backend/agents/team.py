@@ -11,7 +11,7 @@ from agents.tool_context import ToolContext
 from pydantic import BaseModel
 
 from backend.agents import coder, researcher
-from backend.agents.assistant import MAX_STEPS
+from backend.agents.assistant import MAX_STEPS, guard
 
 _TEMPERATURE = 0.2
 _FILES = frozenset({"list_files", "read_file", "search_files", "run_python"})
@@ -70,7 +70,7 @@ class _Worker(Agent[Any]):
         given = [tool for tool in made if isinstance(tool, FunctionTool) and tool.name in usable]
         given += await self.work.of_others(self.name)
         for tool in given:
-            _guard(tool, self.work.refusal)
+            guard(tool, self.work.refusal)
             tool.needs_approval = self.work.waits  # decided when it is called: what confines it may be another by then
         return [*given]
 
@@ -85,7 +85,7 @@ def create_team(
     # What others write, beside an open way out, must not stand beside the list: there is one or the other.
     read = (_FILES, [workspace]) if reaches else (_FILES | {"list_tasks"}, [workspace, tasks])
     for who, (allowed, sources), told in (
-        (coder, (_ALL, [workspace]), (coder.DESCRIPTION, _as_confined(work))),
+        (coder, (_ALL, [workspace]), (coder.DESCRIPTION, _coder_instructions(work, settings.max_tokens or 0))),
         (researcher, read, researcher.told(reaches_others=reaches)),
     ):
         description, instructions = told
@@ -126,22 +126,13 @@ def _as_tool(agent: _Worker, name: str, description: str, work: Work) -> Functio
     return tool
 
 
-def _as_confined(work: Work) -> Callable[[RunContextWrapper[Any], Agent[Any]], str]:
+def _coder_instructions(work: Work, max_tokens: int) -> Callable[[RunContextWrapper[Any], Agent[Any]], str]:
     """What confines programs may be another by the time that the coder starts."""
-    return lambda _context, _agent: coder.told(is_unconfined=work.is_unconfined())
+    return lambda _context, _agent: coder.told(is_unconfined=work.is_unconfined(), max_tokens=max_tokens)
 
 
 def _task_of(given: StructuredToolInputBuilderOptions) -> str:
     return given.get("params", {}).get("task", "")
-
-
-def _guard(tool: FunctionTool, refusal: Callable[[ToolContext[Any]], str | None]) -> None:
-    invoke = tool.on_invoke_tool
-
-    async def guarded(context: ToolContext[Any], arguments: str) -> Any:
-        return refusal(context) or await invoke(context, arguments)
-
-    tool.on_invoke_tool = guarded
 
 
 def _unheard(event: object) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from typing import ClassVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
@@ -31,8 +32,10 @@ _END = b"END:VCALENDAR\r\n"
 
 
 class CalendarUnavailable(BackendError):
-    """The calendar cannot be read right now: try again in a few minutes."""
+    """The calendar cannot be read right now. Try again in a few minutes."""
 
+    code, status = "calendar_unavailable", 503
+    headers: ClassVar = {"Retry-After": "300"}
     allow_retry = True
 
 

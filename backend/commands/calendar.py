@@ -5,6 +5,7 @@ from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.api.identity import LOCAL_USER
 from backend.calendar import address
 from backend.conversation import profiles
 from backend.settings import AddressSettings
@@ -14,19 +15,24 @@ from service.tokens import is_user_id
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend calendar`: print a new address of a person's calendar, which replaces the older one."""
-    parser = argparse.ArgumentParser(prog="calendar", description="Prints a new address of a person's calendar.")
-    parser.add_argument("--user", type=_user, required=True, help="whose: the `sub` of that person's own tokens")
-    parser.add_argument("--revoke", action="store_true", help="let the address that there is open nothing any more")
+    """`python -m backend calendar`: prints a new address of a user's calendar, which replaces the older one."""
+    parser = argparse.ArgumentParser(prog="calendar", description="Prints a new address of a user's calendar.")
+    parser.add_argument("--user", type=_user, required=True, help="whose calendar: the `sub` of the user's tokens")
+    parser.add_argument("--revoke", action="store_true", help="make the present address stop working")
     given = parser.parse_args(arguments)
     try:
-        base = read(AddressSettings).address
+        settings = read(AddressSettings)
     except SettingsInvalid as error:
         sys.exit(str(error))
+    if settings.auth_mode == "none" and given.user != LOCAL_USER:
+        sys.exit(f"There is no user {given.user}: with AUTH_MODE=none the only user is {LOCAL_USER}.")
+    base = settings.address
     data_commands.run(partial(_revoke, user=given.user) if given.revoke else partial(_make, user=given.user, base=base))
 
 
 async def _make(engine: AsyncEngine, *, user: str, base: str) -> None:
+    if user != LOCAL_USER and not await profiles.is_known(engine, user):
+        sys.exit(f"There is no user {user}: check the name. A user who has never opened the page must do that first.")
     secret = address.new_secret()
     await profiles.set_calendar(engine, user, address.hash_of(secret))
     sys.stdout.write(f"{address.url(base, secret)}\n")
@@ -34,11 +40,11 @@ async def _make(engine: AsyncEngine, *, user: str, base: str) -> None:
 
 async def _revoke(engine: AsyncEngine, *, user: str) -> None:
     if not await profiles.revoke_calendar(engine, user):
-        sys.exit(f"{user} has no address of a calendar: check the name.")
-    sys.stderr.write(f"The address of {user}'s calendar opens nothing any more.\n")
+        sys.exit(f"{user} has no calendar address: check the name.")
+    sys.stderr.write(f"The calendar address of {user} no longer works.\n")
 
 
 def _user(text: str) -> str:
     if not is_user_id(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text

@@ -21,6 +21,7 @@ from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.said import redacted
 from backend.tools.connectors.server import Server
 from service import data_commands
+from service.commands import printable
 from service.environment import SettingsInvalid, read
 
 _NONE = "There are no other MCP servers: write them into mcp.json, as docs/agents.md says, or set MCP_SERVERS_FILE."
@@ -78,7 +79,7 @@ async def _list(engine: AsyncEngine, *, servers: Sequence[Server]) -> None:
 async def _approve(engine: AsyncEngine, *, server: Server, wanted: Sequence[str]) -> None:
     found = await _found(server)
     if found.problem:
-        sys.exit(f"mcp.{server.name} {found.problem}. Nothing was approved.")
+        sys.exit(printable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
     there = {tool.name: tool for tool in found.tools if server.allows(tool.name)}
     if missing := [name for name in wanted if name not in there]:
         sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
@@ -92,9 +93,9 @@ async def _approve(engine: AsyncEngine, *, server: Server, wanted: Sequence[str]
 async def _test(server: Server) -> None:
     found = await _found(server)
     if found.problem:
-        sys.exit(f"mcp.{server.name} {found.problem}.")
+        sys.exit(printable(f"mcp.{server.name} {found.problem}."))
     _write([f"mcp.{server.name} answers: {len(found.tools)} tool{'s' if len(found.tools) != 1 else ''}."])
-    _write(f"  {_seen(_shown(server, tool))}" for tool in found.tools)
+    _write(f"  {_shown(server, tool)}" for tool in found.tools)
 
 
 async def _found(server: Server) -> _Found:
@@ -122,10 +123,8 @@ def _about(found: _Found, known: Approved) -> Iterator[str]:
     if found.problem:
         yield f"  It {found.problem}."
     for tool in found.tools:
-        yield f"  {_seen(_shown(server, tool))}: {_state(server, tool, known)}"
-        yield from (
-            f"    {_seen(line)}" for line in server.redacted(tool.description or "(no description)").split("\n")
-        )
+        yield f"  {_shown(server, tool)}: {_state(server, tool, known)}"
+        yield from (f"    {line}" for line in server.redacted(tool.description or "(no description)").split("\n"))
         yield f"    {server.redacted(json.dumps(tool.input_schema))}"
 
 
@@ -146,11 +145,6 @@ def _shown(server: Server, tool: Tool) -> str:
     return shown if shown == f"mcp.{server.name}.{tool.name}" else f"{shown} ({tool.name})"
 
 
-def _seen(text: str) -> str:
-    """What a terminal would hide, or obey, is spelled out."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-
-
 def _write(lines: Sequence[str] | Iterator[str]) -> None:
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{printable(line)}\n")

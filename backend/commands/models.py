@@ -1,18 +1,58 @@
-"""`python -m backend models`: what each provider that is set up offers, and which model would answer."""
+"""`python -m backend models`: what each provider that is set up offers, and which model would answer.
+
+With `--check` each gets what a run sends: a message, a tool call and its output, streamed.
+"""
 
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from functools import partial
 
+from backend.model.client import ProviderClient
+from backend.model.errors import ModelError
 from backend.model.providers import NO_KEY, PROFILES, Endpoint, own_key, resolve
-from backend.model.trials import Failed, call_a_tool, offered
+from backend.model.reader import Piece
 from backend.settings import ModelSettings
+from service.commands import printable
 from service.environment import or_stop, read
 
 Report = tuple[list[str], bool]
 _OFFLINE = "offline: rules instead of a language model; there is nothing to ask"
+_SECONDS = 60  # for all requests to one provider
+_LONGEST = 300  # characters of what a provider sent
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "add_task",
+        "description": "Add a task to the list.",
+        "parameters": {
+            "type": "object",
+            "properties": {"title": {"type": "string"}},
+            "required": ["title"],
+            "additionalProperties": False,
+        },
+    },
+}
+# As a run begins: instructions, a note about the day, and what the user wrote.
+_MESSAGES = (
+    {"role": "system", "content": "You keep a to-do list. Use the tools."},
+    {"role": "user", "content": "It is Monday."},
+    {"role": "user", "content": "Call add_task with the title: buy milk"},
+)
+_OUTPUT = '{"id": 1, "title": "buy milk"}'
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a provider sent back, and the settings that its server needs."""
+
+    calls: list[str]
+    text: str
+    settings: dict[str, str]
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -20,9 +60,9 @@ def run(arguments: Sequence[str]) -> None:
     settings: ModelSettings = or_stop(partial(read, ModelSettings))
     used: Endpoint = or_stop(partial(resolve, settings))
     reports = asyncio.run(report(settings, used, given.ollama, check=given.check))
-    sys.stdout.writelines(f"{line}\n" for lines, _ in reports for line in lines)
+    sys.stdout.writelines(f"{printable(line)}\n" for lines, _ in reports for line in lines)
     if failed := sum(not is_good for _, is_good in reports):
-        sys.exit(f"{failed} of {len(reports)} did not do what was asked.")
+        sys.exit(f"{failed} of {len(reports)} providers failed; see above.")
 
 
 async def report(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] | None, *, check: bool) -> list[Report]:
@@ -33,7 +73,9 @@ async def report(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="models", description="What each provider that is set up offers.")
-    parser.add_argument("--check", action="store_true", help="send one tool call through each")
+    parser.add_argument(
+        "--check", action="store_true", help="send each a message, as a conversation does, and a tool call's output"
+    )
     parser.add_argument("--ollama", nargs=2, metavar=("URL", "MODEL"), help="one that was found on this machine")
     return parser
 
@@ -54,10 +96,14 @@ async def _listed(used: Endpoint, endpoint: Endpoint) -> Report:
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
     head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
+    client = ProviderClient(endpoint)
     try:
-        names = await offered(endpoint)
-    except Failed as failure:
-        return [head, f"  {failure}"], False
+        async with asyncio.timeout(_SECONDS):
+            names = sorted(_shown(name, endpoint) for name in await client.model_names())
+    except (ModelError, TimeoutError) as error:
+        return [head, f"  {_reason(error, endpoint)}"], False
+    finally:
+        await client.close()
     lines = [f"  {name}{' (used)' if endpoint is used and name == used.model else ''}" for name in names]
     if endpoint is used and used.model not in names:
         lines.append(f"  {used.model}, which is used, is not among them")
@@ -68,10 +114,79 @@ async def _checked(settings: ModelSettings, endpoint: Endpoint) -> Report:
     if endpoint.profile.name == "offline":
         return [_OFFLINE], True
     head = f"{endpoint.profile.name}, {endpoint.model}:"
+    began = time.monotonic()
     try:
-        trial = await call_a_tool(endpoint, temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    except Failed as failure:
-        return [f"{head} {failure}"], False
-    if not trial.calls:
-        return [f'{head} no call, after {trial.seconds:.1f} s; it says: "{trial.text}"'], False
-    return [f"{head} called {', '.join(trial.calls)} after {trial.seconds:.1f} s"], True
+        async with asyncio.timeout(_SECONDS):
+            check = await _check(endpoint, settings)
+    except (ModelError, TimeoutError) as error:
+        return [f"{head} {_reason(error, endpoint)}"], False
+    seconds = time.monotonic() - began
+    if not check.calls:
+        return [f'{head} no call, after {seconds:.1f} s; it says: "{_shown(check.text, endpoint)}"'], False
+    needed = [f"  set {name}={value}" for name, value in check.settings.items()]
+    calls = ", ".join(_shown(call, endpoint) for call in check.calls)
+    return [f"{head} called {calls} after {seconds:.1f} s", *needed], True
+
+
+async def _check(endpoint: Endpoint, settings: ModelSettings) -> Check:
+    """A check, with alternating roles where the server demands them; raises `ModelError`."""
+    try:
+        return await _converse(endpoint, settings)
+    except ModelError as error:
+        if error.code != "model_request_rejected" or "alternat" not in error.words:
+            raise
+    alternating = replace(endpoint, profile=replace(endpoint.profile, roles="alternate"))
+    check = await _converse(alternating, settings)
+    return replace(check, settings={**check.settings, "LLM_ROLES": "alternate"})
+
+
+async def _converse(endpoint: Endpoint, settings: ModelSettings) -> Check:
+    client = ProviderClient(endpoint)
+    body = {
+        "model": endpoint.model,
+        "messages": [*_MESSAGES],
+        "tools": [_TOOL],
+        "tool_choice": "auto",
+        "temperature": settings.llm_temperature,
+        "max_tokens": settings.llm_max_tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    try:
+        text, last = await _ask(client, body)
+        if last.calls:
+            calls = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in last.calls
+            ]
+            outputs = [{"role": "tool", "tool_call_id": call.id, "content": _OUTPUT} for call in last.calls]
+            assistant = {"role": "assistant", "content": text or None, "tool_calls": calls}
+            await _ask(client, {**body, "messages": [*_MESSAGES, assistant, *outputs]})
+    finally:
+        await client.close()
+    return Check([f"{call.name}({call.arguments})" for call in last.calls], text, client.needed_settings)
+
+
+async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Piece]:
+    """The text of a response, and its last piece, which has the calls."""
+    text, last = "", Piece()
+    async with aclosing(await client.request(body)) as response:
+        async for piece in response:
+            text += piece.text + piece.refusal
+            last = piece
+    return text, last
+
+
+def _reason(error: ModelError | TimeoutError, endpoint: Endpoint) -> str:
+    if not isinstance(error, ModelError):
+        return "It did not answer in time."
+    words = _shown(error.words_for_log((), endpoint.secret), endpoint)
+    sentence = error.failure.reason or str(error)
+    return f'{sentence} It says: "{words}"' if words else sentence
+
+
+def _shown(text: str, endpoint: Endpoint) -> str:
+    """On one line, without the key, and without what a terminal would hide or obey."""
+    text = text.replace(endpoint.secret, "…") if endpoint.secret else text
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)

@@ -34,5 +34,5 @@ def run(arguments: list[str]) -> None:
 
 def _user(text: str) -> str:
     if not is_user_id(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is nobody's name")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text

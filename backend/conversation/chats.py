@@ -63,8 +63,8 @@ def check(chat_id: str) -> None:
     """Raise `InvalidRequest` for what can name no chat."""
     if not can_be(chat_id) or chat_id == SCHEMA or not chat_id.strip("."):
         raise InvalidRequest(
-            "A chat is named by its id, or by 1 to 100 letters, digits, dots, dashes and underscores; "
-            f"dots alone and {SCHEMA} name none."
+            "Name a chat by its id, or by 1 to 100 letters, digits, dots, dashes and underscores. "
+            f"Dots alone and {SCHEMA} are not allowed."
         )
 
 

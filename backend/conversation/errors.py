@@ -1,12 +1,19 @@
-"""What goes wrong in any room: errors that are told to the person."""
+"""Errors with a sentence for the user."""
+
+from collections.abc import Mapping
+from typing import ClassVar
 
 
 class BackendError(Exception):
-    """An error whose docstring is the sentence for the person.
+    """An error whose sentence, its first argument or else the docstring of its class, says what the user can do.
 
-    `retry_seconds` is after how long it may go better, where that is known.
+    `code` names it in logs and traces, `status` is the HTTP status of a request that fails with it, and `headers` are
+    sent with that. `retry_seconds` is after how long another try may succeed, where that is known.
     """
 
+    code: str = "internal_error"
+    status: int = 500
+    headers: ClassVar[Mapping[str, str]] = {}
     allow_retry = False
     retry_seconds: int | None = None
 
@@ -17,14 +24,19 @@ class BackendError(Exception):
 class InvalidRequest(BackendError):
     """This is not a valid ChatKit request."""
 
+    code, status = "invalid_request", 400
+
 
 class NotFound(BackendError):
-    """There is nothing with this id: it was deleted, or it never was yours."""
+    """Not found. It may have been deleted."""
+
+    code, status = "not_found", 404
 
 
 class LimitReached(BackendError):
-    """You have reached a limit: wait a moment."""
+    """You have reached a limit. Wait a moment and try again."""
 
+    code, status = "limit_reached", 429
     allow_retry = True
     retry_seconds = 5
 
@@ -35,20 +47,23 @@ class LimitReached(BackendError):
 
 
 class Overloaded(BackendError):
-    """As many answers are being written as there is room for: try again in a few seconds."""
+    """The assistant is busy. Try again in a few seconds."""
 
+    code, status = "overloaded", 503
     allow_retry = True
     retry_seconds = 5
 
 
 class LeaseLost(BackendError):
-    """This answer was taken over by another process and ended here."""
+    """Another process of the server took over this answer, so it ended here."""
 
+    code, status = "lease_lost", 500
     allow_retry = True
 
 
 class Busy(BackendError):
-    """The assistant is still answering in this conversation: wait until it is done, or stop it where it began."""
+    """The assistant is still answering in this conversation. Wait until it is done, or stop it."""
 
+    code, status = "busy", 409
     allow_retry = True
     retry_seconds = 1

@@ -28,6 +28,10 @@ _DRAWN_ALIKE = {
     "x": "\u0445\u03c7",
 }
 _NAME = re.compile("".join(f"[{letter}{_DRAWN_ALIKE[letter]}]" for letter in "hiddencontext"))
+# By its name, the letter that a variant of a Latin one stands for: small capitals, squared letters, those with hooks.
+_LATIN = re.compile(r"\b(?:LATIN|SQUARED|CIRCLED)\b.*\b(?:LETTER|CAPITAL) ([A-Z])\b")
+# What chat templates begin and end messages with, as <|im_start|> and, of some models, with full-width bars.
+_TEMPLATE_TOKEN = re.compile("<(?=[|\uff5c][^\\s<>|\uff5c]{1,64}[|\uff5c]>)")
 _NO_LETTERS = re.compile(r"[\W_]+")
 _SPELLING = {*"hiddencontext", *"".join(_DRAWN_ALIKE.values())}
 _AS_JSON = {ord(c): f"\\u{ord(c):04x}" for c in "<>" + _OPENING[1:]}
@@ -45,9 +49,9 @@ def is_block(text: str) -> bool:
 
 
 def said(text: str) -> str:
-    """What somebody said, as the model reads it: as it is, unless it looks like hidden context."""
+    """What somebody said, as the model reads it, where nothing looks like hidden context or a token of a template."""
     text = without_unseen(text)
-    return escaped(text) if _looks_hidden(text) else text
+    return escaped(text) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub("&lt;", text)
 
 
 def tamed(item: Any) -> Any:
@@ -78,7 +82,7 @@ def _in(value: Any, tame: Callable[[str], str]) -> Any:
 def _json(text: str) -> str:
     """JSON stays the same JSON."""
     text = without_unseen(text)
-    return text.translate(_AS_JSON) if _looks_hidden(text) else text
+    return text.translate(_AS_JSON) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub(r"\\u003c", text)
 
 
 def escaped(text: str) -> str:
@@ -103,6 +107,8 @@ class _Letters(dict[int, str]):
         if len(self) >= self._MOST:
             self.clear()
         folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", chr(code)).casefold())
+        if code > 127 and (letter := _LATIN.search(unicodedata.name(chr(code), ""))):
+            folded = letter[1].lower()
         self[code] = folded if not folded or _SPELLING.intersection(folded) else "-"
         return self[code]
 

@@ -30,6 +30,10 @@ _REVOKE_CALENDAR = Statement(
     .values(calendar_hash=null())
     .returning(PROFILES.c.user_id)
 )
+_IS_KNOWN = Statement("""
+    SELECT FROM profiles WHERE user_id = %(owner)s
+    UNION ALL SELECT FROM conversations WHERE user_id = %(owner)s LIMIT 1
+""")
 _MEMORY = Statement(select(PROFILES.c.memory).where(_MINE))
 # One who has no row has an empty memory, of the version that `empty` tells of.
 _SET_MEMORY = Statement("""
@@ -74,6 +78,13 @@ async def time_zone(engine: AsyncEngine, user_id: str) -> str | None:
         found = await pipeline.send(_FIND, owner=user_id)
     row = await found.fetchone()
     return row["time_zone"] if row else None
+
+
+async def is_known(engine: AsyncEngine, user_id: str) -> bool:
+    """Whether the user has ever opened the page or begun a conversation; one round trip."""
+    async with pipelined(engine, user_id) as pipeline:
+        found = await pipeline.send(_IS_KNOWN, owner=user_id)
+    return await found.fetchone() is not None
 
 
 def version_of(memory: str) -> str:

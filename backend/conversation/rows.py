@@ -203,7 +203,7 @@ def as_shown(thread_id: str, item: Storable) -> ThreadItem:
             thoughts = Workflow(type="reasoning", tasks=[ThoughtTask(content=text)], summary=summary)
             return WorkflowItem(**_head(thread_id, item), workflow=thoughts)
         case Work(agent=agent, steps=steps, ended=ended):
-            title = ended or f"{agent.capitalize()}: as far as it came"  # it may end there, and nobody say so
+            title = ended or f"{agent.capitalize()}: did not finish"  # it may end there, and nobody say so
             summary = CustomSummary(title=title, icon=_AGENT)
             work = Workflow(type="custom", tasks=[as_task(step) for step in steps], summary=summary, expanded=not ended)
             return WorkflowItem(**_head(thread_id, item), workflow=work)

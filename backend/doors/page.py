@@ -13,8 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from backend.conversation.errors import NotFound
-from backend.doors.edge import LOOPBACK, without_port
+from backend.api.edge import LOOPBACK, without_port
 from backend.doors.parts import parts_of
 from backend.model.providers import Endpoint
 from backend.settings import Settings
@@ -59,7 +58,7 @@ class Page:
             "messageChars": settings.limit_message_chars,
         }
 
-    def response(self, request: Request) -> Response:
+    def response(self, request: Request, *, status: int = 200) -> Response:
         asked = request.query_params.get("ui")
         key = self._domain_key(request)
         tries_widget = key is not None and asked != "built-in"
@@ -72,6 +71,7 @@ class Page:
         }
         return HTMLResponse(
             self._html.replace("<!-- config -->", _script(config)),
+            status,
             headers={
                 "Cache-Control": "no-cache",
                 "Content-Security-Policy": _WIDGET_POLICY if tries_widget else _BUILT_IN_POLICY,
@@ -115,9 +115,8 @@ def routes(settings: Settings, endpoint: Endpoint) -> list[BaseRoute]:
     page = Page(settings, endpoint)
 
     def of_conversation(request: Request) -> Response:
-        if not _CONVERSATION.fullmatch(request.path_params["chat_id"]):
-            raise NotFound
-        return page.response(request)
+        known = _CONVERSATION.fullmatch(request.path_params["chat_id"])
+        return page.response(request, status=200 if known else 404)  # the page says that it is not there
 
     compressed = [Middleware(GZipMiddleware)]
     return [

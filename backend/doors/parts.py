@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
+from backend.api.interactions.service import InteractionService
 from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chat.door import ChatDoor
 from backend.doors.chatkit.plain import PlainDoor
@@ -39,6 +40,8 @@ class Parts:
     connectors: Connectors
     pace: Pace
     polls: Pace
+    interactions: InteractionService | None = None
+    """The run API of the new core, where that is switched on."""
 
 
 def parts_of(request: HTTPConnection) -> Parts:

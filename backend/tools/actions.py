@@ -18,11 +18,15 @@ _NAMED = 10  # tasks of a note
 
 
 class NotCompleted(BackendError):
-    """The task could not be completed; it may be gone. Ask for the list to see what is there."""
+    """The task could not be completed. It may have been deleted. Ask for the list again."""
+
+    code, status = "not_completed", 409
 
 
 class NotReopened(BackendError):
-    """The task could not be opened again: it is gone, or it repeats and the next one is open. Ask to undo it."""
+    """The task could not be reopened: it was deleted, or its next repeat is already open. Ask to undo it."""
+
+    code, status = "not_reopened", 409
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def _call(tool: str, told: str, refused: type[BackendError], **arguments: Any) -
 
 def _undo(given: _OfBatch, sender: Widget, here: WallTime) -> Asked:
     if not widgets.takes_back(sender, given.batch):
-        raise InvalidRequest("There is nothing to take back here any more: it was undone, or has changed since.")
+        raise InvalidRequest("This cannot be undone any more. It was undone already, or the task has changed since.")
     one = widgets.task_ids(sender)[0]
     return Asked(one, "update_task", {"task_id": one}, _TAKEN_BACK, undo_batch=given.batch)
 
@@ -122,7 +126,7 @@ def _delete(given: _OfTask, sender: Widget, here: WallTime) -> Asked:
 
 def _open_form(sender: Widget, task_id: int) -> Json:
     if (form := widgets.form_of(sender, task_id)) is None:
-        raise InvalidRequest("This task is not open for changes here any more: open it again.")
+        raise InvalidRequest("This form is closed. Open the task again to change it.")
     return form
 
 
@@ -153,9 +157,9 @@ def asked_for(kind: str, payload: Any, sender: Widget, here: WallTime) -> Asked:
     try:
         given = shape.model_validate(payload)
     except ValidationError:
-        raise InvalidRequest(f"The action {kind} is not one of this widget: ask for the list again.") from None
+        raise InvalidRequest(f"The action {kind} does not belong to this list. Ask for the list again.") from None
     if isinstance(given, _OfTask) and given.task_id not in widgets.task_ids(sender):
-        raise InvalidRequest("This task is not in this widget: ask for the list again.")
+        raise InvalidRequest("This task is not in this list. Ask for the list again.")
     return ask(given, sender, here)
 
 

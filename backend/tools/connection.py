@@ -10,7 +10,7 @@ import httpx2
 from agents import AgentBase
 from agents.exceptions import ModelBehaviorError
 from agents.mcp import MCPServer
-from agents.mcp.util import MCPToolMetaResolver
+from agents.mcp.util import MCPToolCustomDataContext, MCPToolMetaResolver
 from agents.run_context import RunContextWrapper
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -20,14 +20,17 @@ from pydantic import ValidationError
 
 from backend.conversation.errors import BackendError
 from backend.conversation.model_input.history import UNKNOWN_OUTCOME
+from backend.tools.caller_token import calling_for
 from backend.tools.resending import UNAVAILABLE, ResendingClient
 from service.telemetry import traces
 from service.tls import tls_context
+from service.tokens import BACKEND
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+UNREADABLE = "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
 PROTOCOL = "2026-07-28"  # one request per exchange: no handshake, so nothing to lose in a restart
 CLIENT = Implementation(name="todo-assistant", version="1")
 
@@ -35,15 +38,20 @@ CLIENT = Implementation(name="todo-assistant", version="1")
 class ToolsUnavailable(BackendError):
     """The tools cannot be reached right now. What was done so far is kept; try again in a moment."""
 
+    code, status = "tools_unavailable", 503
     allow_retry = True
+
+
+class Failed(str):
+    """What a model reads of a call that failed."""
 
 
 class Connection(MCPServer):
     """The tools of an MCP server, whenever it was last restarted.
 
-    A request without an answer of use is sent again for `resend_seconds`; a call only if it never left. Then
-    `unavailable` is raised. A server that says nothing for `answer_seconds` has stopped. `meta` makes what goes with
-    each call of an agent.
+    A request without a usable answer is sent again for `resend_seconds`, then `unavailable` is raised. A tool call that
+    may have reached the server is sent again only with `idempotent_calls`. A server that says nothing for
+    `answer_seconds` has stopped. `meta` makes what goes with each call of an agent.
     """
 
     unavailable: ClassVar[type[ToolsUnavailable]] = ToolsUnavailable
@@ -57,12 +65,16 @@ class Connection(MCPServer):
         answer_seconds: float,
         auth: httpx2.Auth | None = None,
         meta: MCPToolMetaResolver | None = None,
+        idempotent_calls: bool = False,
     ) -> None:
-        super().__init__(tool_meta_resolver=meta, failure_error_function=_failure_for_model)
+        super().__init__(
+            tool_meta_resolver=meta, custom_data_extractor=_store_result, failure_error_function=_failure_for_model
+        )
         self._name = name
         self._url = url
         self._http = ResendingClient(
             resend_seconds,
+            resends_calls=idempotent_calls,
             auth=auth,
             headers={"accept-encoding": "identity"},
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30),
@@ -100,7 +112,8 @@ class Connection(MCPServer):
     async def refresh(self) -> list[Tool]:
         """Ask the server for its tools; without an answer of use, raises `unavailable` and keeps the old list."""
         try:
-            listed = await self._send(self._client.list_tools())
+            with calling_for(BACKEND):  # the tools are the same for all users
+                listed = await self._send(self._client.list_tools())
         except (MCPError, ValidationError) as error:
             raise self.unavailable from error
         self._tools = [self.offered(tool) for tool in listed.tools]
@@ -141,7 +154,16 @@ class Connection(MCPServer):
             raise
 
 
-def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> str:
+def _store_result(context: MCPToolCustomDataContext) -> None:
+    """Keeps the structured result for the recorder of the call; the model reads the text."""
+    call: Any = context.run_context
+    results = getattr(call.context, "results", None)
+    if results is not None:
+        details = dict(context.structured_content) if context.structured_content else None
+        results[call.tool_call_id] = details, bool(context.is_error)
+
+
+def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> Failed:
     """The sentence the model reads when a call fails; an unreachable server ends the turn instead."""
     cause: BaseException | None = error
     while cause is not None:
@@ -150,5 +172,5 @@ def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> str
         cause = cause.__cause__
     logger.warning("tool call failed: %s", type(error).__name__)
     if not isinstance(error, ModelBehaviorError):
-        return UNKNOWN_OUTCOME
-    return "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
+        return Failed(UNKNOWN_OUTCOME)
+    return Failed(UNREADABLE)

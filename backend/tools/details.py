@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from backend.conversation.items import Json
-from backend.tools import repeats
 from backend.tools.task import Task
+from service import repeats
 
 _PRIORITIES = {"high": ("High", "danger"), "medium": ("Medium", "warning"), "low": ("Low", "secondary")}
 _QUIET = "secondary"
@@ -34,7 +34,7 @@ def details(task: Task, now: datetime | None, kept: Sequence[Json] = ()) -> list
 
 def _due(task: Task, due: date, now: datetime | None) -> Json:
     color = _QUIET if task.status == "completed" or now is None else _urgency(due, now)
-    return _badge(_when(due, now), color, "outline") | {"key": _key(DUE, due)}
+    return _badge(due_in_words(due, now), color, "outline") | {"key": _key(DUE, due)}
 
 
 def _urgency(due: date, now: datetime) -> str:
@@ -45,8 +45,8 @@ def _urgency(due: date, now: datetime) -> str:
     return "warning" if day == now.date() else _QUIET
 
 
-def _when(due: date, now: datetime | None) -> str:
-    """Mon 23 Nov 15:00; with the year, if it is another one."""
+def due_in_words(due: date, now: datetime | None) -> str:
+    """Mon 23 Nov 15:00; with the year, if it is not the current one."""
     year = f" {due.year}" if now and due.year != now.year else ""
     time = f" {due:%H:%M}" if isinstance(due, datetime) else ""
     return f"{due:%a} {due.day} {due:%b}{year}{time}"
@@ -72,7 +72,9 @@ def _next(task: Task, now: datetime | None, kept: Sequence[Json]) -> Sequence[Js
         return []
     if task.next is None:
         return kept
-    return [{"type": "Caption", "key": _key(NEXT, task.next.due), "value": f"next on {_when(task.next.due, now)}"}]
+    return [
+        {"type": "Caption", "key": _key(NEXT, task.next.due), "value": f"next on {due_in_words(task.next.due, now)}"}
+    ]
 
 
 def tells(component: Json, kind: str) -> bool:

@@ -151,7 +151,7 @@ def _sent(payload: Mapping[str, Any]) -> dict[str, Any]:
 def _filled(fields: Mapping[str, Any], here: WallTime) -> _Filled:
     texts = {name: _text(fields.get(name)) for name in _Filled._fields}
     if texts["priority"] not in ("", *_PRIORITIES):
-        raise InvalidRequest(f"A priority is high, medium, low or none. {_UNCHANGED}")
+        raise InvalidRequest(f"The priority must be high, medium, low or none. {_UNCHANGED}")
     labels = [label.strip().lstrip("#").strip() for label in texts["labels"].split(",")]
     return _Filled(
         title=texts["title"],
@@ -166,7 +166,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidRequest(f"A field of the form holds no text. {_UNCHANGED}")
+        raise InvalidRequest(f"A field of the form is not text. {_UNCHANGED}")
     return value.strip()
 
 
@@ -177,14 +177,14 @@ def _day(text: str, here: WallTime) -> str:
         moment = datetime.fromisoformat(text)
         return str((here(moment) if moment.tzinfo else moment).date())
     except (ValueError, OverflowError):
-        raise InvalidRequest(f"This date is not understood: write it as 2026-11-27. {_UNCHANGED}") from None
+        raise InvalidRequest(f"I don't recognise this date. Write it like 2026-11-27. {_UNCHANGED}") from None
 
 
 def _clock(text: str) -> str:
     if not text:
         return ""
     if not (found := _TIME.fullmatch(text)):
-        raise InvalidRequest(f"This time is not understood: write it as 15:00. {_UNCHANGED}")
+        raise InvalidRequest(f"I don't recognise this time. Write it like 15:00. {_UNCHANGED}")
     hour, minute = found.groups()
     return f"{int(hour):02}:{minute}"
 
@@ -194,5 +194,5 @@ def _due(before: _Filled, after: _Filled) -> str:
     if after.due:
         return f"{after.due} {after.time or 'all day'}"
     if after.time and after.time != before.time:
-        raise InvalidRequest(f"A time needs a day: give the date, too. {_UNCHANGED}")
+        raise InvalidRequest(f"A task with a time needs a date, too. {_UNCHANGED}")
     return "none"

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from backend.conversation.items import Json
-from backend.tools.table import READING, Words, shown
+from backend.tools.table import READING, Words, shown, words_for
 from backend.tools.task import Changed, Task, TaskPage
+from backend.tools.task_lines import task_lines
 from backend.tools.task_rows import undo_button
 from backend.tools.widgets import changed_list, task_card, task_list
 
@@ -26,13 +27,13 @@ _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\
 def running(tool: str, arguments: str) -> str | None:
     """The line while a call runs."""
     given = _parsed(arguments) or {}
-    words, count = shown(tool).words_for(given), _count(given)
+    words, count = words_for(tool, given), _count(given)
     return words and _line(words.running_several if count > 1 else words.running, given, count)
 
 
 def done(tool: str, arguments: str, output: str) -> str | None:
     """The line after it; None for a call that failed: its output is a sentence for the model."""
-    words, result = shown(tool).words_for(_parsed(arguments) or {}), _parsed(output)
+    words, result = words_for(tool, _parsed(arguments) or {}), _parsed(output)
     if words is None or result is None:
         return None
     count = _count(result)
@@ -86,6 +87,8 @@ class TaskViews:
         self._changes = 0
         self._listed: list[Task] = []
         self._more = False
+        self._total: int | None = None
+        self._read_at: datetime | None = None
 
     def begin(self, tools: Iterable[str]) -> bool:
         """Count the calls of a step that change something; returns whether buttons that are shown name too little."""
@@ -95,7 +98,7 @@ class TaskViews:
     def cards(self, tool: str, arguments: str, output: str) -> list[Json]:
         """What became of the tasks of a call: a card for each, or one list of many."""
         changed = _as(Changed, output)
-        words = shown(tool).words_for(_parsed(arguments) or {})
+        words = words_for(tool, _parsed(arguments) or {})
         if not words or not words.label or changed is None:
             return []
         tasks = changed.tasks
@@ -117,9 +120,12 @@ class TaskViews:
             return
         if (page := _as(TaskPage, output)) is None:
             return
-        before = self._listed if (_parsed(arguments) or {}).get("cursor") else []
+        is_first = not (_parsed(arguments) or {}).get("cursor")
+        before = [] if is_first else self._listed
+        self._total = page.total if is_first or before else None  # of the rest of a list, how much is left is not known
         self._listed = [*before, *page.tasks]
         self._more = page.next_cursor is not None
+        self._read_at = page.now
 
     def final(self, answer: str) -> Json | None:
         """The list; of one that was searched, what the answer lists of it: tasks, or none of them."""
@@ -127,6 +133,16 @@ class TaskViews:
             found = _named_in(lines, self._listed)
             return task_list(found, more=False, now=self._now) if found else None
         return task_list(self._listed, more=self._more, now=self._now) if self._listed else None
+
+    def text(self, answer: str) -> str:
+        """The list for a client that shows no widgets; empty if the answer lists or names the tasks itself."""
+        if _LISTED.search(answer):
+            return ""
+        said = " ".join(answer.split()).casefold()
+        if all(" ".join(task.title.split()).casefold() in said for task in self._listed):
+            return ""
+        total = len(self._listed) if self._total is None else max(self._total, len(self._listed))
+        return task_lines(self._listed, total=total, more=self._more, now=self._now or self._read_at)
 
 
 def _named_in(lines: list[str], tasks: list[Task]) -> list[Task]:

@@ -4,9 +4,7 @@ import asyncio
 import itertools
 import json
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import httpx2
 
@@ -14,35 +12,9 @@ from service.telemetry import metrics, request_id, traces
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 UNAVAILABLE = -32050
 _PAUSES = (0.05, 0.1, 0.2)
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-
-
-class NoAnswer(Exception):
-    """Nothing of use came back; `again` tells whether the same may be asked once more."""
-
-    def __init__(self, fault: str, *, again: bool) -> None:
-        super().__init__(fault)
-        self.again = again
-
-
-async def answered(ask: Callable[[], Awaitable[T]], *, host: str | None, seconds: float) -> T:
-    """What `ask` returns; raises its last `NoAnswer` where it may not be asked again, or was for so long."""
-    now = asyncio.get_running_loop().time
-    deadline = now() + seconds
-    for attempt in itertools.count():
-        try:
-            return await ask()
-        except NoAnswer as fault:
-            if not fault.again or now() >= deadline:
-                logger.error("no answer from %s: %s", host, fault)
-                raise
-        metrics.RETRIES.labels("tools").inc()
-        await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
-    raise AssertionError
 
 
 def watched() -> dict[str, str]:
@@ -51,7 +23,7 @@ def watched() -> dict[str, str]:
     return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
 
 
-def fault_of(status: int, kind: str, body: bytes) -> str | None:
+def _find_fault(status: int, kind: str, body: bytes) -> str | None:
     """Why this is not the MCP server's own answer, or None. A stream of events is looked at by who reads it."""
     if status >= 500:
         return f"status {status}"
@@ -66,32 +38,51 @@ def fault_of(status: int, kind: str, body: bytes) -> str | None:
 
 
 class ResendingClient(httpx2.AsyncClient):
-    """HTTP that answers instead of raising, because one raised error closes an MCP session for ever."""
+    """HTTP that answers instead of raising, because one raised error closes an MCP session for ever.
 
-    def __init__(self, resend_seconds: float, **options: Any) -> None:
+    A request without a usable answer is sent again for `resend_seconds`; a tool call that may have been carried out
+    only with `resends_calls`, for a server that carries out a call with the same idempotency key once.
+    """
+
+    def __init__(self, resend_seconds: float, *, resends_calls: bool, **options: Any) -> None:
         super().__init__(**options)
         self._resend_seconds = resend_seconds
+        self._resends_calls = resends_calls
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
         request.headers.update(watched())
-        may_repeat = request.headers.get("mcp-method") != "tools/call"  # which may have been carried out
-        once = partial(self._once, request, may_repeat=may_repeat)
-        try:
-            return await answered(once, host=request.url.host, seconds=self._resend_seconds)
-        except NoAnswer:
-            return _unavailable(request)
+        may_repeat = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._resend_seconds
+        for attempt in itertools.count():
+            answer = await self._send_once(request, may_repeat=may_repeat)
+            if isinstance(answer, httpx2.Response):
+                return answer
+            if not answer.may_repeat or now() >= deadline:
+                logger.error("no answer from %s: %s", request.url.host, answer.fault)
+                return _unavailable(request)
+            metrics.RETRIES.labels("tools").inc()
+            await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+        raise AssertionError
 
-    async def _once(self, request: httpx2.Request, *, may_repeat: bool) -> httpx2.Response:
+    async def _send_once(self, request: httpx2.Request, *, may_repeat: bool) -> "httpx2.Response | _Failure":
         try:
             response = await super().send(request)
-        except Exception as error:
-            again = isinstance(error, _NEVER_SENT) or (may_repeat and not isinstance(error, httpx2.ReadTimeout))
-            raise NoAnswer(type(error).__name__, again=again) from error
-        fault = fault_of(response.status_code, response.headers.get("content-type", ""), response.content)
-        if fault is not None:
-            raise NoAnswer(fault, again=may_repeat)
-        return response
+        except Exception as error:  # noqa: BLE001 - whatever fails, the session stays open
+            never_sent = isinstance(error, _NEVER_SENT)
+            return _Failure(
+                type(error).__name__, never_sent or (may_repeat and not isinstance(error, httpx2.ReadTimeout))
+            )
+        fault = _find_fault(response.status_code, response.headers.get("content-type", ""), response.content)
+        return response if fault is None else _Failure(fault, may_repeat)
+
+
+class _Failure(NamedTuple):
+    """Why an attempt had no usable answer, and whether the request may be sent again."""
+
+    fault: str
+    may_repeat: bool
 
 
 def _unavailable(request: httpx2.Request) -> httpx2.Response:

@@ -28,7 +28,7 @@ class Words:
     limits: str = ""
 
 
-_FOLDER = "It may write files and run programs in a folder of its own, no internet."
+_FOLDER = "It can write files and run programs in its own folder, without internet access."
 
 
 @dataclass(frozen=True)
@@ -36,27 +36,20 @@ class Shown:
     """Without `words` nothing is shown.
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
-    task that widgets may show as it was before, and one that `deletes` takes tasks away, or may do so with the argument
-    `deletes_with`. One that starts an `agent`, or is another MCP server's, is asked for
-    where APPROVALS has the word `asked_with`. One that `runs_programs` needs a confinement for them, and is asked for,
-    whatever APPROVALS says, where there is none. An argument with
-    a certain value may ask for something else: `instead` has the words for that.
+    task that widgets may show as it was before, and one that `deletes` takes tasks away. One that starts an `agent`, or
+    is another MCP server's, is asked for where APPROVALS has the word `asked_with`. One that `runs_programs` needs a
+    confinement for them, and is asked for, whatever APPROVALS says, where there is none. An argument with a certain
+    value may ask for something else: `instead` has the words for that.
     """
 
     words: Words | None = None
     reads: bool = False
     redraws: bool = False
     deletes: bool = False
-    deletes_with: str | None = None
     instead: Mapping[tuple[str, Any], Words] = field(default_factory=dict[tuple[str, Any], Words])
     agent: str | None = None
     asked_with: str | None = None
     runs_programs: bool = False
-
-    def words_for(self, arguments: Mapping[str, Any]) -> Words | None:
-        """What is said of a call with these arguments."""
-        special = (words for (name, value), words in self.instead.items() if arguments.get(name) == value)
-        return next(special, self.words)
 
 
 def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> Words:
@@ -73,7 +66,7 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
 
 
 def _agent(name: str) -> Shown:
-    words = Words(f"Let the {name} do this", f"The {name} works…", f"The {name} is done", limits=_FOLDER)
+    words = Words(f"Let the {name} do this", f"The {name} is working…", f"The {name} is done", limits=_FOLDER)
     return Shown(words, agent=name, asked_with="agents")
 
 
@@ -83,14 +76,14 @@ def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> Sh
 
 _COMPLETED = _change("Complete", "Completing", "Completed")
 _UNDONE = Words(
-    "Undo the last change of task {task_id}",
-    "Undoing the last change of task {task_id}…",
-    "Undone: the last change of “{title}”",
-    "Undo the last changes of {count} tasks",
-    "Undoing the last changes of {count} tasks…",
-    "Undone: the last changes of {count} tasks",
+    "Undo the last change to task {task_id}",
+    "Undoing the last change to task {task_id}…",
+    "Undid the last change to “{title}”",
+    "Undo the last changes to {count} tasks",
+    "Undoing the last changes to {count} tasks…",
+    "Undid the last changes to {count} tasks",
     label="Undone",
-    heading="{count} tasks as they were before",
+    heading="Changes to {count} tasks undone",
     final=True,
 )
 _BY_ARGUMENT = {
@@ -103,10 +96,7 @@ TOOLS: Mapping[str, Shown] = {
     "add_task": Shown(_change("Add", "Adding", "Added", which="“{title}”")),
     "list_tasks": Shown(Words("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
     "complete_task": Shown(_COMPLETED, redraws=True),
-    # To undo that a task was added takes it away.
-    "update_task": Shown(
-        _change("Change", "Changing", "Changed"), redraws=True, deletes_with="undo", instead=_BY_ARGUMENT
-    ),
+    "update_task": Shown(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
     "delete_task": Shown(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
     "do_with_coder": _agent("coder"),
     "do_with_researcher": _agent("researcher"),
@@ -119,9 +109,10 @@ OF_AGENTS: Mapping[str, Shown] = {
     "search_files": _work("Search files", reads=True, runs_programs=True),
     "run_command": _work("Run a command", runs_programs=True),
     "run_python": _work("Run Python", runs_programs=True),
-    "commit": _work("Keep a version of the files", runs_programs=True),
+    "commit": _work("Save a version of the files", runs_programs=True),
 }
 """Those that only agents have: what is shown of their calls, a row of `workspace.shown` says."""
+_NO = (None, False, "false", "", "null")
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
 _UNKNOWN = Shown()
 _OF_ANOTHER_SERVER = Shown(asked_with="connectors")
@@ -131,6 +122,22 @@ def shown(tool: str) -> Shown:
     """The row of a tool; one that is not in the table may change something, and nothing is shown of it."""
     known = TOOLS.get(tool) or OF_AGENTS.get(tool)
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
+
+
+def words_for(tool: str, arguments: Mapping[str, Any]) -> Words | None:
+    """What is said of a call with these arguments."""
+    row, given = shown(tool), normalize_arguments(tool, arguments)
+    return next((words for (name, value), words in row.instead.items() if given.get(name) == value), row.words)
+
+
+def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the task tools read them, to which models also send `undo` as text."""
+    given = dict(arguments)
+    if tool == "update_task" and "undo" in given:
+        undo = given.pop("undo")
+        if undo not in _NO:
+            given["undo"] = True if undo in (True, "true") else undo
+    return given
 
 
 def starting(agent: str) -> str:

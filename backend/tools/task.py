@@ -57,5 +57,6 @@ class TaskPage(BaseModel):
 
     tasks: list[Task]
     next_cursor: str | None
+    total: int | None = None
     now: Annotated[datetime, BeforeValidator(_moment)] | None = None
     """What the person's clock shows."""

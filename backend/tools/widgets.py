@@ -14,7 +14,7 @@ from backend.tools.task_rows import GONE, UNDO_ALL, Kept, all_of, batch_of, boxe
 _SHOWN_AT_FIRST = 20
 _SHOWN_AT_MOST = 200
 _THE_REST, _CHANGED, _UNDO = "more", "changed", "undo"  # keys: of rows without a task, and of what a call did to many
-_MORE = "There are more: ask for the rest."
+_MORE = "There are more tasks. Ask for the rest to see them."
 _SEEN = ("label", "value", "color", "defaultChecked", "disabled")  # of a component
 
 

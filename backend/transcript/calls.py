@@ -55,7 +55,7 @@ def event(name: str, kind: Literal["call", "result"]) -> str:
 
 
 def answered(name: str, text: str, error: str | None) -> Json:
-    wrong = {"level": "error", "error": error} if error is not None else {}
+    wrong = {"level": "ERROR", "error": error} if error is not None else {}
     return {"actor": "tool", "tool_name": names.for_people(name), "output": text, **wrong}
 
 

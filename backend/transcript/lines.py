@@ -19,7 +19,7 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x20
 
 def line(event: str, at: datetime, *, id: str, **more: Any) -> Line:
     """All keys, those that are not given with null."""
-    return dict.fromkeys(KEYS) | {"ts": _moment(at), "level": "info", "event": event, "id": id, **more}
+    return dict.fromkeys(KEYS) | {"ts": _moment(at), "level": "INFO", "event": event, "id": id, **more}
 
 
 def written(line: Line) -> str:

@@ -80,7 +80,7 @@ class Transcript:
                 self._said.append((row, text))
             case Ending(sentence=sentence):
                 self._explained.add(row.run_id)
-                level = "error" if self._runs.went_wrong(row.run_id) else "warning"
+                level = "ERROR" if self._runs.went_wrong(row.run_id) else "WARNING"
                 yield self._add(row, "error", level=level, actor="system", error=sentence)
             case _:
                 pass
@@ -90,7 +90,7 @@ class Transcript:
         yield from self._spoken()
         for run in self._runs.went_wrong_without(self._explained):
             row = Row(_BEHIND, f"{run.id}/end", run.id, "task", {}, None, run.ended_at or self._head.created_at)
-            yield self._add(row, "error", level="error", actor="system", error=CUT)
+            yield self._add(row, "error", level="ERROR", actor="system", error=CUT)
         last = self._runs.before(self._head.leaf_run_id)
         for other, at in cleared:
             own = f"{self._head.id}/{other}"

@@ -27,9 +27,12 @@ def _statement(words: str) -> TextClause:
     return text(words.replace("IN_IT", _IN_IT).replace("LEFT_ID", f"metadata->>'{LEFT}'"))
 
 
+# A first message may have been received a moment before its conversation is stored.
 _HEAD = _statement("""
-    SELECT id, created_at, LEFT_ID AS left_id, leaf_run_id FROM conversations
-    WHERE user_id = :owner AND id = :conversation
+    SELECT id, LEFT_ID AS left_id, leaf_run_id, least(created_at, (
+        SELECT min(m.created_at) FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id
+    )) AS created_at
+    FROM conversations c WHERE user_id = :owner AND id = :conversation
 """)
 _ALL = _statement("SELECT id FROM conversations WHERE user_id = :owner ORDER BY id")
 _RUNS = _statement("""

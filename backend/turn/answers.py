@@ -24,8 +24,7 @@ from backend.conversation.runs import beside
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
-from backend.model.choices import Choice, choice, chosen_model
-from backend.model.retries import telling
+from backend.model.retries import on_progress
 from backend.tools.consent.card import NOT_ASKED, in_words, shown_whole, titled
 from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
@@ -33,6 +32,7 @@ from backend.tools.tasks.tools import TaskTools
 from backend.turn import inbox
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.afterwards.titles import Titles
+from backend.turn.choices import Choice, check_choice, chosen_model
 from backend.turn.delegated.agents import Agents
 from backend.turn.delegated.recorded import with_recorded
 from backend.turn.inbox import Steering
@@ -102,6 +102,7 @@ class Wanted(NamedTuple):
 class EmptyAnswer(BackendError):
     """The model gave an empty answer. Try again."""
 
+    code = "empty_answer"
     allow_retry = True
 
 
@@ -139,7 +140,7 @@ class Answers:
 
     def choice(self, model: object, temperature: object) -> Choice:
         """What a request asks of the model; raises `InvalidRequest` for what may not be asked."""
-        return choice(model, temperature, models=self._model.endpoint.models)
+        return check_choice(model, temperature, endpoint=self._model.endpoint)
 
     async def answer(self, turn: Turn) -> None:
         """Whatever ends it, what was shown is kept and what is open is closed; raises what ended it."""
@@ -214,15 +215,15 @@ class Answers:
         turn.calls.notes = memory.read(turn.memory, tokens=self._tokens).told
         if self._agents is not None:
             turn.calls.delegation = self._agents.of(turn, recorder)
-        telling.set(lambda line: turn.say(Progress(line)))
+        on_progress.set(lambda line: turn.say(Progress(line)))
         chosen_model.set(run.choice.model)
-        turn.calls.model = model = str(self._model.named(run.choice.model).model)
+        turn.calls.model = model = str(self._model.with_model(run.choice.model).model)
         return recorder, AgentRuns(turn, self._agent, recorder, model=model, tool_wait_seconds=self._tool_wait_seconds)
 
     async def _go_on(self, turn: Turn, speech: Speech, recorder: Recorder, runs: AgentRuns) -> None:
         """Ask the model until it has answered, or wants calls made that its person is asked about."""
         asked = turn.run.choice
-        model = Overheard(self._model.named(asked.model), speech.hear)
+        model = Overheard(self._model.with_model(asked.model), speech.hear)
         while not await self._waits(turn, recorder):
             window = await self._window(turn, begins=recorder.steps == 0)
             steering = Steering(self._engine, turn, recorder.read)

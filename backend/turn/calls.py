@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,8 @@ class Calls:
 
     `time_zone` is the person's, if it is known. `message_id` is the message that the run began with: the keys are made
     of it, and of how often each call was `repeated` since. `batch` is what they can be taken back with. Of the newest
-    step, the calls in `waiting` are not made: their person is asked.
+    step, the calls in `waiting` are not made: their person is asked. Those in `not_made` are not made either, and have
+    the reason as their output.
 
     Agents work for the assistant by its `delegation`: for the message, which is what the person `asked`, the models of
     all have taken so many `steps`, and may take `most_steps`. `by_agent` is what they used and was not counted yet,
@@ -36,6 +38,7 @@ class Calls:
     call_keys: dict[str, str] = field(default_factory=dict[str, str])
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     waiting: frozenset[str] = frozenset()
+    not_made: Mapping[str, str] = field(default_factory=dict[str, str])
     made: int = 0
     steps: int = 0
     most_steps: int = MAX_STEPS
@@ -71,6 +74,33 @@ class Calls:
         count = self.repeated[call.name, arguments]
         self.repeated[call.name, arguments] += 1
         return hashlib.sha256(json.dumps([self.message_id, call.name, arguments, count]).encode()).hexdigest()
+
+
+MOST_CALLS = 6
+"""How many calls of one response are made."""
+
+_TOO_MANY = (
+    f"This call was not made: of one response at most {MOST_CALLS} calls are made. Make it again if it is still needed."
+)
+_CUT_OFF = (
+    "This call was cut off at the output limit of {tokens:,} tokens: nothing was done. Write it in parts: make several "
+    "calls, each with less in it."
+)
+_FILE_IN_PARTS = " Write a long file with write_file for its first part and write_file with append for each other one."
+
+
+def calls_not_made(calls: Sequence[ResponseFunctionToolCall], *, max_tokens: int) -> dict[str, str]:
+    """Why calls of one response are not made, by their ids: what the model reads as their output.
+
+    `max_tokens` is the output limit that the response was requested with.
+    """
+    cut = {call.call_id: _cut_off(call.name, max_tokens) for call in calls if call.status == "incomplete"}
+    return {call.call_id: _TOO_MANY for call in calls[MOST_CALLS:]} | cut
+
+
+def _cut_off(tool: str, max_tokens: int) -> str:
+    sentence = _CUT_OFF.format(tokens=max_tokens)
+    return sentence + _FILE_IN_PARTS if tool == "write_file" else sentence
 
 
 class CallNotMade(Exception):

@@ -24,11 +24,15 @@ _TRIES = 3  # a run may begin to wait, or go on, between two looks
 
 
 class NoRun(BackendError):
-    """No answer is running here that could read this: send it as a message of its own."""
+    """The assistant has finished answering. Send this as a new message."""
+
+    code, status = "run_ended", 409
 
 
 class Read(BackendError):
-    """The assistant has read this already."""
+    """The assistant has already read this message."""
+
+    code, status = "message_read", 409
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.progress import TaskViews
 from backend.tools.task import Task
-from backend.turn.calls import CallNotMade, Calls, as_stored
+from backend.turn.calls import CallNotMade, Calls, as_stored, calls_not_made
 from backend.turn.log import Answered, Called, Done, Event, Progress, Replaced, StepBegun, StepDone
 from backend.turn.run import Run
 from backend.turn.sdk import requests
@@ -72,7 +72,8 @@ class Recorder(RunHooks[Calls]):
         if not calls:
             self._speech.took(usage)
             return
-        self._calls.waiting = await self.consent.waiting(calls)
+        not_made = self._calls.not_made = calls_not_made(calls, max_tokens=agent.model_settings.max_tokens or 0)
+        self._calls.waiting = await self.consent.waiting([call for call in calls if call.call_id not in not_made])
         self._begin(calls)
         said, step = self._speech.unstored, self._step(calls, response, usage)
         self._step_id = step.id

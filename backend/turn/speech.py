@@ -20,7 +20,7 @@ from service.database import new_id
 
 CUT_SHORT: dict[str | None, str] = {
     "max_output_tokens": "The answer ends here because it reached the model's output limit.",
-    "content_filter": "The answer ends here because the model's provider filtered the rest.",
+    "content_filter": "The answer ends here because the model's provider blocked the rest.",
 }
 
 
@@ -129,7 +129,8 @@ class Speech:
 
     def _end_step(self, response: Response) -> None:
         self._end_thought()
-        if response.incomplete_details is not None:
+        goes_on = any(item.type == "function_call" for item in response.output)
+        if response.incomplete_details is not None and not goes_on:
             self._say(Notice(CUT_SHORT[response.incomplete_details.reason]))
 
     def _think(self, item_id: str, delta: str) -> None:

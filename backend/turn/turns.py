@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -13,8 +13,8 @@ from backend.conversation.items import Said
 from backend.conversation.runs import events, inbox, leases
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.limits import Limits
-from backend.model.choices import AS_SET, Choice
 from backend.turn import reports
+from backend.turn.choices import AS_SET, Choice
 from backend.turn.following.reader import Following
 from backend.turn.lifecycle import endings
 from backend.turn.lifecycle.beginning import Beginnings
@@ -29,6 +29,8 @@ from backend.turn.waiting.decisions import Lease, Settled
 from service.clock import Clock, real
 from service.database import new_id, pipelined, transaction
 from service.telemetry import traces
+
+T = TypeVar("T")
 
 
 class Turns:
@@ -58,7 +60,7 @@ class Turns:
         self._room = room or Room()
         lease = Lease(lease_seconds, worker)
         self._beginnings = Beginnings(engine, limits, lease, clock, time_zone, self._room.begun_within)
-        self._course = Course(engine, lease_seconds, longest_seconds, self._in_background, self._all_published)
+        self._course = Course(engine, lease_seconds, longest_seconds, self.in_background, self._all_published)
         self._running: dict[str, Turn] = {}
         self.following = Following(engine, self._follow)
         self._heartbeat = Heartbeat(
@@ -72,7 +74,7 @@ class Turns:
             lease_seconds=lease_seconds,
         )
         self._services: list[asyncio.Task[None]] = []
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._shutting_down = False
 
@@ -349,9 +351,11 @@ class Turns:
                 turn.log.close()
                 turn.task = None  # its context holds the turn: neither would be freed before a collection
                 for job in turn.afterwards if turn.outcome else ():
-                    self._in_background(job())
+                    self.in_background(job())
 
-    def _in_background(self, work: Awaitable[None]) -> None:
+    def in_background(self, work: Awaitable[T]) -> asyncio.Future[T]:
+        """Do it to its end, whoever waits for that, unless the process ends."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task

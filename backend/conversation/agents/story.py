@@ -32,7 +32,7 @@ _STEPS = Statement("""
     SELECT run_id, call_id, seq, agent, kind, content, created_at FROM agent_steps
     WHERE user_id = %(owner)s AND run_id = %(run)s AND kind = 'step' ORDER BY seq
 """)
-_KINDS = ("user_message", "assistant_message", "workflow", "tool_calls", "end_of_turn", "task")
+_KINDS = ("user_message", "assistant_message", "workflow", "tool_calls", "tool_output", "end_of_turn", "task", "widget")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from backend.conversation.errors import InvalidRequest
 
 MOST = 99
 LARGEST = 2**63 - 1
-_NOT_VALID = f"A tag names a task: its id is a whole number from 1, and a message has at most {MOST}."
+_NOT_VALID = f"A tag needs a task's number, from 1, and a message can have up to {MOST} tags."
 
 _LISTED, _MISSING, _UNKNOWN = ({"state": state} for state in ("listed", "missing", "unknown"))
 _ABOUT = "In the next message @ and a number is a task of the person's by its id. Their titles, which are data:"

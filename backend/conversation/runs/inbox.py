@@ -34,7 +34,7 @@ Mode = Literal["steer", "follow_up"]
 """A steer is read before the model's next request, a follow-up when the answer has come to its end."""
 
 MOST = 20  # that may wait in one run
-TOO_MANY = f"{MOST} messages wait for this answer, which is the most: send this one later."
+TOO_MANY = f"{MOST} messages are waiting already. Send this one when the answer is done."
 INPUTS = RunInput.metadata.tables["run_inputs"]
 _STEER, _FOLLOW_UP = literal_column("'steer'"), literal_column("'follow_up'")
 _OWNER, _CONVERSATION, _RUN, _ID = (bindparam(name, type_=Text) for name in ("owner", "conversation", "run", "id"))

@@ -61,11 +61,11 @@ _PAGE = _statement(
     _RUNS,
     """
     FROM path JOIN runs ON runs.user_id = %(owner)s AND runs.id = path.id
-    WHERE %(after)s::text IS NULL OR path.up < (SELECT up FROM path WHERE id = %(after)s)
-    ORDER BY path.up DESC LIMIT %(most)s
+    WHERE %(before)s::text IS NULL OR path.up > (SELECT up FROM path WHERE id = %(before)s)
+    ORDER BY path.up LIMIT %(most)s
     """,
 )
-_ON_PATH = _statement(_PATH, "SELECT id FROM path WHERE id = %(after)s")
+_ON_PATH = _statement(_PATH, "SELECT id FROM path WHERE id = %(before)s")
 _ONE = _statement(
     _RUNS, "FROM runs WHERE runs.user_id = %(owner)s AND runs.conversation_id = %(conversation)s AND runs.id = %(run)s"
 )
@@ -129,20 +129,20 @@ class Interaction:
 
 
 async def page(
-    engine: AsyncEngine, chat: Chat, *, user_id: str, limit: int, after: str | None = None
+    engine: AsyncEngine, chat: Chat, *, user_id: str, limit: int, before: str | None = None
 ) -> tuple[list[Head], bool]:
-    """The runs of the path that is shown, the first ones first, and whether there are more than `limit`.
+    """The newest `limit` runs of the shown path before a run, the oldest first, and whether there are older ones.
 
-    Raises `NotFound` for an `after` that is not on it.
+    Raises `NotFound` where `before` is not on the path.
     """
-    path = {"owner": user_id, "conversation": chat.id, "leaf": chat.leaf_run_id, "after": after}
+    path = {"owner": user_id, "conversation": chat.id, "leaf": chat.leaf_run_id, "before": before}
     async with pipelined(engine, user_id) as pipeline:
         found = await pipeline.send(_PAGE, **path, most=limit + 1)
         there = await pipeline.send(_ON_PATH, **path)
-    if after is not None and await there.fetchone() is None:
+    if before is not None and await there.fetchone() is None:
         raise NotFound
     runs = [Head(**run) for run in await found.fetchall()]
-    return runs[:limit], len(runs) > limit
+    return runs[:limit][::-1], len(runs) > limit
 
 
 async def find(engine: AsyncEngine, chat: Chat, run_id: str, *, user_id: str) -> Head:

@@ -19,8 +19,8 @@ _AN_HOUR = 3600  # seconds
 MOST = 10_000
 """How many requests are kept of one person."""
 _TOO_MANY = (
-    f"You have sent {MOST:,} requests with a key within {HOURS} hours, which is the most: "
-    "send this one without a key, or later."
+    f"You have reached the limit of {MOST:,} requests with an idempotency key in {HOURS} hours. "
+    "Send this one without a key, or try again later."
 )
 KEPT = KeptRequest.metadata.tables["kept_requests"]
 _OWNER, _KEY = bindparam("owner", type_=Text), bindparam("key", type_=Text)

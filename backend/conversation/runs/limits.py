@@ -70,21 +70,21 @@ async def check(pipeline: Pipeline, limits: Limits, *, user_id: str, is_new: boo
     assert kept is not None
     if limits.running is not None and counted["running"] >= limits.running:
         raise LimitReached(
-            f"You have {counted['running']} answers running, {limits.running} at once are the most: wait for one."
+            f"Only {limits.running} of your answers can be written at once. Wait until one is finished, then try again."
         )
     if limits.per_minute is not None and counted["started"] >= limits.per_minute:
         raise LimitReached(
-            f"You have asked {counted['started']} times in a minute, {limits.per_minute} times are the most: "
-            f"go on in {int(counted['seconds'])} seconds.",
+            f"You have sent {counted['started']} messages in a minute, and the limit is {limits.per_minute}. "
+            f"Try again in {int(counted['seconds'])} seconds.",
             retry_seconds=int(counted["seconds"]),
         )
     if limits.per_day is not None and kept["today"] >= limits.per_day:
         raise LimitReached(
-            f"You have asked {limits.per_day:,} times in a day, which is the most: go on later.", retry_seconds=_AN_HOUR
+            f"You have reached the limit of {limits.per_day:,} messages a day. Try again later.", retry_seconds=_AN_HOUR
         )
     if is_new and limits.conversations is not None and kept["conversations"] >= limits.conversations:
         raise LimitReached(
-            f"You have {limits.conversations:,} conversations, which is the most: "
-            "go on in one of them, or delete some.",
+            f"You have reached the limit of {limits.conversations:,} conversations. "
+            "Continue one of them, or delete some.",
             retry_seconds=_AN_HOUR,
         )

@@ -3,17 +3,18 @@
 import logging
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fastapi import Response
 from prometheus_client import Histogram
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.datastructures import Headers
 
+from backend.api.rate_limit import check_rate
 from backend.calendar import address
 from backend.calendar.feed import Feeds
 from backend.conversation import profiles
 from backend.conversation.errors import BackendError
-from backend.doors.chatkit.stream import check_pace
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields
 from service.workers import Pace
@@ -26,7 +27,10 @@ SECONDS = Histogram(
 
 
 class NoCalendar(BackendError):
-    """There is no calendar at this address: make a new one on the page."""
+    """This calendar link does not work any more. Create a new one on the page."""
+
+    code, status = "no_calendar", 404
+    headers: ClassVar = {"Cache-Control": "private, no-store"}
 
 
 @dataclass
@@ -43,6 +47,8 @@ class CalendarDoor:
     engine: AsyncEngine
     feeds: Feeds
     pace: Pace
+    base_url: str | None
+    """Where users reach the backend; without it, an address begins as the request for it does."""
 
     async def answer(self, name: str, headers: Headers) -> Response:
         """The calendar of this name, the last part of a path; raises `NoCalendar` for any that opens none."""
@@ -62,7 +68,7 @@ class CalendarDoor:
             told.outcome = "refused"
             raise NoCalendar
         told.owner = owner
-        check_pace(self.pace, owner)
+        check_rate(self.pace, owner)
         feed = await self.feeds.of(owner)
         told.tasks = feed.tasks
         kept = {"ETag": feed.tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}

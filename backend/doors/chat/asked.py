@@ -4,30 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, StrictBool, StrictStr, ValidationError
+from pydantic import ValidationError
 
 from backend.conversation import chats
 from backend.conversation.errors import InvalidRequest
-from backend.doors.chat.shapes import Message, NewChat
+from backend.doors.chat.shapes import ApprovalDecision, Message, NewChat
 from backend.tools.consent.card import checked_reason
 
-MOST_VALUES = 20_000  # of a body: front ends send all that was said so far with each message
 _MOST_DECISIONS = 100
-_NO_TEXT = "No text content provided: write what you want to have done."
+_NO_TEXT = "No text content provided. Write what you want the assistant to do."
 _NOTHING_NEW = (
-    "Nothing was said or decided since the assistant's message: send a message of the person, or decide what waits at "
+    "There is nothing new after the assistant's message. Send a message of the user, or decide the waiting approval at "
     "/chats/{threadId}/interactions/{interactionId}/approve."
 )
 _OF_TOOLS = ("tool-", "dynamic-tool")  # so types of parts begin
 _REGENERATE = "regenerate-message"
-
-
-class Decision(BaseModel):
-    """What the person says to a call that waits, as the AI SDK keeps it."""
-
-    id: StrictStr
-    approved: StrictBool
-    reason: StrictStr | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,7 @@ class Asked:
 
     thread: str | None
     text: str = ""
-    decisions: Sequence[Decision] = ()
+    decisions: Sequence[ApprovalDecision] = ()
     again: bool = False
 
 
@@ -45,28 +36,32 @@ def asked(given: NewChat) -> Asked:
     thread = given.thread_id or given.id or None
     if thread is not None:
         chats.check(thread)
-    if decisions := _decisions(given.messages):
+    if decisions := _checked(given.approvals) or _decisions(given.messages):
         if thread is None:
-            raise InvalidRequest("Say in which chat this is decided: send its threadId.")
+            raise InvalidRequest("Send the threadId of the chat that this decision belongs to.")
         return Asked(thread, decisions=decisions)
     return Asked(thread, _text(given.messages), again=given.trigger == _REGENERATE)
 
 
-def _decisions(messages: Sequence[Message]) -> list[Decision]:
+def _decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
     """What was decided in the assistant's message, where that is the last; nothing else is taken of it."""
     if not messages or messages[-1].role not in ("assistant", "tool"):
         return []
     last = messages[-1]
     parts = [part for given in (last.parts, last.content) for part in _listed(given) if isinstance(part, dict)]
     try:
-        found = [Decision.model_validate(part.get("approval")) for part in parts if _is_decided(part)]
+        found = [ApprovalDecision.model_validate(part.get("approval")) for part in parts if _is_decided(part)]
     except ValidationError:
-        raise InvalidRequest("An approval has its id, approved (true or false), and a reason if any.") from None
+        raise InvalidRequest("An approval needs an id and approved (true or false). A reason is optional.") from None
     if not found and any(str(part.get("type")).startswith(_OF_TOOLS) for part in parts):  # what was said is done
         raise InvalidRequest(_NOTHING_NEW)
-    by_id = {one.id: one.model_copy(update={"reason": checked_reason(one.reason)}) for one in found}
-    if len(by_id) != len(found) or len(found) > _MOST_DECISIONS:
-        raise InvalidRequest(f"Each approval is decided once, and {_MOST_DECISIONS} at most in one request.")
+    return _checked(found)
+
+
+def _checked(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
+    by_id = {one.id: one.model_copy(update={"reason": checked_reason(one.reason)}) for one in decisions}
+    if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
+        raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
     return [*by_id.values()]
 
 
@@ -94,9 +89,13 @@ def _of(part: Any) -> str | None:
         case {"type": str(kind)} if kind.startswith("data-"):
             return None
         case {"type": str(kind)}:
-            raise InvalidRequest(f"This assistant takes text, and no part of the type {kind[:40]!r}: say it in words.")
+            raise InvalidRequest(
+                f"This assistant reads text only, not parts of the type {kind[:40]!r}. Write it in words."
+            )
         case _:
-            raise InvalidRequest('A part of a message is an object with a type, as {"type": "text", "text": "…"}.')
+            raise InvalidRequest(
+                'Each part of a message must be an object with a type, like {"type": "text", "text": "…"}.'
+            )
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -1,37 +1,39 @@
 """What `/chat` does: the turns of the run API, answered whole or as they go on."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from backend.api.sse import EventStream, format_event
 from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.agents import story
 from backend.conversation.errors import Busy, NotFound
-from backend.conversation.runs import approvals
+from backend.conversation.runs import approvals, interactions
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import Keyed
 from backend.doors.chat import told
-from backend.doors.chat.asked import Asked, Decision
-from backend.doors.chat.rendering import Rendering, frame
+from backend.doors.chat.ai_sdk import render_chunk
+from backend.doors.chat.asked import Asked
+from backend.doors.chat.rendering import Rendering
+from backend.doors.chat.shapes import Answered, ApprovalDecision
 from backend.doors.runs import once
 from backend.doors.starting import Starting
-from backend.doors.streamed import Streamed
 from backend.turn.following.places import Place
 from backend.turn.turn import Turn
 from backend.turn.waiting.decisions import DecidedAlready
 from service.database import pipelined
 
-_PING = b": ping\n\n"
-_DONE = b"data: [DONE]\n\n"
-MEDIA_TYPE = "text/event-stream"
-_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", "x-vercel-ai-ui-message-stream": "v1"}
-_FAILED = "This answer did not come to its end: try again."
+_DONE = format_event("[DONE]")
+_HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
+_FAILED = "The answer was interrupted. Try again."
 _STATUS = {"failed": 502, "interrupted": 503}  # of those that end so
 
 
@@ -48,21 +50,36 @@ class Begun:
 class ChatDoor:
     starting: Starting
 
-    async def answer(self, asked: Asked, acting: Acting, keyed: Keyed | None) -> Response:
+    async def answer(self, asked: Asked, acting: Acting, keyed: Keyed | None) -> Answered | Response:
         """What came of it, once it has ended or waits. It goes on if nobody waits for that."""
         begun = await self._begun(asked, acting, keyed)
         found = await self._ended(begun, acting)
         shape = told.answered(found, asked.thread)
-        if shape.status != "failed":
-            return Response(shape.model_dump_json(by_alias=True), media_type="application/json")
+        if shape.status != "failed" or shape.answer in told.STAND_INS:
+            return shape
         content = {"error": shape.reason or _FAILED, **shape.model_dump(by_alias=True)}
         return JSONResponse(content, status_code=_STATUS[found.outcome or "failed"])
 
-    async def stream(self, asked: Asked, acting: Acting, keyed: Keyed | None) -> Response:
+    async def stream(self, asked: Asked, acting: Acting, keyed: Keyed | None, *, sdk: int) -> Response:
         """The same as it goes on. Who stops reading stops nothing but this."""
         place = self.starting.turns.following.place(acting.user_id)
         begun = await self._begun(asked, acting, keyed, followed=True)
-        return Streamed(self._frames(begun, asked.thread, place), media_type=MEDIA_TYPE, headers=_HEADERS)
+        return self._streamed(begun, asked.thread, place, sdk)
+
+    async def resume(self, thread: str, acting: Acting, *, sdk: int) -> Response:
+        """The answer that a chat is writing or waits in, from its beginning; 204 where there is none."""
+        chats.check(thread)
+        chat = await self._find(thread, acting)
+        if chat is None or chat.leaf_run_id is None:
+            return Response(status_code=204)
+        run = await interactions.find(self.starting.engine, chat, chat.leaf_run_id, user_id=acting.user_id)
+        if run.status == "ended":
+            return Response(status_code=204)
+        place = self.starting.turns.following.place(acting.user_id)
+        return self._streamed(Begun(run.id, None), thread, place, sdk)
+
+    def _streamed(self, begun: Begun, thread: str | None, place: Place, sdk: int) -> EventStream:
+        return EventStream(self._frames(begun, thread, place, sdk), _HEADERS)
 
     async def _ended(self, begun: Begun, acting: Acting) -> story.Story:
         if begun.turn is not None and begun.turn.task is not None:
@@ -81,23 +98,20 @@ class ChatDoor:
     async def _load(self, begun: Begun, acting: Acting) -> story.Story:
         return await story.load(self.starting.engine, begun.run_id, user_id=acting.user_id)
 
-    async def _frames(self, begun: Begun, thread: str | None, place: Place) -> AsyncIterator[bytes]:
+    async def _frames(self, begun: Begun, thread: str | None, place: Place, sdk: int) -> AsyncIterator[bytes]:
         """From the beginning, or from where all that was decided is told of."""
         rendering = Rendering(begun.run_id, thread, decided=begun.decided)
         events = self.starting.turns.following.events(begun.run_id, place.user_id, while_waiting=False, place=place)
         with suppress(DBAPIError, PoolTimeout, OSError, NotFound):  # it goes on, or is deleted: `lose` says what next
             async with aclosing(events):
                 async for numbered in events:
-                    if numbered is None:
-                        yield _PING
-                        continue
                     for chunk in rendering.chunks(numbered.event):
-                        yield frame(chunk)
+                        yield _event(render_chunk(chunk, sdk))
                     if rendering.is_over:
                         break
         if not rendering.is_over:
             for chunk in rendering.lose():
-                yield frame(chunk)
+                yield _event(render_chunk(chunk, sdk))
         yield _DONE
 
     async def _begun(self, asked: Asked, acting: Acting, keyed: Keyed | None, *, followed: bool = False) -> Begun:
@@ -126,7 +140,7 @@ class ChatDoor:
     async def _find(self, thread: str, acting: Acting) -> chats.Chat | None:
         return await chats.find(self.starting.engine, thread, user_id=acting.user_id)
 
-    async def _decide(self, thread: str, decisions: Collection[Decision], acting: Acting) -> Begun:
+    async def _decide(self, thread: str, decisions: Collection[ApprovalDecision], acting: Acting) -> Begun:
         """Each decision is of a call that one run of this chat has asked for; what was sent before changes nothing."""
         chat = await self.starting.chat(thread, acting)
         asked = await self._asked(chat.id, decisions, acting)
@@ -147,14 +161,14 @@ class ChatDoor:
         return Begun(run_id, turn, frozenset(one.id for one in decisions))
 
     async def _asked(
-        self, conversation_id: str, decisions: Collection[Decision], acting: Acting
-    ) -> list[tuple[Decision, Approval]]:
+        self, conversation_id: str, decisions: Collection[ApprovalDecision], acting: Acting
+    ) -> list[tuple[ApprovalDecision, Approval]]:
         """Raises `NotFound` for what was not asked there, and `DecidedAlready` for what was decided otherwise."""
         first = next(iter(decisions))
         async with pipelined(self.starting.engine, acting.user_id) as pipeline:
             found = await approvals.beside(pipeline, first.id, conversation_id=conversation_id, user_id=acting.user_id)
         there = {one.id: one for one in await approvals.read(found)}
-        pairs: list[tuple[Decision, Approval]] = []
+        pairs: list[tuple[ApprovalDecision, Approval]] = []
         for decision in decisions:
             if (approval := there.get(decision.id)) is None:
                 raise NotFound
@@ -162,3 +176,7 @@ class ChatDoor:
                 raise DecidedAlready(approval)
             pairs.append((decision, approval))
         return pairs
+
+
+def _event(chunk: dict[str, Any]) -> bytes:
+    return format_event(json.dumps(chunk, ensure_ascii=False))

@@ -4,19 +4,19 @@ A reader may have seen the message's beginning in another response: where a call
 goes on with the same message once it was decided.
 """
 
-import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from backend.conversation.items import Json, Message, Thought, Work
+from backend.conversation.items import Json, Message, Thought, Widget, Work
 from backend.doors.chat.plain import plain
+from backend.doors.task_list_text import TaskListText
 from backend.tools.table import TOOLS, shown
 from backend.turn import log
 from backend.turn.speech import CUT_SHORT
 
 Chunk = dict[str, Any]
-_UNFINISHED = "This call did not come to its end: it may have been carried out, in part or whole."
-_LOST = "The connection to this answer was lost. It goes on: open the chat again to see what came of it."
+_UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
+_LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
 _REASONS = {CUT_SHORT["max_output_tokens"]: "length", CUT_SHORT["content_filter"]: "content-filter"}
 _REASONING, _TEXT = "reasoning", "text"
 
@@ -43,6 +43,7 @@ class Rendering:
         self._agent = ""  # that was called last
         self._works: dict[str, str] = {}  # which agent's they are
         self._steps: dict[tuple[str, int], Json] = {}  # of works, as they were told
+        self._lists = TaskListText()
         self.is_over = False
 
     def chunks(self, event: log.Event) -> Iterator[Chunk]:
@@ -61,6 +62,7 @@ class Rendering:
         if not self._has_begun:
             self._has_begun = True
             yield self._start(event)
+        listed = self._lists.read(event)
         match event:
             case log.StepBegun():
                 yield from self._begin_step()
@@ -75,6 +77,8 @@ class Rendering:
             case log.Done(item=Thought(id=item_id, text=text)):
                 self._thoughts.add(item_id)
                 yield from self._complete(item_id, [text])
+            case log.Done(item=Widget(id=item_id)) if listed:
+                yield from self._complete(item_id, [listed])
             case log.Removed(item_id=item_id):
                 yield from self._complete(item_id, [])
             case log.Called(call_id=call_id, tool=tool, arguments=arguments):
@@ -109,7 +113,7 @@ class Rendering:
                 yield {"type": "error", "errorText": message}
             case log.Cancelled():
                 yield from self._leave()
-                yield {"type": "abort", "reason": "This answer was stopped before its end."}
+                yield {"type": "abort", "reason": "You stopped this answer."}
                 self.is_over = True
             case log.Paused():
                 yield from self.pause()
@@ -175,7 +179,7 @@ class Rendering:
     def _close_calls_of(self, agent: str | None) -> Iterator[Chunk]:
         for call_id in [one for one, of in self._approved.items() if of == agent]:
             del self._approved[call_id]
-            told = {"toolCallId": call_id, "output": f"What came of it is among the {agent}'s steps.", "dynamic": True}
+            told = {"toolCallId": call_id, "output": f"The result is in the {agent}'s steps.", "dynamic": True}
             yield {"type": "tool-output-available", **told}
 
     def _work(self, item_id: str, number: int, step: Json) -> Iterator[Chunk]:
@@ -236,8 +240,3 @@ def _data(name: str, one: str, data: Json) -> Chunk:
 
 def _id(item_id: str, part: int) -> str:
     return f"{item_id}:{part}"
-
-
-def frame(chunk: Chunk) -> bytes:
-    """A half of a pair of surrogates, which a model can write into arguments, is sent as JSON's escape of it."""
-    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode(errors="backslashreplace")

@@ -1,9 +1,9 @@
-"""What is told of requests to `/chat`: how long they take, and what becomes of them. Turns have lines of their own."""
+"""The metric of requests to `/chat`: how long they take, and what becomes of them. Runs have lines of their own."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 
+from fastapi.exceptions import RequestValidationError
 from prometheus_client import Histogram
 
 from backend.conversation.errors import BackendError
@@ -17,15 +17,18 @@ SECONDS = Histogram(
 )
 
 
-@contextmanager
-def reported(route: str) -> Iterator[None]:
-    """Tell of the request that is answered in the block."""
-    began, outcome = time.perf_counter(), "failed"
-    try:
-        yield
-        outcome = "ok"
-    except BackendError:
-        outcome = "refused"
-        raise
-    finally:
-        SECONDS.labels(route, outcome).observe(time.perf_counter() - began)
+def reported(route: str) -> Callable[[], AsyncIterator[None]]:
+    """A dependency that observes the request, until its handler returns."""
+
+    async def observe() -> AsyncIterator[None]:
+        began, outcome = time.perf_counter(), "failed"
+        try:
+            yield
+            outcome = "ok"
+        except (BackendError, RequestValidationError):
+            outcome = "refused"
+            raise
+        finally:
+            SECONDS.labels(route, outcome).observe(time.perf_counter() - began)
+
+    return observe

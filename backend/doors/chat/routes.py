@@ -1,40 +1,61 @@
 """`POST /chat` and `POST /chat/stream`, as front ends speak them that people already have."""
 
-from fastapi import APIRouter, Request, Response
+from typing import ClassVar
 
+from fastapi import APIRouter, Depends, Response
+
+from backend.api.dependencies import KeyedRequest, LimitedUser, Services
+from backend.api.openapi import errors, stream_of
+from backend.api.routing import UserRoute
 from backend.doors.chat import shapes
-from backend.doors.chat.asked import MOST_VALUES, Asked, asked
-from backend.doors.chat.door import ChatDoor
+from backend.doors.chat.ai_sdk import NEWEST, Version
+from backend.doors.chat.asked import asked
 from backend.doors.chat.reports import reported
-from backend.doors.identity import Identity
-from backend.doors.parts import parts_of
-from backend.doors.runs.asked import asked_by, keyed, read
-from backend.doors.runs.openapi import described
-from backend.doors.runs.routes import Key
+from backend.doors.runs.routes import ChatId
 
 
-def chat(identity: Identity) -> APIRouter:
-    router = APIRouter()
-    refusals = (400, 404, 409, 503)
+class ConversationRoute(UserRoute):
+    """Front ends send all that was said so far with each message."""
 
-    @router.post("/chat", **described(shapes.Answered, *refusals, asks=shapes.NewChat, failed=shapes.Failed))
-    async def answer(request: Request, key: Key = None) -> Response:
-        with reported("/chat"):
-            acting = await asked_by(request, identity)
-            return await _door(request).answer(await _asked(request), acting, await keyed(request))
-
-    @router.post("/chat/stream", **described(shapes.Chunk, *refusals, asks=shapes.NewChat))
-    async def stream(request: Request, key: Key = None) -> Response:
-        with reported("/chat/stream"):
-            acting = await asked_by(request, identity)
-            return await _door(request).stream(await _asked(request), acting, await keyed(request))
-
-    return router
+    max_values: ClassVar[int] = 20_000
 
 
-async def _asked(request: Request) -> Asked:
-    return asked(await read(request, shapes.NewChat, most=MOST_VALUES))
+router = APIRouter(route_class=ConversationRoute)
+_ERRORS = errors(404, 409, 503)
+_FAILED = {502: {"model": shapes.Failed, "description": "It was begun, and failed."}}
+_NOTHING = {204: {"description": "No answer is being written there, and none waits."}}
 
 
-def _door(request: Request) -> ChatDoor:
-    return parts_of(request).chat
+@router.post(
+    "/chat",
+    response_model=shapes.Answered,
+    responses=_ERRORS | _FAILED,
+    dependencies=[Depends(reported("/chat"), scope="function")],
+)
+async def answer(
+    services: Services, user: LimitedUser, body: shapes.NewChat, keyed: KeyedRequest
+) -> shapes.Answered | Response:
+    return await services.chat.answer(asked(body), user, keyed)
+
+
+@router.post(
+    "/chat/stream",
+    response_class=Response,
+    responses=stream_of(shapes.Chunk) | _ERRORS,
+    dependencies=[Depends(reported("/chat/stream"), scope="function")],
+)
+async def stream(
+    services: Services, user: LimitedUser, body: shapes.NewChat, keyed: KeyedRequest, sdk: Version = NEWEST
+) -> Response:
+    return await services.chat.stream(asked(body), user, keyed, sdk=sdk)
+
+
+@router.get(
+    "/chat/stream/{chat_id}/stream",
+    response_class=Response,
+    responses=stream_of(shapes.Chunk) | _NOTHING | errors(),
+    dependencies=[Depends(reported("/chat/stream"), scope="function")],
+)
+async def resume(services: Services, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
+    """Where no answer is being written, the AI SDK expects 204."""
+    return await services.chat.resume(chat_id, user, sdk=sdk)

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
 Action = Literal["use_tool", "delegate", "final"]
 Status = Literal["completed", "waiting_approval", "cancelled", "failed"]
@@ -18,6 +18,14 @@ class Message(BaseModel):
     parts: Any = Field(default=None, description="Parts, in place of `content`.")
 
 
+class ApprovalDecision(BaseModel):
+    """What the user decided about a call that waits, as the AI SDK keeps it."""
+
+    id: StrictStr
+    approved: StrictBool
+    reason: StrictStr | None = None
+
+
 class NewChat(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
@@ -29,6 +37,9 @@ class NewChat(BaseModel):
         default=None, description="The same, as `useChat` names it: where there is no threadId."
     )
     trigger: StrictStr | None = Field(default=None, description="`regenerate-message`: answer the message again.")
+    approvals: list[ApprovalDecision] = Field(
+        default=[], description="Decisions about calls that wait: then nothing is read of the messages."
+    )
 
 
 class StepEvent(BaseModel):

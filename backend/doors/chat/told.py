@@ -10,13 +10,17 @@ from backend.conversation.items import Ending, Hidden, Message, Said, Thought
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.approvals import Approval
 from backend.doors.chat import shapes
+from backend.doors.task_list_text import last_list
+from backend.model.text_responses import NO_ANSWER
 from backend.tools.consent.card import question
 from backend.tools.table import shown
 from backend.turn.answers import EmptyAnswer
+from backend.turn.following.stored import events_of
 from backend.turn.lifecycle.endings import OUT_OF_STEPS
 
 MOST_STEPS = "[MAX STEPS REACHED - No final answer provided]"
-NO_ANSWER = "[NO ANSWER]"
+STAND_INS = (MOST_STEPS, NO_ANSWER)
+"""What the protocol answers, with HTTP 200, where a run failed as its model gave no answer."""
 ORCHESTRATOR = "orchestrator"
 _STATUS: dict[str | None, shapes.Status] = {
     "completed": "completed",
@@ -38,12 +42,13 @@ def answered(story: Story, thread: str | None) -> shapes.Answered:
     if waiting:
         answer = "\n\n".join(question(one.text) for one in waiting)
     elif reason is not None and reason.startswith(OUT_OF_STEPS):
-        status, answer = "completed", MOST_STEPS
+        answer = MOST_STEPS
     elif reason is not None and reason.startswith(str(EmptyAnswer())):
         events.append(steps.final())
-        status, answer = "completed", NO_ANSWER
-    elif status == "completed" and not answer.strip():
         answer = NO_ANSWER
+    elif status == "completed":
+        listed = last_list(events_of(story.rows, story.outcome))
+        answer = "\n\n".join(filter(str.strip, [answer, listed])) or NO_ANSWER
     return shapes.Answered(
         answer=answer,
         events=events,

@@ -9,7 +9,7 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import own
 from service.database.text import can_be_seen, is_line, without_unseen
 
-NO_ATTACHMENTS = "This assistant takes no attachments: describe what you need in words."
+NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
 LONGEST_PAGE = 100
 _MOST_RATED = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
@@ -18,6 +18,8 @@ _FREE_CHARS = 500  # what a message of one part has around its text, and its cho
 class MessageTooLong(BackendError):
     """The message is too long."""
 
+    code, status = "message_too_long", 400
+
 
 async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *, message_chars: int) -> None:
     """Raise `NotFound`, `InvalidRequest` or `MessageTooLong` for what cannot be done."""
@@ -25,7 +27,7 @@ async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *
         case ck.AttachmentsCreateReq() | ck.AttachmentsDeleteReq():
             raise InvalidRequest(NO_ATTACHMENTS)
         case ck.InputTranscribeReq():
-            raise InvalidRequest("This assistant takes no dictation: type the message instead.")
+            raise InvalidRequest("This assistant does not accept dictation. Type the message instead.")
         case ck.ThreadsListReq(params=params) | ck.ItemsListReq(params=params):
             _check_limit(params)
         case ck.ThreadsUpdateReq(params=params):
@@ -33,7 +35,7 @@ async def check(request: ck.ChatKitReq, store: PostgresStore, context: Acting, *
         case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
             check_message(params.input, message_chars)
         case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:
-            raise InvalidRequest(f"Feedback is given on {_MOST_RATED} items at most: send it in parts.")
+            raise InvalidRequest(f"Send feedback on up to {_MOST_RATED} items at once.")
         case _:
             pass
     if isinstance(request, ck.ThreadsAddUserMessageReq):
@@ -51,7 +53,7 @@ def _check_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
 
 def _check_title(params: ck.ThreadUpdateParams) -> None:
     if not is_line(title := params.title.strip(), longest=own.LONGEST_TITLE):
-        raise InvalidRequest("A title has 1 to 200 characters on one line that can be seen, and no control characters.")
+        raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
     params.title = without_unseen(title).strip()
 
 
@@ -60,9 +62,9 @@ def check_message(message: ck.UserMessageInput, longest: int) -> None:
         raise InvalidRequest(NO_ATTACHMENTS)
     tagged.numbers_of(message.content)
     if (length := _length(message)) > longest:
-        raise MessageTooLong(f"The message has {length:,} characters; {longest:,} is the most. Split it up.")
+        raise MessageTooLong(f"The message has {length:,} characters, and the limit is {longest:,}. Split it up.")
     if not any(part.type == "input_tag" or can_be_seen(part.text) for part in message.content):
-        raise InvalidRequest("The message is empty: write what you want to have done.")
+        raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
 
 
 def _length(message: ck.UserMessageInput) -> int:
@@ -79,7 +81,7 @@ async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Act
         case ck.ThreadsRetryAfterItemReq(params=params):
             item = await store.load_item(params.thread_id, params.item_id, context)
             if not isinstance(item, ck.UserMessageItem):
-                raise InvalidRequest("Only a message of the person can be answered again.")
+                raise InvalidRequest("Only your own messages can be answered again.")
         case ck.ThreadsCustomActionReq(params=params) if params.action.type == own.EDIT:
             edit = own.edit_of(params.action)
             item = await store.load_item(params.thread_id, edit.item_id, context)
@@ -90,9 +92,9 @@ async def _check_item(request: ck.ChatKitReq, store: PostgresStore, context: Act
             own.version_of(params.action)
         case ck.ThreadsAddStructuredInputReq(params=params):
             await store.load_item(params.thread_id, params.item_id, context)
-            raise InvalidRequest("This question is not open any more.")  # the assistant asks none of this kind
+            raise InvalidRequest("This question cannot be answered any more.")  # the assistant asks none of this kind
         case ck.ThreadsAddClientToolOutputReq():
-            raise InvalidRequest("No tool call of this conversation waits for an output.")  # nor makes such calls
+            raise InvalidRequest("No tool call in this conversation is waiting for an output.")  # nor makes such calls
         case ck.ThreadsCustomActionReq(params=params) | ck.ThreadsSyncCustomActionReq(params=params):
             if params.item_id is None:
                 raise InvalidRequest(f"There is no action {params.action.type!r}.")

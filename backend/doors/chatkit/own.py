@@ -49,7 +49,7 @@ def while_running(request: ck.ChatKitReq) -> Mode | None:
         case ck.ThreadsAddUserMessageReq(metadata={"while_running": "steer" | "follow_up" as mode}):
             return mode
         case ck.ThreadsAddUserMessageReq(metadata={"while_running": _}):
-            raise InvalidRequest('while_running is "steer" or "follow_up".')
+            raise InvalidRequest('while_running must be "steer" or "follow_up".')
         case _:
             return None
 
@@ -67,7 +67,7 @@ def left(request: ck.ThreadsCreateReq) -> str | None:
     """The conversation that is cleared, so that this one begins in its place."""
     asked = request.metadata.get("left")
     if asked is not None and not (isinstance(asked, str) and chats.can_be(asked)):
-        raise InvalidRequest("left is the id or the name of a conversation.")
+        raise InvalidRequest("left must be the id or the name of a conversation.")
     return asked
 
 
@@ -83,7 +83,7 @@ def titled(request: ck.ThreadsListReq) -> str:
     """What the titles of the conversations that are asked for have in them; empty: any title will do."""
     asked = request.metadata.get("titled", "")
     if not isinstance(asked, str) or len(asked) > LONGEST_TITLE:
-        raise InvalidRequest(f"titled is text of at most {LONGEST_TITLE} characters.")
+        raise InvalidRequest(f"titled must be text of up to {LONGEST_TITLE} characters.")
     return asked
 
 
@@ -92,7 +92,7 @@ def input_of(action: Action[str, Any]) -> str:
     try:
         return _OfInput.model_validate(action.payload).input_id
     except ValidationError:
-        raise InvalidRequest("A message that was queued is named by its input_id.") from None
+        raise InvalidRequest("Send the input_id of the queued message.") from None
 
 
 def check(action: Action[str, Any]) -> None:
@@ -107,14 +107,14 @@ def edit_of(action: Action[str, Any]) -> Edit:
     except ValidationError:
         edit = None
     if edit is None or (edit.text is None and not edit.content):
-        raise InvalidRequest("An edit names its message in item_id, and has the new text.")
+        raise InvalidRequest("An edit needs the item_id of the message and the new text.")
     return edit
 
 
 def edited(message: ck.ThreadItem, edit: Edit) -> ck.UserMessageInput:
     """The message with another text; what it quotes stays."""
     if not isinstance(message, ck.UserMessageItem):
-        raise InvalidRequest("Only a message of the person can be edited.")
+        raise InvalidRequest("Only your own messages can be edited.")
     return ck.UserMessageInput(
         content=edit.content or [ck.UserMessageTextContent(text=edit.text or "")],
         attachments=[],
@@ -128,4 +128,4 @@ def version_of(action: Action[str, Any]) -> str:
     try:
         return _Version.model_validate(action.payload).interaction_id
     except ValidationError:
-        raise InvalidRequest("A version is named by its interaction_id.") from None
+        raise InvalidRequest("Send the interaction_id of the version.") from None

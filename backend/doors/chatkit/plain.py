@@ -1,6 +1,5 @@
 """A message to `POST /chatkit` that is none of ChatKit's requests, and its answer, for a program that has only curl."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -8,27 +7,27 @@ from typing import Any
 
 from fastapi import Response
 
+from backend.api.rate_limit import check_rate
+from backend.api.sse import EventStream, format_event
 from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.conversation.items import Thought
 from backend.doors.chatkit.body import Plain
 from backend.doors.chatkit.checks import MessageTooLong
-from backend.doors.chatkit.stream import check_pace
 from backend.doors.starting import Starting
-from backend.doors.streamed import Streamed
+from backend.doors.task_list_text import TaskListText
 from backend.tools.consent.card import question
 from backend.turn import log
 from backend.turn.lifecycle import endings
 from backend.turn.turn import Turn
 from service.workers import Pace
 
-_PULSE_SECONDS = 10.0
-_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-
 
 class SomebodyElse(BackendError):
-    """This user_id is not yours: leave it out, for it is told from your sign-in."""
+    """This user_id is not your own. Leave it out: your sign-in says who you are."""
+
+    code, status = "other_user", 403
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class PlainDoor:
 
     async def answer(self, asked: Plain, acting: Acting) -> Response:
         """The answer as it is given; who stops reading stops it, as everywhere at this path."""
-        check_pace(self.pace, acting.user_id)
-        if asked.user_id is not None and str(asked.user_id) != acting.user_id:
+        check_rate(self.pace, acting.user_id)
+        if asked.user_id not in (None, "") and str(asked.user_id) != acting.user_id:
             raise SomebodyElse
         given = asked.conversation_id if asked.conversation_id != "" else None
         name = None if given is None else str(given)
@@ -49,8 +48,9 @@ class PlainDoor:
             start = self.starting.start(acting, self.starting.said(asked.message), detached=False)
             turn = await self.starting.begin(name, acting, start)
         except (Busy, LimitReached, MessageTooLong, Overloaded) as refusal:
-            return _event_stream(_refusal(refusal))
-        return _event_stream(_frames(turn, turn.run.conversation_id if given is None else given))
+            return EventStream(_refusal(refusal))
+        about = {"conversation_id": turn.run.conversation_id if given is None else given, "user_id": acting.user_id}
+        return EventStream(_frames(turn, about))
 
 
 @dataclass
@@ -60,10 +60,13 @@ class _Rendering:
     thoughts: set[str] = field(default_factory=set[str])
     place: tuple[str, int] | None = None
     asked: list[log.Asked] = field(default_factory=list[log.Asked])
+    lists: TaskListText = field(default_factory=TaskListText)
     notice: str | None = None
     failed: bool = False
 
     def frame(self, event: log.Event) -> bytes:
+        if listed := self.lists.read(event):
+            return _delta(f"\n\n{listed}" if self.place else listed)
         match event:
             case log.Begun(item=Thought(id=item_id)):
                 self.thoughts.add(item_id)
@@ -81,12 +84,12 @@ class _Rendering:
                 pass
         return b""
 
-    def end(self, turn: Turn, conversation_id: int | str) -> bytes:
+    def end(self, turn: Turn, about: dict[str, int | str]) -> bytes:
         if self.failed:
             return b""
         if turn.outcome not in (None, "completed"):
             return _frame({"type": "error", "message": endings.cut(turn.outcome).sentence})
-        done: dict[str, Any] = {"conversation_id": conversation_id, "interaction_id": turn.run.id}
+        done: dict[str, Any] = {**about, "interaction_id": turn.run.id}
         status = "waiting_approval" if self.asked else "completed"
         asked = [
             {
@@ -104,21 +107,13 @@ class _Rendering:
         return told + _frame({"type": "message_complete", **done, "status": status, **more})
 
 
-async def _frames(turn: Turn, conversation_id: int | str) -> AsyncIterator[bytes]:
+async def _frames(turn: Turn, about: dict[str, int | str]) -> AsyncIterator[bytes]:
     rendering, mark = _Rendering(), log.Mark()
     try:
-        while True:
-            try:
-                async with asyncio.timeout(_PULSE_SECONDS):
-                    events = await turn.log.after(mark)
-            except TimeoutError:
-                yield b": ping\n\n"
-                continue
-            if not events:
-                break
+        while events := await turn.log.after(mark):
             if told := b"".join(map(rendering.frame, events)):
                 yield told
-        yield rendering.end(turn, conversation_id)
+        yield rendering.end(turn, about)
     finally:
         turn.stop()
 
@@ -132,8 +127,4 @@ def _delta(text: str) -> bytes:
 
 
 def _frame(event: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
-
-
-def _event_stream(frames: AsyncIterator[bytes]) -> Streamed:
-    return Streamed(frames, media_type="text/event-stream", headers=_HEADERS)
+    return format_event(json.dumps(event, ensure_ascii=False))

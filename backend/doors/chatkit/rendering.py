@@ -42,6 +42,7 @@ class Rendering:
 
     def __init__(self, thread_id: str) -> None:
         self._thread_id = thread_id
+        self._begun: set[str] = set()  # items that grow; one that was not seen to begin is shown when it is done
         self._thoughts: dict[str, str] = {}  # that grow, as far as they were read
         self._thought_shown = 0.0
         self._worked: dict[str, int] = {}  # how many steps of an agent's work were told of
@@ -50,7 +51,7 @@ class Rendering:
         match event:
             case log.Grown(item_id=item_id, text=text) if item_id in self._thoughts:
                 yield from self._think(item_id, text)
-            case log.Grown(item_id=item_id, part=part, text=text):
+            case log.Grown(item_id=item_id, part=part, text=text) if item_id in self._begun:
                 yield _update(item_id, AssistantMessageContentPartTextDelta(content_index=part, delta=text))
             case log.PartBegun(item_id=item_id, part=part):
                 content = AssistantMessageContent(text="")
@@ -68,9 +69,9 @@ class Rendering:
                 yield self._work(item_id, number, step)
             case log.Done(item=item):
                 self._worked.pop(item.id, None)
-                if isinstance(item, Thought):
+                self._begun.discard(item.id)
+                if self._thoughts.pop(item.id, None) is not None and isinstance(item, Thought):
                     yield self._show_thought(item.id, item.text)
-                    del self._thoughts[item.id]
                 yield ThreadItemDoneEvent(item=as_shown(self._thread_id, item))
             case log.Replaced(item=item):
                 yield ThreadItemReplacedEvent(item=as_shown(self._thread_id, item))
@@ -84,7 +85,7 @@ class Rendering:
                 yield ErrorEvent(message=message, allow_retry=allow_retry)
             case log.StepBegun() | log.StepDone() | log.Called() | log.Answered() | log.Asked() | log.Decided():
                 pass  # ChatKit has no events for them: cards ask and tell
-            case log.Paused() | log.Cancelled() | log.Ended() | log.Reset():
+            case log.Grown() | log.Paused() | log.Cancelled() | log.Ended() | log.Reset():
                 pass  # what is published tells so to the reader of any protocol
 
     def _start(self, event: log.Started) -> Iterator[ThreadStreamEvent]:
@@ -107,6 +108,7 @@ class Rendering:
         if isinstance(shown, WorkflowItem):
             shown.workflow.tasks, shown.workflow.summary = [], None
         yield ThreadItemAddedEvent(item=shown)
+        self._begun.add(item.id)
         if isinstance(item, Thought):
             self._thoughts[item.id] = ""
             yield _update(item.id, WorkflowTaskAdded(task_index=0, task=ThoughtTask(content="")))

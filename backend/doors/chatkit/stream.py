@@ -1,7 +1,6 @@
 """The answer to a ChatKit request: JSON, or a stream of events that begins only when it is known that there is one."""
 
 import asyncio
-import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -23,6 +22,8 @@ from fastapi import Response
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from backend.api.rate_limit import check_rate
+from backend.api.sse import EventStream, format_event
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.conversation.rows import as_shown
@@ -31,7 +32,6 @@ from backend.doors.chatkit import own
 from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.chatkit.rendering import Rendering
 from backend.doors.chatkit.server import TodoChatServer
-from backend.doors.streamed import Streamed
 from backend.tools.consent.card import APPROVE, REFUSE
 from backend.turn.following.places import Place
 from backend.turn.inbox import NoRun
@@ -44,10 +44,9 @@ from backend.turn.waiting.decisions import DecidedAlready
 from service.workers import Pace
 
 Events = AsyncGenerator[Sequence[ThreadStreamEvent], None]
-"""Those that can be told at the same time are sent together; none where it only shows that the connection is there."""
+"""Those that can be told at the same time are sent together."""
 INTERACTION = "todo.interaction"
 _TRIES = 3  # an answer may begin or end between two looks
-_PING = b": ping\n\n"
 SLOW = ProgressUpdateEvent(icon="clock", text="This is taking longer than usual…")
 
 
@@ -62,7 +61,7 @@ class ChatKitDoor:
 
     async def answer(self, request: ChatKitReq, acting: Acting) -> Response:
         if not is_streaming_req(request):
-            check_pace(self.pace, acting.user_id)
+            check_rate(self.pace, acting.user_id)
             await self.server.check(request, acting)
             return Response(await self.server.answer(request, acting), media_type="application/json")
         beginning = asyncio.create_task(self._begin(request, acting))
@@ -72,7 +71,7 @@ class ChatKitDoor:
     async def _begin(self, request: StreamingReq, acting: Acting) -> Events:
         """The events of a request that can be answered; raises for one that cannot, where that is known before them."""
         try:
-            check_pace(self.pace, acting.user_id)
+            check_rate(self.pace, acting.user_id)
             await self.server.check(request, acting)
             if isinstance(request, ThreadsCustomActionReq):
                 if request.params.action.type in (APPROVE, REFUSE):
@@ -107,14 +106,14 @@ class ChatKitDoor:
         raise Busy
 
     async def _act(self, request: ThreadsCustomActionReq, acting: Acting) -> Events:
-        acts = asyncio.create_task(self.server.act(request.params, acting))
-        try:
-            acted, _ = await asyncio.wait({acts}, timeout=self.slow_seconds)
-            if not acted:
-                yield [SLOW]
-            yield await acts
-        finally:
-            acts.cancel()
+        """Carries a click out whole, even if its reader leaves: the task, its cards and what the model is told change
+        together.
+        """
+        acts = self.turns.in_background(self.server.act(request.params, acting))
+        acted, _ = await asyncio.wait({acts}, timeout=self.slow_seconds)
+        if not acted:
+            yield [SLOW]
+        yield await asyncio.shield(acts)
 
     async def _read(self, turn: Turn) -> Events:
         """The turn's log, rendered; `SLOW` once wherever nothing came for so long."""
@@ -155,22 +154,13 @@ class ChatKitDoor:
         told = self.turns.following.events(run_id, place.user_id, while_waiting=False, place=place)
         async with aclosing(told):
             async for numbered in told:
-                if numbered is None:
-                    yield []
-                elif told := [*rendering.events(numbered.event)]:
+                if told := [*rendering.events(numbered.event)]:
                     yield told
 
 
 def _interaction(run_id: str) -> ClientEffectEvent:
     """Tells the page which run it is: to stop it, as it goes on when the page is left."""
     return ClientEffectEvent(name=INTERACTION, data={"interaction_id": run_id})
-
-
-def check_pace(pace: Pace, user_id: str) -> None:
-    """Raise `LimitReached` for a person whose requests come faster than a person makes them."""
-    if wait := pace.wait(user_id):
-        seconds = math.ceil(wait)
-        raise LimitReached(f"Requests come too fast: go on in {seconds} seconds.", retry_seconds=seconds)
 
 
 async def _late(beginning: asyncio.Task[Events]) -> Events:
@@ -220,15 +210,13 @@ def reader() -> Callable[[Event], None]:
 
 
 def _frame(event: ThreadStreamEvent) -> bytes:
-    data = event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True})
-    return b"data: " + data.encode() + b"\n\n"
+    return format_event(event.model_dump_json(by_alias=True, exclude_none=True, context={"exclude_metadata": True}))
 
 
-def _event_stream(events: Events) -> Streamed:
+def _event_stream(events: Events) -> EventStream:
     async def frames() -> AsyncIterator[bytes]:
         async with aclosing(events):
             async for told in events:
-                yield b"".join(map(_frame, told)) or _PING
+                yield b"".join(map(_frame, told))
 
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return Streamed(frames(), media_type="text/event-stream", headers=headers)
+    return EventStream(frames())

@@ -31,7 +31,9 @@ _SAFE = {
 
 
 class NoWorkspace(BackendError):
-    """There are no files here: this server has no workspace."""
+    """Files are not available: this server has no workspace."""
+
+    code, status = "no_workspace", 404
 
 
 class FilesDoor:
@@ -41,11 +43,16 @@ class FilesDoor:
         self._limits = allowed
         self._clock = clock
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether it is not known yet what agents may do."""
+        return self._files is not None and self._files.is_starting
+
     def agents(self) -> dict[str, object] | None:
         """What people may know of agents; None where there is no workspace."""
         return self._files.agents() if self._files else None
 
-    async def begin(self, title: str, acting: Acting, *, left: str | None = None) -> Response:
+    async def begin(self, title: str, acting: Acting, *, left: str | None = None) -> dict[str, Any]:
         """A conversation in which nothing is said yet, so that files can be put in; in place of one that is `left`."""
         if self._files is None:
             raise NoWorkspace
@@ -54,9 +61,9 @@ class FilesDoor:
         async with pipelined(self._engine, acting.user_id) as pipeline:
             await limits.check(pipeline, self._limits, user_id=acting.user_id, is_new=True)
             await statements.send_conversation(pipeline, chat_id, user_id=acting.user_id, title=title, left=left)
-        return JSONResponse({"id": chat_id, "title": title, "created_at": self._clock().isoformat()}, status_code=201)
+        return {"id": chat_id, "title": title, "created_at": self._clock().isoformat()}
 
-    async def details(self, chat_id: str, item_id: str, number: int, acting: Acting) -> Response:
+    async def details(self, chat_id: str, item_id: str, number: int, acting: Acting) -> dict[str, Any]:
         """What unfolds below a step of an agent's work."""
         conversation_id = await self._conversation(chat_id, acting)
         async with pipelined(self._engine, acting.user_id) as pipeline:
@@ -64,9 +71,9 @@ class FilesDoor:
         found = await steps.read(sent)
         if not found:
             raise NotFound
-        return JSONResponse(found[0].details or {})
+        return found[0].details or {}
 
-    async def of_task(self, task_id: int, acting: Acting) -> Response:
+    async def of_task(self, task_id: int, acting: Acting) -> dict[str, Any]:
         """The files that agents wrote for a task, those that are still there, each as it is now."""
         if self._files is None:
             raise NoWorkspace
@@ -81,11 +88,11 @@ class FilesDoor:
             sizes = {one["path"]: one["size"] for one in listed[chat_id]["files"]}
             if path in sizes or listed[chat_id]["more"]:
                 found.append({"chat_id": chat_id, "path": path, "size": sizes.get(path)})
-        return JSONResponse({"files": found})
+        return {"files": found}
 
-    async def list(self, chat_id: str, acting: Acting) -> Response:
+    async def list(self, chat_id: str, acting: Acting) -> dict[str, Any]:
         folder, files = await self._folder(chat_id, acting)
-        return JSONResponse(await files.list(folder, user_id=acting.user_id))
+        return await files.list(folder, user_id=acting.user_id)
 
     async def get(self, chat_id: str, path: str, acting: Acting) -> Response:
         """Text that is not long is shown as text; all else is saved."""
@@ -109,14 +116,13 @@ class FilesDoor:
         status, told = await files.put(folder, path, request.stream(), headers, user_id=acting.user_id)
         return JSONResponse(told, status_code=status)
 
-    async def delete(self, chat_id: str, path: str, acting: Acting) -> Response:
+    async def delete(self, chat_id: str, path: str, acting: Acting) -> None:
         folder, files = await self._folder(chat_id, acting)
         await files.delete(folder, path, user_id=acting.user_id)
-        return Response(status_code=204)
 
-    async def commit(self, chat_id: str, message: str, acting: Acting) -> Response:
+    async def commit(self, chat_id: str, message: str, acting: Acting) -> dict[str, Any]:
         folder, files = await self._folder(chat_id, acting)
-        return JSONResponse({"message": await files.commit(folder, message, user_id=acting.user_id)})
+        return {"message": await files.commit(folder, message, user_id=acting.user_id)}
 
     async def _folder(self, chat_id: str, acting: Acting) -> tuple[str, FolderFiles]:
         """A conversation's, named as it is, and what opens it."""

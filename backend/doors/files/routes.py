@@ -1,17 +1,19 @@
 """The paths of a conversation's files, and of what its agents did."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.doors.identity import Identity
-from backend.doors.parts import parts_of
-from backend.doors.runs.asked import asked_by, read
+from backend.api.dependencies import LimitedUser, Services
+from backend.api.routing import UserRoute
 
 _FILES = "/chats/{chat_id}/files"
+_FILE = f"{_FILES}/{{path:path}}"
 TaskId = Annotated[int, Path(ge=1, lt=2**63)]
 Number = Annotated[int, Path(ge=0, lt=2**31)]
+
+router = APIRouter(route_class=UserRoute)
 
 
 class Commit(BaseModel):
@@ -20,7 +22,7 @@ class Commit(BaseModel):
     message: str = Field(min_length=1, max_length=1_000)
 
 
-class Beginning(BaseModel):
+class NewConversation(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: str = Field(min_length=1, max_length=1_000)
@@ -28,43 +30,43 @@ class Beginning(BaseModel):
     """The id or the name of the conversation that is cleared, so that this one begins in its place."""
 
 
-def files(identity: Identity) -> APIRouter:
-    router = APIRouter()
+@router.post("/conversations", status_code=201)
+async def create_conversation(services: Services, user: LimitedUser, body: NewConversation) -> dict[str, Any]:
+    return await services.files.begin(body.title, user, left=body.left)
 
-    @router.post("/conversations")
-    async def begin(request: Request) -> Response:
-        acting = await asked_by(request, identity)
-        asked = await read(request, Beginning)
-        return await parts_of(request).files.begin(asked.title, acting, left=asked.left)
 
-    @router.get("/chats/{chat_id}/work/{item_id}/{number}")
-    async def get_details(request: Request, chat_id: str, item_id: str, number: Number) -> Response:
-        return await parts_of(request).files.details(chat_id, item_id, number, await asked_by(request, identity))
+@router.get("/chats/{chat_id}/work/{item_id}/{number}")
+async def get_details(
+    services: Services, user: LimitedUser, chat_id: str, item_id: str, number: Number
+) -> dict[str, Any]:
+    return await services.files.details(chat_id, item_id, number, user)
 
-    @router.get("/tasks/{task_id}/files")
-    async def list_files_of_task(request: Request, task_id: TaskId) -> Response:
-        return await parts_of(request).files.of_task(task_id, await asked_by(request, identity))
 
-    @router.get(_FILES)
-    async def list_files(request: Request, chat_id: str) -> Response:
-        return await parts_of(request).files.list(chat_id, await asked_by(request, identity))
+@router.get("/tasks/{task_id}/files")
+async def list_files_of_task(services: Services, user: LimitedUser, task_id: TaskId) -> dict[str, Any]:
+    return await services.files.of_task(task_id, user)
 
-    @router.get(f"{_FILES}/{{path:path}}")
-    async def get_file(request: Request, chat_id: str, path: str) -> Response:
-        return await parts_of(request).files.get(chat_id, path, await asked_by(request, identity))
 
-    @router.put(f"{_FILES}/{{path:path}}")
-    async def put_file(request: Request, chat_id: str, path: str) -> Response:
-        return await parts_of(request).files.put(chat_id, path, request, await asked_by(request, identity))
+@router.get(_FILES)
+async def list_files(services: Services, user: LimitedUser, chat_id: str) -> dict[str, Any]:
+    return await services.files.list(chat_id, user)
 
-    @router.delete(f"{_FILES}/{{path:path}}")
-    async def delete_file(request: Request, chat_id: str, path: str) -> Response:
-        return await parts_of(request).files.delete(chat_id, path, await asked_by(request, identity))
 
-    @router.post("/chats/{chat_id}/commit")
-    async def commit(request: Request, chat_id: str) -> Response:
-        acting = await asked_by(request, identity)
-        asked = await read(request, Commit)
-        return await parts_of(request).files.commit(chat_id, asked.message, acting)
+@router.get(_FILE)
+async def get_file(services: Services, user: LimitedUser, chat_id: str, path: str) -> Response:
+    return await services.files.get(chat_id, path, user)
 
-    return router
+
+@router.put(_FILE)
+async def put_file(request: Request, services: Services, user: LimitedUser, chat_id: str, path: str) -> Response:
+    return await services.files.put(chat_id, path, request, user)
+
+
+@router.delete(_FILE, status_code=204)
+async def delete_file(services: Services, user: LimitedUser, chat_id: str, path: str) -> None:
+    await services.files.delete(chat_id, path, user)
+
+
+@router.post("/chats/{chat_id}/commit")
+async def commit(services: Services, user: LimitedUser, chat_id: str, body: Commit) -> dict[str, Any]:
+    return await services.files.commit(chat_id, body.message, user)

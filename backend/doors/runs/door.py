@@ -1,11 +1,13 @@
 """What the run API does: an interaction is a turn that goes on without a reader, and is read from what it publishes."""
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.api.sse import EventStream, Stream, format_event
 from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.agents import steps
@@ -15,18 +17,19 @@ from backend.conversation.items import Said
 from backend.conversation.runs import interactions
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.runs.kept import Keyed
-from backend.doors.runs import once, shapes, stream
+from backend.doors.runs import once, shapes
 from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.starting import Starting
-from backend.doors.streamed import Streamed
 from backend.tools.consent.card import checked_reason
 from backend.transcript import reading
+from backend.transcript.lines import written
 from backend.turn import versions
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.answers import Answers
 from backend.turn.following.places import Place
+from backend.turn.following.publisher import Numbered
 from backend.turn.inbox import Inbox
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
@@ -34,13 +37,19 @@ from service.database import pipelined
 
 _SHOWN_OF_STEP = ("call_id", "agent", "kind", "content", "details", "created_at")
 
+LINES = "application/jsonl"
+
 
 class Over(BackendError):
-    """This interaction has ended already: there is nothing left to cancel."""
+    """This interaction has already ended, so it cannot be cancelled."""
+
+    code, status = "interaction_ended", 409
 
 
 class NotShown(BackendError):
-    """This interaction is not on the path that is shown: show it by POST …/branch, and edit it then."""
+    """This interaction is on another branch. Switch to it with POST …/branch and edit it then."""
+
+    code, status = "interaction_not_shown", 409
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,9 @@ class RunsDoor:
         heads = [head_of(chat, chat.id) for chat in found]
         return shapes.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
-    async def chat(self, chat_id: str, acting: Acting, *, limit: int, after: str | None) -> shapes.Chat:
+    async def chat(self, chat_id: str, acting: Acting, *, limit: int, before: str | None) -> shapes.Chat:
         chat = await self.starting.chat(chat_id, acting)
-        return await self.stored.page(chat, chat_id, user_id=acting.user_id, limit=limit, after=after)
+        return await self.stored.page(chat, chat_id, user_id=acting.user_id, limit=limit, before=before)
 
     async def interaction(
         self, chat_id: str, run_id: str, acting: Acting, *, brief: bool = False
@@ -82,12 +91,13 @@ class RunsDoor:
         ]
         return shapes.Steps(steps=shown, after=shown[-1].number if len(found) > limit else None)
 
-    async def log(self, chat_id: str, acting: Acting) -> Streamed:
+    async def log(self, chat_id: str, acting: Acting) -> Stream:
         """What was said and done in it, on all its paths."""
         chat = await self.starting.chat(chat_id, acting)
-        return stream.log(reading.lines(reading.asking(self.engine, acting.user_id), chat.id))
+        lines = reading.lines(reading.asking(self.engine, acting.user_id), chat.id)
+        return Stream((written(line) async for line in lines), LINES)
 
-    async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> Streamed:
+    async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> EventStream:
         await self._run(chat_id, run_id, acting)
         return self._stream(chat_id, run_id, self._place(acting), after=after)
 
@@ -95,9 +105,9 @@ class RunsDoor:
         """A reader's; raises `LimitReached`. It is taken before anything is begun for them to read."""
         return self.turns.following.place(acting.user_id)
 
-    def _stream(self, chat_id: str, run_id: str, place: Place, *, after: int = 0) -> Streamed:
+    def _stream(self, chat_id: str, run_id: str, place: Place, *, after: int = 0) -> EventStream:
         events = self.turns.following.events(run_id, place.user_id, after, place=place)
-        return stream.streamed(events, Rendering(chat_id, run_id))
+        return EventStream(_render_events(events, Rendering(chat_id, run_id)))
 
     async def _run(self, chat_id: str, run_id: str, acting: Acting) -> tuple[Chat, interactions.Head]:
         chat = await self.starting.chat(chat_id, acting)
@@ -107,7 +117,7 @@ class RunsDoor:
 
     async def interact(
         self, chat_id: str, asked: shapes.NewInteraction, acting: Acting, keyed: Keyed | None
-    ) -> Streamed:
+    ) -> EventStream:
         """Say something in a chat; a name that is new makes one."""
         chats.check(chat_id)
         start, place = self._start(self.starting.said(asked.user_message), asked, acting, keyed), self._place(acting)
@@ -116,7 +126,7 @@ class RunsDoor:
 
     async def edit(
         self, chat_id: str, run_id: str, asked: shapes.Edit, acting: Acting, keyed: Keyed | None
-    ) -> Streamed:
+    ) -> EventStream:
         """Say something else in place of an interaction's message: another version, which is shown from then on."""
         chat, run = await self._run(chat_id, run_id, acting)
         said = self.starting.said(asked.new_user_message)
@@ -198,7 +208,7 @@ class RunsDoor:
             raise Over
         if not await self.turns.request_stop(run_id, conversation_id=chat.id, user_id=acting.user_id):
             raise Over
-        message = "The interaction is being cancelled: what was said and done so far is kept."
+        message = "The interaction is being cancelled. What was said and done so far is kept."
         return _answer(shapes.Cancelling(interaction_id=run_id, message=message))
 
     async def compact(self, chat_id: str, acting: Acting, keyed: Keyed | None) -> Answer:
@@ -216,3 +226,9 @@ class RunsDoor:
 
 def _answer(shape: shapes.Answer, status: int = 200) -> Answer:
     return Answer(status, shape.model_dump(mode="json"))
+
+
+async def _render_events(events: AsyncIterator[Numbered], rendering: Rendering) -> AsyncIterator[bytes]:
+    async for numbered in events:
+        if (event := rendering.event(numbered.event)) is not None:
+            yield format_event(json.dumps(event.data, ensure_ascii=False), event=event.name, id=numbered.seq)

@@ -17,11 +17,15 @@ _LONGEST_SECONDS = 30.0
 
 
 class OtherRequest(BackendError):
-    """This Idempotency-Key was sent with another request: use a new key for each."""
+    """This Idempotency-Key was used for another request. Use a new key for each request."""
+
+    code, status = "key_of_other_request", 409
 
 
 class NotKnown(BackendError):
-    """What became of the first request with this key is not known: look at the chat, and use a new key if need be."""
+    """It is unknown whether the first request with this key was done. Look at the chat before you use a new key."""
+
+    code, status = "first_request_unknown", 409
 
 
 class Answer(NamedTuple):

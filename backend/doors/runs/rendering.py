@@ -69,9 +69,9 @@ class Rendering:
             case log.StepDone():
                 return ApiEvent("turn_end", {"interaction_id": self._interaction_id})
             case log.Called(call_id=call_id, tool=tool, arguments=arguments):
-                return ApiEvent("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
+                return _typed("tool_call", {"id": call_id, "tool_name": tool, "tool_input": arguments})
             case log.Answered(call_id=call_id, tool=tool, output=output):
-                return ApiEvent("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
+                return _typed("tool_result", {"id": call_id, "tool_name": tool, "tool_output": output})
             case log.Asked(approval_id=approval_id, tool=tool, arguments=arguments, text=text, agent=agent):
                 said = {"tool_name": tool, "tool_input": arguments, "text": text, "agent": agent}
                 return ApiEvent("approval_required", {"approval_id": approval_id, **said})
@@ -79,11 +79,11 @@ class Rendering:
                 decided = {"approval_id": approval_id, "reason": reason}
                 return ApiEvent("approved" if approved else "rejected", decided)
             case log.Done(item=Thought(text=text)):
-                return ApiEvent("thinking", {"content": text})
+                return _typed("thinking", {"content": text})
             case log.Compacted(item=Summarised(messages=messages)):
                 return ApiEvent("compaction", {"messages": messages})
             case log.Done(item=Message() as message):
-                return ApiEvent("answer", {"content": message.text})
+                return _typed("answer", {"content": message.text})
             case log.Reset():
                 return ApiEvent("reset", {"interaction_id": self._interaction_id})
             case log.Cancelled():
@@ -99,3 +99,8 @@ class Rendering:
 
     def started(self) -> ApiEvent:
         return ApiEvent("interaction_started", {"interaction_id": self._interaction_id, "chat_id": self._chat_id})
+
+
+def _typed(name: Name, data: dict[str, Any]) -> ApiEvent:
+    """An event that has its `type` in its data, as it is stored under `agent_events` without its name."""
+    return ApiEvent(name, {"type": name.upper(), **data})

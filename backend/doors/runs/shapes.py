@@ -45,10 +45,6 @@ class Branch(_Asked):
     interaction_id: StrictStr | None = Field(description="The last one to be shown; null: the one before the first.")
 
 
-class Refused(BaseModel):
-    error: str = Field(description="One sentence that says what to do next.")
-
-
 class Decided(BaseModel):
     status: Literal["processed"] = "processed"
     approval_id: str
@@ -78,13 +74,37 @@ class Compacted(BaseModel):
 Answer = Decided | Cancelling | Queued | Branched | Compacted
 
 
-class Event(BaseModel):
-    event: Name
-    data: dict[str, Any]
+class ToolCallEvent(BaseModel):
+    type: Literal["TOOL_CALL"]
+    id: str
+    tool_name: str
+    tool_input: str = Field(description="JSON.")
+
+
+class ToolResultEvent(BaseModel):
+    model_config = ConfigDict(extra="allow")  # `is_error` and `details`, which the new core has
+
+    type: Literal["TOOL_RESULT"]
+    id: str = Field(description="That of the call.")
+    tool_name: str
+    tool_output: str
+
+
+class ThinkingEvent(BaseModel):
+    type: Literal["THINKING"]
+    content: str
+
+
+class AnswerEvent(BaseModel):
+    type: Literal["ANSWER"]
+    content: str
+
+
+AgentEvent = Annotated[ToolCallEvent | ToolResultEvent | ThinkingEvent | AnswerEvent, Field(discriminator="type")]
 
 
 class Streamed(BaseModel):
-    """A server-sent event; `id` is where a reader goes on, and comments (`: ping`) come between."""
+    """A server-sent event; `id` is where a reader goes on, and comments (`: keep-alive`) come between."""
 
     id: str | None = None
     event: Name
@@ -111,14 +131,14 @@ class Interaction(BaseModel):
     id: str
     status: Status
     reason: str | None = Field(description="Why it did not come to its end.")
-    user_message: str | None
+    user_message: str = Field(description="Empty where the message is not known any more.")
     created_at: datetime
     completed_at: datetime | None
     usage: dict[str, Any] | None = Field(
         description="`model`, `requests`, `input_tokens`, `output_tokens`, of which `reasoning_tokens` were thought; "
         "`temperature` if one was asked for; `by_agent` what agents have used of it."
     )
-    agent_events: list[Event]
+    agent_events: list[AgentEvent] = Field(description="Its calls, their results, its thoughts and its answers.")
     approvals: list[Approval]
     siblings: list[str] = Field(description="All versions of it, itself among them, the oldest first.")
     final_agent_state: AgentState | None = Field(description="null until it has ended.")
@@ -145,7 +165,7 @@ class LogLine(BaseModel):
     """A line of a chat's log; every key is always there."""
 
     ts: str = Field(description="UTC, with milliseconds and Z.")
-    level: Literal["info", "warning", "error"]
+    level: Literal["INFO", "WARNING", "ERROR"]
     event: Literal[
         "session_start",
         "user_message",
@@ -178,7 +198,8 @@ class LogLine(BaseModel):
 
 
 class ChatHead(BaseModel):
-    chat_id: str
+    id: str = Field(description="As the request names the chat; in a list, its own id.")
+    chat_id: str = Field(description="The same.")
     name: str | None = Field(description="The name that its person chose: it stands for the id everywhere.")
     title: str | None
     created_at: datetime
@@ -186,9 +207,9 @@ class ChatHead(BaseModel):
 
 
 class Chat(ChatHead):
-    interactions: list[Interaction] = Field(description="Of the path that is shown, the first ones first.")
-    has_more: bool
-    after: str | None = Field(description="Where the next page begins.")
+    interactions: list[Interaction] = Field(description="The newest of the path that is shown, in the order of time.")
+    has_more: bool = Field(description="Whether there are older ones.")
+    before: str | None = Field(description="Where the page with the next older ones ends; null where there is none.")
 
 
 class Chats(BaseModel):

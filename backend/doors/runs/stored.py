@@ -34,14 +34,15 @@ class Stored:
     engine: AsyncEngine
     model: ChatModel
 
-    async def page(self, chat: Chat, chat_id: str, *, user_id: str, limit: int, after: str | None) -> shapes.Chat:
-        """The interactions after one: `limit` of them, or as many as fit into a page's bytes, the first in any case."""
-        heads, has_more = await interactions.page(self.engine, chat, user_id=user_id, limit=limit, after=after)
+    async def page(self, chat: Chat, chat_id: str, *, user_id: str, limit: int, before: str | None) -> shapes.Chat:
+        """The newest interactions before one: `limit` of them, or as many as fit into a page's bytes, at least one."""
+        heads, has_more = await interactions.page(self.engine, chat, user_id=user_id, limit=limit, before=before)
         shown: list[shapes.Interaction] = []
         room, pauses = PAGE_BYTES, _Pauses()
         for portion in _portions(heads):
             assert chat.leaf_run_id is not None, "or no run would be on its path"
-            for found in await interactions.load(self.engine, chat, portion, leaf=chat.leaf_run_id, user_id=user_id):
+            loaded = await interactions.load(self.engine, chat, portion, leaf=chat.leaf_run_id, user_id=user_id)
+            for found in reversed(loaded):
                 one = await self._shown(found, chat_id, pauses)
                 room -= len(one.model_dump_json().encode())
                 await pauses.pause()
@@ -52,9 +53,8 @@ class Stored:
             if room < 0:
                 break
         head = head_of(chat, chat_id).model_dump()
-        return shapes.Chat(
-            **head, interactions=shown, has_more=has_more, after=shown[-1].id if has_more and shown else None
-        )
+        older = shown[-1].id if has_more and shown else None
+        return shapes.Chat(**head, interactions=shown[::-1], has_more=has_more, before=older)
 
     async def one(
         self, chat: Chat, chat_id: str, run_id: str, *, user_id: str, brief: bool = False
@@ -77,7 +77,7 @@ class Stored:
             id=head.id,
             status=status_of(head.status, head.outcome),
             reason=reason if over else None,
-            user_message=said.text if isinstance(said, Said) else None,
+            user_message=said.text if isinstance(said, Said) else "",
             created_at=head.started_at,
             completed_at=head.ended_at,
             usage=head.usage,
@@ -118,14 +118,18 @@ class _Pauses:
 def head_of(chat: Chat, chat_id: str) -> shapes.ChatHead:
     """The chat, as whoever asks names it."""
     return shapes.ChatHead(
-        chat_id=chat_id, name=chat.name, title=chat.title, created_at=chat.created_at, leaf=chat.leaf_run_id
+        id=chat_id,
+        chat_id=chat_id,
+        name=chat.name,
+        title=chat.title,
+        created_at=chat.created_at,
+        leaf=chat.leaf_run_id,
     )
 
 
-def _events(found: interactions.Interaction, rendering: Rendering) -> list[shapes.Event]:
-    told = events_of(found.rows, found.head.outcome, asked=found.asked, news=found.news)
-    events = [rendering.started(), *filter(None, map(rendering.event, told))]
-    return [shapes.Event(event=event.name, data=event.data) for event in events]
+def _events(found: interactions.Interaction, rendering: Rendering) -> list[Any]:
+    stored = events_of(found.rows, found.head.outcome, asked=found.asked)
+    return [event.data for event in filter(None, map(rendering.event, stored)) if "type" in event.data]
 
 
 def _approval(asked: Approval) -> shapes.Approval:
@@ -141,5 +145,6 @@ def _approval(asked: Approval) -> shapes.Approval:
 
 
 def _portions(heads: Sequence[Head]) -> Iterator[Sequence[Head]]:
-    for start in range(0, len(heads), _AT_ONCE):
-        yield heads[start : start + _AT_ONCE]
+    """The newest ones first, each portion in the order of time."""
+    for end in range(len(heads), 0, -_AT_ONCE):
+        yield heads[max(end - _AT_ONCE, 0) : end]

@@ -26,11 +26,13 @@ _VIEWS: Mapping[View, Mapping[str, str]] = {
     "done": {"status": "completed", "order": "completed"},
     "deleted": {"status": "deleted"},
 }
-_NONE = ("due", "priority", "repeat")  # are taken away by this word
+_NONE = ("description", "due", "priority", "repeat")  # are removed by this word
 
 
 class NotNow(BackendError):
-    """This cannot be done as things are now."""
+    """This is not possible right now."""
+
+    code, status = "not_possible_now", 409
 
 
 _REFUSED: Mapping[str, type[BackendError]] = {
@@ -86,7 +88,7 @@ class TasksDoor:
             found = (await self.tools.read("tasks", user_id=acting.user_id, ids=task_id))["tasks"]
             tasks = [*map(Task.of, found)]
         if not tasks:
-            raise NotFound(f"There is no task {task_id}: it may be gone.")
+            raise NotFound(f"There is no task {task_id}. It may have been deleted.")
         return tasks[0]
 
     async def news(self, after: int | None, acting: Acting) -> News:
@@ -145,8 +147,6 @@ def _told() -> Iterator[None]:
 def _as_told(given: Mapping[str, Any]) -> dict[str, Any]:
     """A change in the tool's words, to which nothing is what it says of nothing."""
     told = {name: "none" if name in _NONE and value in (None, "") else value for name, value in given.items()}
-    if told.get("description", "") is None:
-        told["description"] = ""
     if told.get("labels", ()) in (None, []):
         told |= {"labels": None, "remove_labels": ["*"]}
     return told

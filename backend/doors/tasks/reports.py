@@ -1,15 +1,16 @@
-"""What is told of requests for the list: the metrics, and a line for each that changes something; never a text."""
+"""Metrics of requests for the list, and a log line for each that changes something, without any text of a task."""
 
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
 from prometheus_client import Histogram
 
-from backend.conversation.acting import Acting
+from backend.api.dependencies import UserId
 from backend.conversation.errors import BackendError
 from backend.doors.tasks.shapes import Done
 from backend.tools.tasks.tools import TasksUnavailable
@@ -26,43 +27,44 @@ SECONDS = Histogram(
 )
 
 
-@dataclass
-class Told:
-    owner: str | None = None
+@dataclass(slots=True)
+class Report:
+    """How many tasks a request has returned or changed; None where it does not say."""
+
     tasks: int | None = None
 
-    def by(self, acting: Acting) -> Acting:
-        self.owner = acting.user_id
-        return acting
-
-    def of(self, done: Done) -> Done:
+    def count(self, done: Done) -> Done:
         self.tasks = len(done.tasks)
         return done
 
 
-@asynccontextmanager
-async def reported(request: Request, route: str) -> AsyncIterator[Told]:
-    """Tell of the request that is answered in the block; `route` is its path without ids."""
-    began, told, outcome = time.perf_counter(), Told(), "failed"
-    about = {"http.request.method": request.method, "http.route": route}
+async def report_request(request: Request, user_id: UserId) -> AsyncIterator[Report]:
+    """Observes the request until its handler returns."""
+    began, report, outcome = time.perf_counter(), Report(), "failed"
+    method, route = request.method, request.scope["route"].path.replace("{task_id}", "{id}")
+    about = {"http.request.method": method, "http.route": route}
     try:
-        with traces.span(f"{request.method} {route}", about, kind="SERVER", parent=request.headers):
-            yield told
+        with traces.span(f"{method} {route}", about, kind="SERVER", parent=request.headers):
+            yield report
         outcome = "ok"
     except TasksUnavailable:
         raise
-    except BackendError:
+    except (BackendError, RequestValidationError):
         outcome = "refused"
         raise
     finally:
-        _tell(told, request.method, route, outcome, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        SECONDS.labels(method, route, outcome).observe(seconds)
+        if method != "GET":  # a page looks every second and a half
+            told = fields(
+                method=method,
+                route=route,
+                owner=user_id,
+                outcome=outcome,
+                tasks=report.tasks,
+                seconds=round(seconds, 4),
+            )
+            logger.info("tasks changed by hand", extra=told)
 
 
-def _tell(told: Told, method: str, route: str, outcome: str, seconds: float) -> None:
-    SECONDS.labels(method, route, outcome).observe(seconds)
-    if method == "GET":  # a page looks every second and a half
-        return
-    said = fields(
-        method=method, route=route, owner=told.owner, outcome=outcome, tasks=told.tasks, seconds=round(seconds, 4)
-    )
-    logger.info("tasks changed by hand", extra=said)
+Reported = Annotated[Report, Depends(report_request, scope="function")]

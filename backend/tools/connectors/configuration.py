@@ -24,9 +24,9 @@ _MUST_BE = {
     "url": "an address, https://…",
     "headers": "an object of texts",
     "type": "stdio or http, which is Streamable HTTP",
-    "tools": "a list of the tools that are allowed, without which all are",
+    "tools": "a list of allowed tools; leave it out to allow all",
     "readOnly": "true or false",
-    "agents": 'a list, of "researcher" or empty: the assistant changes tasks, the coder files, and neither gets any',
+    "agents": 'an empty list or ["researcher"], the only agent that may use these tools',
     "timeout": f"a number of seconds from 1 to {_LONGEST_SECONDS}",
     "disabled": "true or false",
 }
@@ -51,12 +51,12 @@ class _Entry(BaseModel):
     def problem(self) -> str | None:
         """Why these cannot stand together, as the rest of a sentence."""
         if (self.command is None) == (self.url is None):
-            return "needs either command, the program to start, or url, an address."
+            return "needs either command (the program to start) or url (an address)."
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
-            return f"has the type {self.type}, and {'command' if self.command else 'url'}: one of them is wrong."
+            return f"has the type {self.type}, and {'command' if self.command else 'url'}, which do not fit together."
         foreign = {"headers"} if self.command else {"args", "env", "cwd"}
         if wrong := sorted(foreign & self.model_fields_set):
-            return f"has {wrong[0]}, which {'a program' if self.command else 'an address'} has not."
+            return f"has {wrong[0]}, which {'a program' if self.command else 'an address'} does not have."
         return None
 
 
@@ -73,12 +73,12 @@ def read(file: Path | None, variables: Mapping[str, str]) -> tuple[Server, ...]:
     except OSError as error:
         raise SettingsInvalid(f"MCP_SERVERS_FILE: {file} cannot be read: {error.strerror}.") from None
     except json.JSONDecodeError as error:
-        raise SettingsInvalid(f"{file} is no JSON: {error.msg}, in line {error.lineno}.") from None
+        raise SettingsInvalid(f"{file} is not valid JSON: {error.msg}, in line {error.lineno}.") from None
     except (ValueError, RecursionError):
         raise SettingsInvalid(f"{file} cannot be read as JSON in UTF-8.") from None
     entries = _entries(found)
     if entries is None:
-        raise SettingsInvalid(f'{file} must be an object with one of "mcpServers" and "servers", an object of servers.')
+        raise SettingsInvalid(f'{file} must be an object with "mcpServers" or "servers", which holds the servers.')
     servers, mistakes = list[Server](), list[str]()
     for name, entry in entries.items():
         try:
@@ -99,7 +99,7 @@ def _entries(found: Any) -> dict[str, Any] | None:
 
 def _entry(name: str, given_: Any) -> _Entry:
     if not _NAME.fullmatch(name):
-        raise _Wrong("needs another name: 1 to 20 of a to z, 0 to 9 and -.")
+        raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
     if not isinstance(given_, dict):
         raise _Wrong("must be an object.")
     try:
@@ -115,7 +115,7 @@ def _entry(name: str, given_: Any) -> _Entry:
 def _about(key: str) -> str:
     if key in _MUST_BE:
         return f"is wrong: {key} must be {_MUST_BE[key]}."
-    return f"has {key!r}, which is not known here: known are {', '.join(_MUST_BE)}."
+    return f"has the unknown key {key!r}. Known keys are {', '.join(_MUST_BE)}."
 
 
 def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Server:
@@ -129,12 +129,12 @@ def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: P
     url, headers = entry.url and filled(entry.url), {key: filled(value) for key, value in entry.headers.items()}
     for key, texts in (("url", [url or ""]), ("headers", [*headers, *headers.values()])):
         if any(not text.isprintable() or not text.isascii() for text in texts):
-            raise _Wrong(f"cannot be reached: {key} holds a line end or another character that is not sent.")
+            raise _Wrong(f"cannot be reached: {key} contains a line break or another character that cannot be sent.")
     if any("\0" in text for text in resolved):
-        raise _Wrong("cannot be started: the value of a variable holds a zero byte.")
+        raise _Wrong("cannot be started: the value of a variable contains a zero byte.")
     cwd = str(directory.absolute() / filled(entry.cwd)) if entry.cwd else None
     if cwd is not None and not entry.disabled and not Path(cwd).is_dir():
-        raise _Wrong(f"cannot be started: its cwd {entry.cwd} is no directory.")
+        raise _Wrong(f"cannot be started: its cwd {entry.cwd} is not a directory.")
     return Server(
         name,
         entry.command and filled(entry.command),

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.tools.connection import UNREADABLE, Failed
 from backend.tools.connectors import approved, names, offered
 from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.configuration import usable
@@ -32,15 +33,10 @@ logger = logging.getLogger(__name__)
 _DONE = "done"
 _FRESH_SECONDS = 60  # a list of tools is asked for again after that
 _AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
-_UNREADABLE = "The call was not made: its arguments are not a JSON object. Call the tool again with valid arguments."
 _UNKNOWN = " Whether the call was carried out is not known: check before repeating it."
 _GONE = "The call was not made: {} {}. Do what you can without it, and say so."
-_MAY = "It may use {}, read the files that you put in, and run programs in a folder of its own."
+_MAY = "It can use {}, read the files that you added, and run programs in its own folder."
 _HIDDEN = "The call was not made: what {} says of itself has changed, and its operator has not approved that yet."
-
-
-class Failed(str):
-    """What a model reads of a call that failed."""
 
 
 @dataclass
@@ -140,7 +136,7 @@ class Connectors:
         """What the model reads of a call: a sentence, whatever happens."""
         given = arguments_of(arguments)
         if given is None:
-            return Failed(_UNREADABLE)
+            return Failed(UNREADABLE)
         began = time.monotonic()
         with traces.span(f"tools/call {shown}", {"gen_ai.tool.name": shown}, kind="CLIENT"):
             outcome, answer = await self._answer(server, tool, shown, given)

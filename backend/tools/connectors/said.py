@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from backend.tools.connectors.server import Server
+from service.commands import printable
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ def redacted(servers: Sequence[Server]) -> Iterator[None]:
         text = record.getMessage()
         for server in servers:
             text = server.redacted(text)
-        record.msg, record.args, record.exc_info = text, (), None
+        record.msg, record.args, record.exc_info = printable(text), (), None
         return True
 
     for name in _OF_SDK:
@@ -49,4 +50,4 @@ def _read(server: Server, reading: int) -> None:
     with open(reading, errors="replace") as lines:
         while line := lines.readline(_READ):
             if said := server.redacted(line).rstrip():
-                logger.info("mcp.%s says: %s", server.name, said[:_LONGEST])
+                logger.info("mcp.%s says: %s", server.name, printable(said[:_LONGEST]))

@@ -11,12 +11,12 @@ from backend.conversation.errors import InvalidRequest
 from backend.conversation.items import Json
 from backend.tools.connectors.names import for_people
 from backend.tools.consent.policy import arguments_of, named_in
-from backend.tools.table import shown
+from backend.tools.table import normalize_arguments, words_for
 from service.database.text import can_be_seen, without_unseen
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
 LONGEST_REASON = 1_000  # characters
-_BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always in this conversation"}
+_BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always allow in this conversation"}
 _ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
 _BESIDE = "\u00a0"  # what follows it stays where it is
 _BLANKS = re.compile("^ +| +(?= )")
@@ -24,9 +24,10 @@ _REASON = "reason"  # the field, and its name in the action's payload
 _LINES, _CHARACTERS = 200, 20_000  # of what a card says: nothing is consented to unseen
 _DIGITS = 19  # a task's number has fewer
 _NAMING = ("also", "user_id")  # beside the first: they are no values
+_NOT_GIVEN = (None, False, "", [], "keep", "any")  # by the schemas of the task tools, as some models send everything
 _BADGES: Mapping[str, tuple[str, str]] = {
     "approved": ("Approved", "success"),
-    "refused": ("Refused", "secondary"),
+    "refused": ("Rejected", "secondary"),
     "not made": ("Not done", "secondary"),
 }
 
@@ -55,8 +56,8 @@ def in_words(
 
     The first names the `agent` that would do it, the last says its `limits`, where they are others than the table's.
     """
-    given = arguments_of(arguments) or {}
-    words = shown(tool).words_for(given)
+    given = normalize_arguments(tool, arguments_of(arguments) or {})
+    words = words_for(tool, given)
     first = "task_id" if "task_id" in given else "title"
     named = named_in(given, first)
     if words is None:
@@ -67,7 +68,8 @@ def in_words(
     if agent is not None:
         head = f"Let the {agent} {head[0].lower()}{head[1:]}"
     lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
-    values = [(name, _shown(value)) for name, value in given.items() if value is not None]
+    not_given = _NOT_GIVEN if agent is None and words is not None else (None,)
+    values = [(name, _shown(value)) for name, value in given.items() if value not in not_given]
     limits = limits or (words.limits if words is not None else "")
     last = [limits] if limits else []
     if agent is not None:  # whose tools name no tasks, and may be given programs
@@ -98,9 +100,18 @@ def titled(arguments: str) -> list[int]:
 
 
 def card(
-    approval_id: str, text: str, decided: Decided | None = None, reason: str | None = None, *, lasting: bool = False
+    approval_id: str,
+    text: str,
+    decided: Decided | None = None,
+    reason: str | None = None,
+    *,
+    lasting: bool = False,
+    deletes: int = 0,
 ) -> Json:
-    """The card of a call that waits, or what became of it; `lasting` consent may be given for the conversation."""
+    """The card of a call that waits, or what became of it.
+
+    `lasting` consent may be given for the conversation. `deletes` is how many tasks the call would delete.
+    """
     head, *lines = text.split("\n")
     heading: Json = {"type": "Text", "key": "head", "value": head, "weight": "semibold"}
     listed = [
@@ -113,8 +124,10 @@ def card(
             "key": approval_id,
             "asForm": True,
             "children": [{**heading, "value": f"{head}?"}, *column, *_reason_field(), *(_ALWAYS if lasting else ())],
-            "confirm": _button("Approve", APPROVE, approval_id),
-            "cancel": _button("Refuse", REFUSE, approval_id),
+            "confirm": _approve_button(approval_id, deletes),
+            "cancel": _button(
+                "Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REFUSE, approval_id
+            ),
         }
     label, color = _BADGES[decided]
     badge = {"type": "Badge", "key": "decision", "label": label, "color": color, "variant": "soft"}
@@ -128,7 +141,7 @@ def answered(payload: Any) -> Answered:
     try:
         given = Answered.model_validate(payload)
     except ValidationError:
-        raise InvalidRequest("This is no answer to a card that asks: open the conversation again.") from None
+        raise InvalidRequest("This question cannot be answered any more. Open the conversation again.") from None
     return given.model_copy(update={"reason": checked_reason(given.reason)})
 
 
@@ -138,7 +151,7 @@ def checked_reason(reason: str | None) -> str | None:
         return None
     line = " ".join(without_unseen(reason).split())
     if len(line) > LONGEST_REASON:
-        raise InvalidRequest(f"A reason has at most {LONGEST_REASON:,} characters: shorten it.")
+        raise InvalidRequest(f"A reason can have up to {LONGEST_REASON:,} characters. Shorten it.")
     return line
 
 
@@ -147,13 +160,22 @@ def _reason_field() -> list[Json]:
     return [label, {"type": "Textarea", "key": "field", "name": _REASON, "rows": 2}]
 
 
+def _approve_button(approval_id: str, deletes: int) -> Json:
+    """States the effect where tasks would be deleted; the page draws it as dangerous then."""
+    if not deletes:
+        return _button("Approve", APPROVE, approval_id)
+    button = _button("Delete this task" if deletes == 1 else f"Delete {deletes} tasks", APPROVE, approval_id)
+    button["action"]["payload"]["deletes"] = deletes
+    return button
+
+
 def _button(label: str, action: str, approval_id: str) -> Json:
     return {"label": label, "action": {"type": action, "payload": {"approval_id": approval_id}}}
 
 
 def _task(number: str, titles: Mapping[int, str]) -> str:
     known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
-    return f"“{known}” ({number})" if known else f"Task {number}"
+    return f"“{known}” (task {number})" if known else f"Task {number}"
 
 
 def _shown(value: Any) -> str:

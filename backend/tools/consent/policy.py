@@ -7,18 +7,16 @@ from contextlib import suppress
 from typing import Any
 
 from backend.tools.connectors.names import server_of
-from backend.tools.table import OF_AGENTS, TOOLS, shown
+from backend.tools.table import OF_AGENTS, TOOLS, normalize_arguments, shown
 from service.environment import SettingsInvalid
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
 WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)
-_NO = (None, False, "false", "", "null")  # as models send it
 MOST_DELETED = 10  # tasks in a turn without its person being asked
 
-_FOLDER = "It may write files in a folder of its own."
+_FOLDER = "It can write files in its own folder."
 _UNCONFINED = (
-    "Nothing confines it, nor what of the folder's files it may run: it can do whatever the account can that the "
-    "workspace runs as."
+    "It runs without a sandbox: it can do anything that the workspace's account can do, and run any file in the folder."
 )
 
 
@@ -47,9 +45,9 @@ class Policy:
         self._is_unconfined = is_unconfined
         known = (*WORDS, *TOOLS, *OF_AGENTS)
         if unknown := [word for word in wanted if word not in known]:
-            raise SettingsInvalid(f"APPROVALS must be of {', '.join(known)}; {unknown[0]!r} is none of these.")
+            raise SettingsInvalid(f"APPROVALS has the unknown word {unknown[0]!r}. Known words are {', '.join(known)}.")
         if not wanted or (NONE in wanted and len(self._wanted) > 1):
-            raise SettingsInvalid(f"APPROVALS must be {NONE} alone, or name what is asked before it is done.")
+            raise SettingsInvalid(f"APPROVALS must be {NONE} and nothing else, or list what needs approval.")
 
     def limits_of(self, tool: str) -> str | None:
         """What a card says last of a call of this tool, if that is not what the table says."""
@@ -57,7 +55,7 @@ class Policy:
         if not self._is_unconfined():
             return limits
         if row.agent is not None:
-            return f"{limits or _FOLDER} Nothing confines its programs: you are asked for each."
+            return f"{limits or _FOLDER} Its programs run without a sandbox, so you are asked before each one."
         return _UNCONFINED if row.runs_programs else limits
 
     def reach_of(self, tool: str) -> str | None:
@@ -71,15 +69,15 @@ class Policy:
 
     def may_ask(self, tool: str) -> bool:
         """Whether a call of this tool may have to wait."""
-        row = shown(tool)
-        return self._is_asked(tool) or (BULK in self._wanted and (row.deletes or row.deletes_with is not None))
+        return self._is_asked(tool) or (BULK in self._wanted and shown(tool).deletes)
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call waits, after which the turn will have deleted so many tasks.
 
-        One whose arguments are no object does not: it cannot be made, and the model is told so.
+        One whose arguments are no object does not: it cannot be made, and the model is told so. Nor does an undo.
         """
-        if not self.may_ask(tool) or arguments_of(arguments) is None:
+        given = arguments_of(arguments)
+        if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:
             return False
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
@@ -92,9 +90,7 @@ class Policy:
 
 def deleted_by(tool: str, arguments: str) -> int:
     """How many tasks a call may delete."""
-    row, given = shown(tool), arguments_of(arguments) or {}
-    deletes = row.deletes or (row.deletes_with is not None and given.get(row.deletes_with) not in _NO)
-    return len(named_in(given, "task_id")) if deletes else 0
+    return len(named_in(arguments_of(arguments) or {}, "task_id")) if shown(tool).deletes else 0
 
 
 def named_in(given: Mapping[str, Any], first: str) -> list[str]:

@@ -1,9 +1,6 @@
 """The task tools for whoever is asked: whose tasks they are and the key of each call are ours to say."""
 
-import time
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import httpx2
@@ -11,28 +8,10 @@ from agents.mcp import MCPToolMetaContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent, Tool
 
-from backend.tools.connection import CLIENT, PROTOCOL, Connection, ToolsUnavailable
-from backend.tools.resending import NoAnswer, watched
-from backend.tools.tasks.calls import TaskCalls
-from service.telemetry import traces
+from backend.tools.caller_token import CallerToken, calling_for
+from backend.tools.connection import Connection, ToolsUnavailable
+from backend.tools.resending import watched
 from service.tls import tls_context
-from service.tokens import BACKEND, make_call_token
-
-TOKEN_SECONDS = 300
-
-# Outside of any turn: a name that has no tasks.
-_caller: ContextVar[str] = ContextVar("caller", default=BACKEND)
-
-
-@contextmanager
-def calling_for(user_id: str) -> Iterator[None]:
-    """Tokens are made for this person meanwhile."""
-    token = _caller.set(user_id)
-    try:
-        yield
-    finally:
-        _caller.reset(token)
-
 
 USER = "todo/user_id"
 KEY = "todo/idempotency_key"
@@ -51,6 +30,8 @@ _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that 
 class TasksUnavailable(ToolsUnavailable):
     """The task service cannot be reached right now. What was done so far is kept; try again in a moment."""
 
+    code = "tasks_unavailable"
+
 
 class CallRefused(Exception):
     """What the tool says of a call that it did not make; `kind` is what the task service says of the refusal."""
@@ -68,7 +49,7 @@ class TaskTools(Connection):
     def __init__(
         self,
         url: str,
-        token: "CallerToken | None",
+        token: CallerToken | None,
         *,
         resend_seconds: float,
         answer_seconds: float = _ANSWER_SECONDS,
@@ -80,16 +61,9 @@ class TaskTools(Connection):
             answer_seconds=answer_seconds,
             auth=token,
             meta=_call_meta,
+            idempotent_calls=True,  # they only read, or have an idempotency key
         )
         self._signed = token is not None
-        self._calls = TaskCalls(
-            url,
-            protocol=PROTOCOL,
-            client=CLIENT,
-            signed=token.header if token else dict[str, str],
-            resend_seconds=resend_seconds,
-            answer_seconds=answer_seconds,
-        )
         self._reads = httpx2.AsyncClient(
             base_url=url.rstrip("/").removesuffix("/mcp"),
             auth=token,
@@ -102,7 +76,6 @@ class TaskTools(Connection):
     async def connect(self) -> None:
         await super().connect()
         await self.stack.enter_async_context(self._reads)
-        await self.stack.enter_async_context(self._calls)
 
     def offered(self, tool: Tool) -> Tool:
         schema = dict(tool.input_schema)
@@ -122,13 +95,8 @@ class TaskTools(Connection):
     ) -> CallToolResult:
         meta = dict(meta or {})
         user_id = meta.pop(USER)  # no turn, no call
-        given = {key: value for key, value in (arguments or {}).items() if key != "user_id"}
-        span = traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT")
-        with calling_for(user_id), span:
-            try:
-                return await self._calls.make(tool_name, {"user_id": user_id, **given}, meta)
-            except NoAnswer as error:
-                raise self.unavailable from error
+        with calling_for(user_id):
+            return await super().call_tool(tool_name, {**(arguments or {}), "user_id": user_id}, meta)
 
     async def change(
         self,
@@ -142,8 +110,8 @@ class TaskTools(Connection):
     ) -> dict[str, Any]:
         """What a person did by hand, done by a tool: its result. It is a batch of its own, named as its key.
 
-        With `undo_batch`, update_task takes that batch back, whatever its arguments. Raises `CallRefused` with the
-        tool's sentence.
+        With `undo_batch`, update_task takes that batch back, whatever its arguments. Raises `TasksUnavailable`, and
+        `CallRefused` with the tool's sentence.
         """
         if undo_batch is not None and not self._signed:
             raise CallRefused(
@@ -152,7 +120,10 @@ class TaskTools(Connection):
         meta = {USER: user_id, KEY: key, ACTOR: "person", BATCH: key, **_here(time_zone)}
         if undo_batch is not None:
             meta[UNDO_BATCH] = undo_batch
-        return _result(await self.call_tool(tool, dict(arguments), meta))
+        try:
+            return _result(await self.call_tool(tool, dict(arguments), meta))
+        except MCPError as error:
+            raise TasksUnavailable from error
 
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str
@@ -200,20 +171,3 @@ def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
 def _here(time_zone: str | None) -> dict[str, str]:
     """Where the person is, only if that is known of them: what is merely set, the MCP server has itself."""
     return {TIME_ZONE: time_zone} if time_zone else {}
-
-
-class CallerToken(httpx2.Auth):
-    """Signs each request for the person it is made for; the caller's own token is never passed on."""
-
-    def __init__(self, secret: str, audience: str) -> None:
-        self._secret = secret
-        self._audience = audience
-
-    def header(self) -> dict[str, str]:
-        expires = int(time.time()) + TOKEN_SECONDS
-        token = make_call_token(self._secret, _caller.get(), audience=self._audience, expires=expires)
-        return {"authorization": f"Bearer {token}"}
-
-    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        request.headers.update(self.header())
-        yield request

@@ -10,32 +10,47 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 
 from backend.conversation.errors import BackendError, LimitReached
+from backend.tools.caller_token import calling_for
 from backend.tools.connectors.server import AgentName
-from backend.tools.tasks.tools import KEY, USER, calling_for
-from backend.tools.workspace.tools import FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
+from backend.tools.tasks.tools import KEY, USER
+from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
 from service.database import new_id
 
 _UNCONFINED = (
-    "Nothing was committed: nothing confines git here, and it could run what an agent wrote into the folder. Let an "
-    "agent commit, which asks you first, or commit by hand."
+    "Nothing was committed. There is no sandbox here, and git could run programs that an agent wrote. Ask an agent to "
+    "commit, which needs your approval, or commit by hand."
 )
 _AT_ONCE = 8  # files and lists of one person on their way; a browser has six
 
 
 class NoFile(BackendError):
-    """There is no such file: it was deleted, or never written."""
+    """File not found. It may have been deleted."""
+
+    code, status = "no_file", 404
 
 
 class FileRefused(BackendError):
-    """The file cannot be kept."""
+    """The file could not be saved."""
+
+    code, status = "file_rejected", 400
 
 
 class FileTooLarge(FileRefused):
     """The file is too large, or the folder is full."""
 
+    code, status = "file_too_large", 413
+
+
+class DiskFull(BackendError):
+    """The disk of the workspace is full: try again later."""
+
+    code, status = "disk_full", 507
+
 
 class NotCommitted(BackendError):
     """Nothing was committed."""
+
+    code, status = "not_committed", 409
 
 
 class FolderFiles:
@@ -44,6 +59,11 @@ class FolderFiles:
     def __init__(self, tools: WorkspaceTools) -> None:
         self._tools = tools
         self._under_way = Counter[str]()  # by person
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the workspace has not answered yet, and may still be starting."""
+        return self._tools.is_starting
 
     def agents(self) -> dict[str, object]:
         """Whether they may be started now, and what their commands are confined by; None where they have none."""
@@ -100,7 +120,9 @@ class FolderFiles:
     def _counted(self, user_id: str) -> Iterator[None]:
         """Raises `LimitReached` for a person of whose files many are under way: each may take as long as it likes."""
         if self._under_way[user_id] >= _AT_ONCE:
-            raise LimitReached(f"{_AT_ONCE} of your files are on their way already: go on when they are through.")
+            raise LimitReached(
+                f"{_AT_ONCE} of your files are being transferred. Wait until they are done and try again."
+            )
         self._under_way[user_id] += 1
         try:
             yield
@@ -141,6 +163,8 @@ def _refusal(response: httpx2.Response) -> BackendError:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):
         return WorkspaceUnavailable()
+    if response.status_code == DISK_FULL:
+        return DiskFull(str(sentence))
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(sentence, str):
         return WorkspaceUnavailable()
     if response.status_code == 413:

@@ -43,7 +43,7 @@ def _output(called: Called) -> str:
     found = called.details or {}
     code, seconds = found.get("exit_code"), found.get("seconds")
     head = "Exit code unknown" if code is None else f"Exit code {code}"
-    head += ", after its time was over" if found.get("timed_out") else ""
+    head += ", stopped at the time limit" if found.get("timed_out") else ""
     head += f", {seconds:.1f} s" if isinstance(seconds, int | float) else ""
     wrote = "\n".join(str(found[name]).rstrip("\n") for name in ("stdout", "stderr") if found.get(name))
     cut = "…" + wrote[-_OUTPUT:] if len(wrote) > _OUTPUT else wrote
@@ -75,7 +75,7 @@ def _file(called: Called) -> str:
     changed = [line[:_LINE] for line in lines if line.startswith(("+", "-"))]
     if not changed or found.get("created"):
         return link
-    more = f"\n… {len(changed) - _DIFF} lines more" if len(changed) > _DIFF else ""
+    more = f"\n… {len(changed) - _DIFF} more lines" if len(changed) > _DIFF else ""
     return f"{link}\n\n{_fenced(chr(10).join(changed[:_DIFF]) + more)}"
 
 
@@ -87,10 +87,13 @@ _TOOLS: Mapping[str, _Row] = {
     "edit_file": _Row("Changing {path}…", "Changed {path}", "document", below=_file),
     "run_command": _Row("Running {command}…", "Ran {command}", "square-code", below=_ran),
     "run_python": _Row("Running Python…", "Ran Python", "square-code", below=_ran),
-    "commit": _Row("Keeping a version…", "Kept a version: {message}", "check"),
+    "commit": _Row("Saving a version…", "Saved a version: {message}", "check"),
     "list_tasks": _Row("Looking at the list…", "Looked at the list", "search"),
 }
+_ADDING = _Row("Adding to {path}…", "Added to {path}", "document", below=_file)
 _WRITING = frozenset({"write_file", "edit_file"})
+STOPPED = "stopped"
+"""Why a call that had begun was not carried out to its end."""
 
 
 def written(tool: str, details: Json | None) -> dict[str, int | None]:
@@ -106,26 +109,31 @@ def _place(path: str) -> str:
 
 
 def running(tool: str, arguments: str, folder_url: str) -> Json:
-    row = _TOOLS.get(tool, _unknown(tool))
     called = Called(arguments_of(arguments) or {}, folder_url)
+    row = _row(tool, called)
     return _step(row.running, called, row, state="running")
 
 
 def done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
     """A call that failed says so, with what its agent reads."""
-    row = _TOOLS.get(tool, _unknown(tool))
     called = Called(arguments_of(arguments) or {}, folder_url, details or {}, text)
+    row = _row(tool, called)
     if not (details or {}).get("ok", True):
-        title = row.failed or f"{row.running.removesuffix('…')}: not done"
+        title = row.failed or f"{row.running.removesuffix('…')} failed"
         return _step(title, called, row, state="failed") | {"content": _fenced(text[:_OUTPUT])}
     return _step(row.done, called, row, state="done")
 
 
 def left(tool: str, arguments: str, folder_url: str, *, why: str) -> Json:
     """A call that was not made, or not to its end."""
-    row = _TOOLS.get(tool, _unknown(tool))
     called = Called(arguments_of(arguments) or {}, folder_url)
+    row = _row(tool, called)
     return _step(f"{row.running.removesuffix('…')}: {why}", called, row, state="failed")
+
+
+def has_run(step: Json) -> bool:
+    """Whether the step shows a call that was carried out, at least in part."""
+    return step["state"] in ("running", "done") or step["title"].endswith(f": {STOPPED}")
 
 
 def said(text: str) -> Json:
@@ -142,6 +150,12 @@ def _step(template: str, called: Called, row: _Row, *, state: str) -> Json:
 class _Values(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "…"
+
+
+def _row(tool: str, called: Called) -> _Row:
+    if tool == "write_file" and called.given.get("append") is True:
+        return _ADDING
+    return _TOOLS.get(tool) or _unknown(tool)
 
 
 def _unknown(tool: str) -> _Row:

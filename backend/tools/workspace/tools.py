@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -11,8 +12,9 @@ from mcp.types import CallToolResult, TextContent
 
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Json
+from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import Connection, ToolsUnavailable
-from backend.tools.tasks.tools import KEY, USER, CallerToken, calling_for
+from backend.tools.tasks.tools import KEY, USER
 from service.tls import tls_context
 
 logger = logging.getLogger(__name__)
@@ -23,7 +25,9 @@ _UNCONFINED = "none"
 _ANSWER_SECONDS = 630  # a command may run for 600
 _LOOK_SECONDS = 1.5
 _REMOVE_SECONDS = httpx2.Timeout(10, connect=_LOOK_SECONDS)
-_TOO_MUCH = 413
+_TOO_MUCH, DISK_FULL = 413, 507
+_FIRST_SECONDS = 10  # while the service may still be starting beside this one
+_FIRST_AGAIN_SECONDS = 0.2
 _AGAIN_SECONDS = (2, 30)  # between two looks: until the service is there, and then
 _MISSES = 2  # in a row, after which it is taken to be gone: one alone may be a moment of much work
 
@@ -33,9 +37,13 @@ Mode = Literal["auto", "on", "off"]
 class WorkspaceUnavailable(ToolsUnavailable):
     """The agents' workspace cannot be reached right now. What was done so far is kept; try again in a moment."""
 
+    code = "workspace_unavailable"
+
 
 class NoRoom(BackendError):
-    """There is no room for the files that you put in: remove some of them."""
+    """There is not enough space for these files. Remove some of them."""
+
+    code, status = "no_room", 507
 
 
 class WorkspaceTools(Connection):
@@ -63,6 +71,8 @@ class WorkspaceTools(Connection):
         self.confinement: str | None = None
         self._is_there = False
         self._missed = 0  # looks in a row that nobody answered
+        self._was_there = False
+        self._starting_until = 0.0
         self.http = httpx2.AsyncClient(
             base_url=url.rstrip("/").removesuffix("/mcp"),
             auth=token,
@@ -76,9 +86,15 @@ class WorkspaceTools(Connection):
     async def connect(self) -> None:
         await super().connect()
         await self.stack.enter_async_context(self.http)
+        self._starting_until = time.monotonic() + _FIRST_SECONDS
         await self.look()
         watching = asyncio.create_task(self._watch())
         self.stack.push_async_callback(_end, watching)
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the service has not answered yet, and may still be starting."""
+        return not self._was_there and time.monotonic() < self._starting_until
 
     @property
     def is_unconfined(self) -> bool:
@@ -105,12 +121,13 @@ class WorkspaceTools(Connection):
                 self._is_there, self.confinement = False, None
             return False
         self.confinement = found.get("confinement") if isinstance(found, dict) else None
-        self._is_there, self._missed = True, 0
+        self._is_there, self._was_there, self._missed = True, True, 0
         return True
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(_AGAIN_SECONDS[self.confinement is not None and not self._missed])
+            known = self.confinement is not None and not self._missed
+            await asyncio.sleep(_FIRST_AGAIN_SECONDS if self.is_starting else _AGAIN_SECONDS[known])
             await self.look()
 
     async def call_tool(
@@ -139,7 +156,7 @@ class WorkspaceTools(Connection):
         with calling_for(user_id):
             try:
                 response = await self.http.post(f"uploads/{folder}/{other}")
-                if response.status_code == _TOO_MUCH:
+                if response.status_code in (_TOO_MUCH, DISK_FULL):
                     raise NoRoom(response.json()["error"])
                 response.raise_for_status()
             except (httpx2.HTTPError, ValueError, LookupError) as error:

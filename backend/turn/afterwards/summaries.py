@@ -4,11 +4,9 @@ They are made after the turn that left it out, or when the person asks for one. 
 see: when they load the conversation, or with the next answer in it, whose log tells of it.
 """
 
-import json
 import logging
 from dataclasses import replace
 
-import openai
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.acting import Acting
@@ -19,7 +17,7 @@ from backend.conversation.runs import compaction, limits
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
-from backend.model.errors import NotAnEndpoint
+from backend.model.errors import ModelError
 from backend.turn.lifecycle import outcomes
 from service.database import pipelined
 
@@ -30,8 +28,9 @@ _AT_ONCE = 20  # requests after one turn: an old conversation without a summary 
 
 
 class NoSummary(BackendError):
-    """The model did not summarise this conversation to the end; nothing of it is lost. Try again in a moment."""
+    """The model could not summarise this conversation. Nothing is lost. Try again in a moment."""
 
+    code, status = "no_summary", 503
     allow_retry = True
 
 
@@ -62,7 +61,7 @@ class Summaries:
         answer runs or waits for consent, and `NoSummary`.
         """
         if conversation_id in self._being_made:
-            raise Busy("This conversation is being summarised already: ask again in a moment.")
+            raise Busy("This conversation is being summarised already. Try again in a moment.")
         tokens = self._model.endpoint.profile.history_tokens
         async with pipelined(self._engine, user_id) as pipeline:
             await limits.check(pipeline, self._limits, user_id=user_id, is_new=False)
@@ -75,7 +74,7 @@ class Summaries:
             await compaction.ask(pipeline, user_id=user_id, model=self._model.endpoint.model)
         try:
             return await self._make(conversation_id, Acting(user_id, found.run_id), up_to)
-        except (openai.APIError, NotAnEndpoint, json.JSONDecodeError) as error:
+        except ModelError as error:
             raise NoSummary from error
 
     async def _make(self, conversation_id: str, ended: Acting, up_to: int) -> int:

@@ -19,19 +19,17 @@ from backend.conversation.agents.steps import Kind, Step
 from backend.conversation.errors import LeaseLost
 from backend.conversation.items import Json
 from backend.conversation.model_input.history import NOT_MADE, plain
-from backend.tools.connectors.connectors import Failed
+from backend.tools.connection import Failed
+from backend.tools.workspace.shown import STOPPED
 from backend.tools.workspace.tools import WorkspaceTools, folder_apart
-from backend.turn.calls import Calls, canonical
+from backend.turn.calls import Calls, calls_not_made, canonical
 from backend.turn.delegated.meanwhile import Meanwhile
-from backend.turn.delegated.transcript import MOST_CALLS, Shown, Transcript, clean
+from backend.turn.delegated.transcript import Shown, Transcript, clean
 from backend.turn.log import Begun, Done, Event, Progress, Replaced, WorkedOn
 from backend.turn.run import Run
 from backend.turn.sdk import requests
 from service.database import pipelined
 
-_TOO_MANY = (
-    f"This call was not made: of one answer at most {MOST_CALLS} calls are. Make it again if it is still needed."
-)
 _STOPPED = "This call was stopped. It may have been carried out in part: check what is there before repeating it."
 
 
@@ -82,7 +80,7 @@ class AgentCall:
 
     def __post_init__(self) -> None:
         self.meanwhile = self.means.meanwhile()
-        self._too_many: frozenset[str] = frozenset()
+        self._not_made: Mapping[str, str] = {}
         self._asked = 0.0
         self._leaving = False
 
@@ -120,18 +118,18 @@ class AgentCall:
             raise OutOfSteps
         calls.steps += 1
         self._asked = time.monotonic()
-        self.means.say(Progress(f"The {self.agent} thinks…"))
+        self.means.say(Progress(f"The {self.agent} is thinking…"))
 
-    async def after_model(self, response: ModelResponse) -> None:
-        """Write what it said, and the calls that it wants made."""
+    async def after_model(self, response: ModelResponse, *, max_tokens: int) -> None:
+        """Write what it said, and the calls that it wants made; `max_tokens` was its output limit."""
         used = response.usage
         counted = {"requests": 1, "input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
         self.usage.update(counted)
         made = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         said = "\n".join(ItemHelpers.extract_text(item) or "" for item in response.output if _is_said(item)).strip()
         thought = [item.model_dump(exclude_unset=True) for item in response.output if _is_thought(item)]
-        self._too_many = frozenset(call.call_id for call in made[MOST_CALLS:])
-        self.waiting = await self.means.waiting(made[:MOST_CALLS])
+        self._not_made = calls_not_made(made, max_tokens=max_tokens)
+        self.waiting = await self.means.waiting([call for call in made if call.call_id not in self._not_made])
         told, before = self.did.add_step(said, made, thought)
         for call in made:
             self.means.calls.call_keys[call.call_id] = self._key_of(call, before[call.call_id])
@@ -154,7 +152,7 @@ class AgentCall:
 
     def refusal(self, call_id: str) -> str | None:
         """Why a call is not made, if it is not."""
-        return _TOO_MANY if call_id in self._too_many else None
+        return self._not_made.get(call_id)
 
     def begin_call(self, call: ResponseFunctionToolCall) -> None:
         if (shown := self.did.begin_call(call)) is not None:
@@ -164,7 +162,7 @@ class AgentCall:
     async def end_call(self, call: ResponseFunctionToolCall, result: Any) -> None:
         text = plain(ItemHelpers.tool_call_output_item(call, result)["output"])
         details = self._details(call)
-        if call.call_id in self._too_many or isinstance(result, Failed):
+        if call.call_id in self._not_made or isinstance(result, Failed):
             details = {"ok": False}
         if call.call_id in self.did.open:  # else its end came first
             await self.answer(call, text, details)
@@ -194,7 +192,7 @@ class AgentCall:
         """Whatever came between: each call that was written down has an output."""
         for call in [*self.did.open.values()]:
             begun = call.call_id in self.did.begun
-            await self.leave(call, _STOPPED if begun else NOT_MADE, why="stopped" if begun else "not made")
+            await self.leave(call, _STOPPED if begun else NOT_MADE, why=STOPPED if begun else "not made")
 
     async def leave(self, call: ResponseFunctionToolCall, text: str, *, why: str) -> None:
         """Write what is said in place of the output of a call that was not made, or not to its end."""

@@ -12,11 +12,11 @@ from backend.agents.team import Start, Work
 from backend.conversation import hidden
 from backend.conversation.model_input import fitting
 from backend.model.chat_model import ChatModel
-from backend.model.choices import chosen_model
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.table import shown
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn.calls import CallNotMade, Calls
+from backend.turn.choices import chosen_model
 from backend.turn.delegated.call import AgentCall
 from backend.turn.delegated.delegation import Delegation
 
@@ -53,10 +53,10 @@ class _Chosen(Model):
         self._model = model
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
-        return self._model.named(chosen_model.get()).stream_response(*args, **kwargs)
+        return self._model.with_model(chosen_model.get()).stream_response(*args, **kwargs)
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        return await self._model.named(chosen_model.get()).get_response(*args, **kwargs)
+        return await self._model.with_model(chosen_model.get()).get_response(*args, **kwargs)
 
     def get_retry_advice(self, request: Any) -> Any:
         return self._model.get_retry_advice(request)
@@ -73,7 +73,7 @@ class _Hooks(RunHooks[Calls]):
         await _working(context).before_model(input_items)
 
     async def on_llm_end(self, context: RunContextWrapper[Calls], agent: Agent[Calls], response: ModelResponse) -> None:
-        await _working(context).after_model(response)
+        await _working(context).after_model(response, max_tokens=agent.model_settings.max_tokens or 0)
 
     async def on_tool_start(self, context: RunContextWrapper[Calls], agent: Agent[Calls], tool: Tool) -> None:
         _working(context).begin_call(context.tool_call)  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext

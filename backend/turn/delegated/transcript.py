@@ -9,11 +9,10 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from backend.conversation.agents.steps import Step
 from backend.conversation.items import Json, Work
-from backend.model.repairs import storable
+from backend.model.tool_calls import storable
 from backend.tools.workspace import shown
-from backend.turn.calls import as_stored, canonical
+from backend.turn.calls import MOST_CALLS, as_stored, canonical
 
-MOST_CALLS = 6  # that are made of one answer of an agent's
 _LONGEST = 8_192  # bytes of what the assistant's model reads
 
 Shown = tuple[int, Json]
@@ -98,8 +97,8 @@ class Transcript:
         return f"{self.agent.capitalize()}: {counted}{files}{how}"
 
     def so_far(self) -> str:
-        """What it did, a line each."""
-        lines = [f"- {step['title']}" for step in self.work.steps[1:] if step["title"]]
+        """The calls that ran, a line each."""
+        lines = [f"- {step['title']}" for step in self.work.steps[1:] if shown.has_run(step)]
         return "\n".join(lines) or "- nothing"
 
     def told(self, text: str) -> str:

@@ -14,7 +14,7 @@ class Places:
     def take(self, user_id: str) -> "Place":
         """Raises `LimitReached` where the person has all of theirs."""
         if self._taken[user_id] >= self._most:
-            raise LimitReached(f"You follow {self._most} answers at once, which is the most: stop reading one of them.")
+            raise LimitReached(f"You can follow {self._most} answers at once. Close one of them and try again.")
         self._taken[user_id] += 1
         return Place(self._taken, user_id)
 

@@ -45,14 +45,13 @@ class Following:
         look_seconds: float = 1,
         waiting_look_seconds: float = 5,
         grace_seconds: float = 1.5,
-        pulse_seconds: float = 10,
         most_readers: int = 20,
     ) -> None:
         """`follow` lets a run be published, if it is in this process; that is done every `every_seconds`.
 
         `look_seconds` is how often a run is looked at of which nothing is heard, and `waiting_look_seconds` while it
-        waits; `grace_seconds` is how long after its end the rest of it may still come, and `pulse_seconds` how long a
-        reader hears nothing at all. One person has at most `most_readers` at once.
+        waits; `grace_seconds` is how long after its end the rest of it may still come. One person has at most
+        `most_readers` at once.
         """
         self.publisher = Publisher(engine, every_seconds=every_seconds, published=self.heard)
         self._engine = engine
@@ -60,7 +59,6 @@ class Following:
         self._look_seconds = look_seconds
         self._waiting_look_seconds = waiting_look_seconds
         self._grace_seconds = grace_seconds
-        self._pulse_seconds = pulse_seconds
         self._places = Places(most_readers)
         self._leaving = False
         self._readers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
@@ -82,8 +80,8 @@ class Following:
 
     def events(
         self, run_id: str, user_id: str, after: int = 0, *, while_waiting: bool = True, place: Place | None = None
-    ) -> AsyncGenerator[Numbered | None, None]:
-        """The events after the number `after`, up to `Ended`; None where nothing was said for a while.
+    ) -> AsyncGenerator[Numbered, None]:
+        """The events after the number `after`, up to `Ended`.
 
         The run's process is asked to publish it from its beginning, if it does not yet. Where what was published before
         is not held any more, `Reset` is the first, of number 0, and all that is held follows from number 1 on. Raises
@@ -95,7 +93,7 @@ class Following:
 
     async def _events(
         self, run_id: str, place: Place, after: int, while_waiting: bool
-    ) -> AsyncGenerator[Numbered | None, None]:
+    ) -> AsyncGenerator[Numbered, None]:
         user_id = place.user_id
         with place, self._listening(run_id) as news:
             here = self.publisher.published_after(run_id, user_id, after) is not None
@@ -129,9 +127,6 @@ class Following:
                     waits_alone = state.status == "waiting" and not while_waiting
                     if (self._leaving and silent) or (waits_alone and (silent or isinstance(last, Paused))):
                         return
-                if _now() - since > self._pulse_seconds:
-                    yield None
-                    since = _now()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._pause(state, while_waiting)):
                         await news.wait()

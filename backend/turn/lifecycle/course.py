@@ -29,9 +29,13 @@ _STEPS_OF_A_READER = 5
 
 
 class TookTooLong(BackendError):
-    """This answer took too long and was ended. What was done so far is kept: say what is still to be done."""
+    """This answer took too long and was stopped. What was done so far is kept. Say what is still to be done."""
 
+    code = "took_too_long"
     allow_retry = True
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"{self.__doc__} The limit is {seconds:g} seconds (LIMIT_TURN_SECONDS).")
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Course:
     engine: AsyncEngine
     lease_seconds: float
     longest_seconds: float
-    in_background: Callable[[Awaitable[None]], None]
+    in_background: Callable[[Awaitable[None]], object]
     published: Callable[[Turn, Sequence[Event]], Sequence[tuple[int, str]]]
 
     async def run(self, turn: Turn, work: Work) -> None:
@@ -87,7 +91,7 @@ class Course:
                 await work
         except TimeoutError:
             if limit.expired():
-                raise TookTooLong from None
+                raise TookTooLong(self.longest_seconds) from None
             raise
 
     async def _wait(self, turn: Turn) -> Outcome | None:

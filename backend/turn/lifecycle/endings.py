@@ -1,6 +1,5 @@
 """What kept an answer from its end: a sentence for the person, and an item for whoever reads the conversation later."""
 
-import json
 import logging
 import secrets
 import traceback
@@ -17,7 +16,6 @@ from backend.conversation.errors import BackendError
 from backend.conversation.items import Ending
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.leases import Outcome
-from backend.model.errors import NotAnEndpoint, describe
 from backend.turn.log import Event, Failed, Notice
 
 logger = logging.getLogger(__name__)
@@ -25,7 +23,7 @@ logger = logging.getLogger(__name__)
 INTERRUPTED = "The server had to end this answer. What was done so far is kept; try again in a moment."
 OUT_OF_STEPS = "The assistant stopped after too many steps. Say what is still to be done."
 _CUT: dict[Outcome, str] = {
-    "cancelled": "This answer was stopped before its end.",
+    "cancelled": "You stopped this answer.",
     "interrupted": CUT,
 }
 
@@ -61,7 +59,7 @@ def explain(error: BaseException) -> Explanation:
     own = _own_error(error)
     reference = secrets.token_hex(4)
     if own is not None:
-        logger.warning("turn failed, reference %s: %s", reference, type(own).__name__)
+        logger.warning("turn failed, reference %s: %s", reference, own.code)
         return Explanation(f"{own} (Reference {reference})", own.allow_retry)
     message, allow_retry = sentence_of(error)
     if any(isinstance(one, openai.APIError | DBAPIError | ValidationError) for one in _chain(error)):
@@ -91,10 +89,6 @@ def _without_texts(error: BaseException) -> str:
 def _kind(error: BaseException) -> str:
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     match error:
-        case openai.APIStatusError():
-            return f"{name}: status {error.status_code}, code {error.code!r}, request {error.request_id!r}"
-        case openai.APIError():
-            return f"{name}: code {error.code!r}"
         case DBAPIError():
             return f"{name}: SQLSTATE {getattr(error.orig, 'sqlstate', None)}"
         case _:
@@ -113,14 +107,12 @@ _UNKNOWN = ("Something went wrong on the server. Try again.", True)
 
 def _described(error: BaseException) -> tuple[str, bool] | None:
     match error:
-        case openai.APIError() | NotAnEndpoint() | json.JSONDecodeError():
-            return describe(error)
         case MaxTurnsExceeded():
             return OUT_OF_STEPS, True
         case ModelRefusalError():
-            return "The model declined to answer this.", False
+            return "The model refused to answer this.", False
         case ModelBehaviorError():
-            return "The model's answer could not be understood. Try again.", True
+            return "The model's answer was not valid. Try again.", True
         case OperationalError() | InterfaceError() | PoolTimeout():
             return "The database cannot be reached right now. Try again in a moment.", True
         case _:

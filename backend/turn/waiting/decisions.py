@@ -16,6 +16,7 @@ from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
 from backend.tools import table
 from backend.tools.consent.card import NOT_ASKED, card
+from backend.tools.consent.policy import deleted_by
 from backend.turn.following.payloads import to_payload
 from backend.turn.log import Asked, Decided, Done, Event, Replaced, end_with
 from backend.turn.waiting import agents
@@ -26,6 +27,13 @@ INSTEAD = "The person wrote something else instead."
 STOPPED = "The person stopped this answer."
 AWAY = "The person went to another version of the conversation."
 CHANGED = "What it may reach is another now than what the person was asked about."
+_FOR_USERS: Mapping[str | None, str] = {
+    INSTEAD: "You wrote something else instead.",
+    STOPPED: "You stopped this answer.",
+    AWAY: "You switched to another version of the conversation.",
+    CHANGED: "What this may access has changed since you were asked.",
+}
+"""What a card says in place of a reason that is stored for the model."""
 ENDING = (INSTEAD, CHANGED)
 """Reasons for which an agent is ended that had asked."""
 _INSTEAD_OF_AN_ANSWER = (INSTEAD, STOPPED, AWAY)
@@ -40,6 +48,8 @@ _REFUSED = "The person refused this call: it was not made. Do not repeat it unle
 
 class DecidedAlready(BackendError):
     """This was decided already."""
+
+    code, status = "already_decided", 400
 
     def __init__(self, approval: Approval) -> None:
         super().__init__()
@@ -115,11 +125,13 @@ async def decide(
 
     What is approved for `always` is not asked again in the conversation, if it may be allowed so.
 
-    Raises `NotFound`, `DecidedAlready`, and `LimitReached` where no more turns may run beside others.
+    Raises `NotFound`, `DecidedAlready`, and `LimitReached` for an approval with which the run would go on beside more
+    runs than the user may have. A rejection is never limited.
     """
     whose = {"user_id": user_id}
     async with pipelined(engine, user_id) as pipeline:
-        await limits.check(pipeline, Limits(running=most_running), is_new=False, **whose)
+        if decision == "approved":
+            await pipeline.send(limits.ONE_BY_ONE, owner=user_id)  # before the run's row, as a run that begins does
         deciding, of_run = await approvals.decide(
             pipeline, approval_id, decision, reason=reason, conversation_id=conversation_id, **whose
         )
@@ -136,6 +148,8 @@ async def decide(
         await _tell(pipeline, approval.run_id, decided_events(approval), user_id=user_id)
         taken = None
         if all(one.decision for one in found):
+            if decision == "approved":
+                await limits.check(pipeline, Limits(running=most_running), is_new=False, **whose)
             taken = await approvals.resume(
                 pipeline, approval.run_id, lease_seconds=lease.seconds, worker=lease.worker, **whose
             )
@@ -265,7 +279,9 @@ def shown(approval: Approval, *, not_made: bool = False) -> Widget:
     """The card, as the approval is; of a call that was approved and is `not_made` all the same, it says so."""
     is_left = not_made and approval.decision == "approved"
     decided = "not made" if is_left or approval.reason == CHANGED else approval.decision
-    root = card(approval.id, approval.text, decided, approval.reason, lasting=_may_last(approval))
+    call, reason = approval.call, _FOR_USERS.get(approval.reason, approval.reason)
+    deletes = deleted_by(call["name"], call["arguments"]) if table.shown(call["name"]).deletes else 0
+    root = card(approval.id, approval.text, decided, reason, lasting=_may_last(approval), deletes=deletes)
     return Widget(root=root, copy_text=approval.text, id=approval.item_id, created_at=approval.created_at)
 
 

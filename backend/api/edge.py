@@ -1,22 +1,29 @@
-"""What every HTTP request passes: known host, known origin, JSON, and the headers every answer carries."""
+"""The checks of every HTTP request, known host, known origin and JSON, and the headers of every response."""
 
+import re
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.doors.time_zone import HEADER
+from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
+from backend.api.time_zone import HEADER
+from backend.conversation.errors import BackendError
 from service.edge import HEADERS, with_headers
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HEADERS = HEADERS | {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"}
+_FOREIGN_WEBSITE = (
+    f"{ForeignWebsite.__doc__} Its operator can add the website to ALLOWED_ORIGINS, or, behind an HTTPS proxy, the "
+    "proxy's address to TRUSTED_PROXIES."
+)
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::[0-9]{0,5})?")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Edge:
-    """Refuses foreign hosts (DNS rebinding), foreign origins and bodies that are no JSON, before anything else runs."""
+    """Rejects foreign hosts (DNS rebinding), foreign origins and bodies that are no JSON, before anything else runs."""
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
         self._origins = tuple(origins)
@@ -24,8 +31,12 @@ class Edge:
         cors = CORSMiddleware(
             app,
             allow_origins=self._origins,
+            allow_credentials=True,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["authorization", "content-type", HEADER, "idempotency-key", "last-event-id", "if-match"],
+            allow_headers=[
+                *("authorization", "content-type", HEADER, "idempotency-key", "last-event-id", "if-match"),
+                "x-ai-sdk-version",
+            ],
             expose_headers=["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream", "etag"],
         )
         self._app = cors if self._origins else app
@@ -34,21 +45,18 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refuse(scope, Headers(scope=scope))
-        await (refusal or self._app)(scope, receive, with_headers(scope, send, _HEADERS))
+        error = self._find_error(scope, Headers(scope=scope))
+        answer = self._app if error is None else render_error(error)
+        await answer(scope, receive, with_headers(scope, send, _HEADERS))
 
-    def _refuse(self, scope: Scope, headers: Headers) -> JSONResponse | None:
+    def _find_error(self, scope: Scope, headers: Headers) -> BackendError | None:
         if without_port(headers.get("host", "").lower()) not in self._hosts:
-            return _refusal(421, "This host name is not served here: add it to ALLOWED_HOSTS.")
+            return ForeignHost()
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins and origin.lower() != own_origin(scope, headers):
-            return _refusal(
-                403,
-                "Requests from this web page's origin are not served: add it to ALLOWED_ORIGINS; where it is this "
-                "server's own, behind a proxy that speaks https, add the proxy's address to TRUSTED_PROXIES.",
-            )
+            return ForeignWebsite(_FOREIGN_WEBSITE)
         if scope["method"] in ("POST", "PATCH") and _has_body(headers) and _media_type(headers) != "application/json":
-            return _refusal(415, "A body must be JSON and say so: send it with Content-Type: application/json.")
+            return BodyNotJson()
         return None
 
 
@@ -59,7 +67,9 @@ def own_origin(scope: Scope, headers: Headers) -> str:
 
 
 def without_port(host: str) -> str:
-    return host if host.endswith("]") else host.rpartition(":")[0] or host
+    """The name in a Host header; the whole of a header that is none."""
+    found = _HOST.fullmatch(host)
+    return found[1] if found else host
 
 
 def _has_body(headers: Headers) -> bool:
@@ -68,7 +78,3 @@ def _has_body(headers: Headers) -> bool:
 
 def _media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _refusal(status: int, sentence: str) -> JSONResponse:
-    return JSONResponse({"error": sentence}, status_code=status)

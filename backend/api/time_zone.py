@@ -1,4 +1,4 @@
-"""Where the caller of a request is."""
+"""The time zone that a request names."""
 
 import logging
 from functools import lru_cache
@@ -13,15 +13,15 @@ HEADER = "X-Time-Zone"
 _CHARS_IN_A_LINE = 20
 
 
-def time_zone_of(request: HTTPConnection) -> str | None:
-    """The zone that the request names; None without one, or for one that nobody knows."""
-    given = request.headers.get(HEADER, "")
-    if given and find_zone(given) is None:
-        _tell(given[:_CHARS_IN_A_LINE])
+def find_time_zone(request: HTTPConnection) -> str | None:
+    """None if the request names no zone, or an unknown one."""
+    name = request.headers.get(HEADER, "")
+    if name and find_zone(name) is None:
+        _warn(name[:_CHARS_IN_A_LINE])
         return None
-    return given or None
+    return name or None
 
 
 @lru_cache(maxsize=100)  # a client that is wrong is so with each request
-def _tell(beginning: str) -> None:
+def _warn(beginning: str) -> None:
     logger.warning("a request's %s is not known and not used; it begins %r", HEADER, beginning)

@@ -1,4 +1,4 @@
-"""Who is calling."""
+"""Who sends a request, by its token or its session cookie."""
 
 import logging
 import re
@@ -10,9 +10,9 @@ import jwt
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
+from backend.api.edge import own_origin
+from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.conversation import sessions
-from backend.conversation.errors import BackendError
-from backend.doors.edge import own_origin
 from backend.settings import Settings
 from service.tokens import ISSUER, SharedSecret, Tokens, make_token
 
@@ -25,24 +25,16 @@ _SESSION_ID_BYTES = 16
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
 
 
-class Unauthorized(BackendError):
-    """You are not signed in: send a valid bearer token, or sign in on the page again."""
-
-
-class ForeignOrigin(BackendError):
-    """This request comes from another site: open the page on this server and use it there."""
-
-
 @dataclass(frozen=True)
 class SignedIn:
-    """A person whose token was checked, until it expires (Unix time)."""
+    """A user whose token was checked, until it expires (Unix time)."""
 
     user_id: str
     expires: int
 
 
 class Identity:
-    """Tells the caller of a request from its bearer token or its session cookie, never from its body."""
+    """Finds the user of a request by its bearer token or its session cookie, never by its body."""
 
     def __init__(self, settings: Settings) -> None:
         self.required = settings.auth_mode == "jwt"
@@ -57,40 +49,45 @@ class Identity:
             self._sessions = Tokens({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
-    async def user_of(self, request: HTTPConnection, engine: AsyncEngine) -> str:
-        """Raises `Unauthorized` without a valid token, `ForeignOrigin` for a cookie sent from another site.
+    async def find_user_id(self, request: HTTPConnection, engine: AsyncEngine) -> str:
+        """Returns the id; raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site.
 
-        The database is asked for a cookie only.
+        The database is read for a cookie only.
         """
         if not self.required:
             return LOCAL_USER
+        if (user_id := getattr(request.state, "user_id", None)) is None:
+            user_id = request.state.user_id = await self._authenticate(request, engine)
+        return user_id
+
+    async def _authenticate(self, request: HTTPConnection, engine: AsyncEngine) -> str:
         if "authorization" in request.headers:
             return (await self.sign_in(request)).user_id
         cookies = _sent_cookies(request)
         if not cookies:
             raise Unauthorized
-        if len(cookies) > 1:  # one could be somebody else's, put there to have a person work in that session
-            raise Unauthorized("Two session cookies were sent: delete this site's cookies, then sign in again.")
+        if len(cookies) > 1:  # one could be somebody else's, put there to have a user work in that session
+            raise Unauthorized("Your browser sent two session cookies. Delete this site's cookies and sign in again.")
         claims = await self._session_claims(request, cookies[0])
         if await sessions.is_ended(engine, claims["sub"], claims["jti"]):
             raise Unauthorized
         return claims["sub"]
 
     async def sign_in(self, request: HTTPConnection) -> SignedIn:
-        """The person a bearer token names; raises `Unauthorized`."""
+        """The user whom the bearer token names; raises `Unauthorized`."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthorized
-        claims = await _checked(self._bearer, token.strip())
+        claims = await _read_claims(self._bearer, token.strip())
         return SignedIn(claims["sub"], int(claims["exp"]))
 
-    def session(self, person: SignedIn) -> str:
-        """What the page's cookie holds; it lasts as long as the token it was made from."""
+    def create_session(self, user: SignedIn) -> str:
+        """The value of the page's cookie, which lasts as long as the token it was made from."""
         jti = secrets.token_urlsafe(_SESSION_ID_BYTES)
-        return make_token(self._secret, person.user_id, audience=SESSION, expires=person.expires, jti=jti)
+        return make_token(self._secret, user.user_id, audience=SESSION, expires=user.expires, jti=jti)
 
     async def sign_out(self, request: HTTPConnection, engine: AsyncEngine) -> None:
-        """End the session of the request's cookie, of which there may be copies; raises `ForeignOrigin`."""
+        """Ends the session of the request's cookie, of which there may be copies; raises `ForeignOrigin`."""
         for cookie in _sent_cookies(request) if self.required else ():
             try:
                 claims = await self._session_claims(request, cookie)
@@ -101,13 +98,13 @@ class Identity:
     async def _session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):
             raise ForeignOrigin
-        claims = await _checked(self._sessions, cookie)
+        claims = await _read_claims(self._sessions, cookie)
         if not _SESSION_ID.fullmatch(claims.get("jti", "")):  # older versions gave none, and could not be signed out of
             raise Unauthorized
         return claims
 
 
-async def _checked(tokens: Tokens, token: str) -> dict[str, Any]:
+async def _read_claims(tokens: Tokens, token: str) -> dict[str, Any]:
     try:
         return await tokens.claims(token)
     except jwt.PyJWTError as error:

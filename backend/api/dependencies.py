@@ -1,0 +1,107 @@
+"""What routes need of a request: the process's services, the user who sends it, and its headers.
+
+They are `async`, as FastAPI (0.165) calls other dependencies in a thread.
+"""
+
+import hashlib
+import re
+from typing import Annotated
+
+from fastapi import Depends, Header, Request, Response
+
+from backend.api.rate_limit import check_rate
+from backend.api.time_zone import find_time_zone
+from backend.conversation.acting import Acting
+from backend.conversation.errors import InvalidRequest
+from backend.conversation.runs.kept import Keyed
+from backend.doors.parts import Parts, parts_of
+
+IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_MAX_EVENT_ID = 2**63
+
+
+async def get_services(request: Request) -> Parts:
+    return parts_of(request)
+
+
+Services = Annotated[Parts, Depends(get_services)]
+
+
+async def authenticate(request: Request) -> str:
+    """Returns the user's id; raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site."""
+    return await request.app.state.identity.find_user_id(request, parts_of(request).engine)
+
+
+UserId = Annotated[str, Depends(authenticate)]
+
+
+async def get_user(request: Request, user_id: UserId) -> Acting:
+    return Acting(user_id, time_zone=find_time_zone(request))
+
+
+User = Annotated[Acting, Depends(get_user)]
+
+
+async def get_limited_user(user: User, services: Services) -> Acting:
+    """Raises `LimitReached` for a user who sends too many requests."""
+    check_rate(services.pace, user.user_id)
+    return user
+
+
+LimitedUser = Annotated[Acting, Depends(get_limited_user)]
+
+
+async def get_polling_user(user: User, services: Services) -> Acting:
+    """The user of a request that an open page sends every second and a half; these are counted apart."""
+    check_rate(services.polls, user.user_id)
+    return user
+
+
+PollingUser = Annotated[Acting, Depends(get_polling_user)]
+
+
+async def get_idempotency_key(
+    key: Annotated[
+        str | None,
+        Header(alias=IDEMPOTENCY_KEY, description="The same request under the same key is done once in 24 h."),
+    ] = None,
+) -> str | None:
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidRequest(f"{IDEMPOTENCY_KEY} must have 1 to 255 visible ASCII characters.")
+    return key
+
+
+IdempotencyKey = Annotated[str | None, Depends(get_idempotency_key)]
+
+
+async def get_keyed_request(request: Request, key: IdempotencyKey) -> Keyed | None:
+    """The request under its key, if it has one; it is the same for the same path and the same body."""
+    if key is None:
+        return None
+    what = f"{request.method} {request.url.path}\n".encode() + await request.body()
+    return Keyed(key, hashlib.sha256(what).digest())
+
+
+KeyedRequest = Annotated[Keyed | None, Depends(get_keyed_request)]
+
+
+async def get_last_event_id(
+    sent: Annotated[
+        str | None, Header(alias=LAST_EVENT_ID, description="The `id` of the last event that was read.")
+    ] = None,
+) -> int:
+    """The number of the event after which the reader goes on; 0 for all of them."""
+    digits = "0" if sent is None else sent
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 19 and int(digits) < _MAX_EVENT_ID):
+        raise InvalidRequest(
+            f"{LAST_EVENT_ID} must be a whole number below 2^63. Send the `id` of the last event that you read."
+        )
+    return int(digits)
+
+
+LastEventId = Annotated[int, Depends(get_last_event_id)]
+
+
+async def forbid_caching(response: Response) -> None:
+    response.headers["Cache-Control"] = "no-store"

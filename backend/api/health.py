@@ -1,0 +1,46 @@
+"""`GET /health`, `/ready` and `/metrics`."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from backend.api.dependencies import Services
+from backend.doors.parts import Parts
+from backend.turn import reports
+from service.database import schema
+from service.telemetry import metrics
+
+router = APIRouter()
+
+
+@router.get("/health")
+async def get_health() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+async def get_readiness(request: Request, services: Services) -> Response:
+    status, content = await request.app.state.readiness(services)
+    return JSONResponse(content, status_code=status)
+
+
+@router.get("/metrics")
+async def get_metrics() -> Response:
+    reports.TASKS.set(len(asyncio.all_tasks()))
+    return metrics.response()
+
+
+async def check_readiness(services: Parts) -> tuple[int, dict[str, Any]]:
+    """200 when a turn could run now; the model, agents and other MCP servers are reported, not required.
+
+    A workspace that starts beside this process is waited for: until it answers, nobody knows what agents may do.
+    """
+    found, tools_reason = await asyncio.gather(schema.look(services.engine), services.tools.problem())
+    starting = "The workspace has not answered yet." if services.files.is_starting else None
+    if reason := found.problem or tools_reason or starting:
+        return 503, {"status": "not ready", "reason": reason}
+    more = {"agents": services.files.agents(), "unusable": services.connectors.unusable(), "warning": found.warning}
+    details = {name: value for name, value in more.items() if value}
+    return 200, {"status": "ready", "model": await services.model.client.report(), **details}

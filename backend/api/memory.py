@@ -1,0 +1,94 @@
+"""`GET` and `PUT /memory`: what the user wants remembered, which they alone write."""
+
+import re
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, StrictStr
+
+from backend.api.dependencies import LimitedUser, Services
+from backend.api.routing import UserRoute
+from backend.conversation import profiles
+from backend.conversation.errors import BackendError, InvalidRequest
+from backend.conversation.model_input import memory
+from backend.doors.parts import Parts
+
+_TAG = re.compile(r'\s*((?:W/)?"[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')  # RFC 9110, section 8.8.3
+
+
+class NoVersion(BackendError):
+    """Send the ETag of the memory that you read as If-Match, so that no change is lost. * replaces any version."""
+
+    code, status = "no_version", 428
+
+
+class Changed(BackendError):
+    """The memory has changed since you read it. Read it again and send your change with its new ETag."""
+
+    code, status = "memory_changed", 412
+
+
+class MemoryTooLong(BackendError):
+    """The memory can have up to 65,536 bytes of text. Shorten it."""
+
+    code, status = "memory_too_long", 413
+
+
+class Memory(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: StrictStr
+
+
+class ShownMemory(BaseModel):
+    """The memory, with how many of its lines the assistant reads."""
+
+    text: str
+    lines: int
+    lines_read: int
+
+
+router = APIRouter(route_class=UserRoute, include_in_schema=False)
+
+
+@router.get("/memory")
+async def get_memory(services: Services, user: LimitedUser, response: Response) -> ShownMemory:
+    return _show(await profiles.memory(services.engine, user.user_id), services, response)
+
+
+@router.put("/memory")
+async def set_memory(
+    request: Request, services: Services, user: LimitedUser, body: Memory, response: Response
+) -> ShownMemory:
+    versions = _parse_if_match(request.headers.getlist("if-match"))
+    if len(body.text.encode()) > memory.LONGEST:
+        raise MemoryTooLong
+    if not await profiles.set_memory(services.engine, user.user_id, body.text, versions=versions):
+        raise Changed
+    return _show(body.text, services, response)
+
+
+def _parse_if_match(headers: list[str]) -> list[str] | None:
+    """The versions that may be replaced; None for any.
+
+    A tag is of the text itself, so a weak one is as good: proxies that pack an answer make it weak.
+    """
+    if not headers:
+        raise NoVersion
+    header = ",".join(headers).strip()
+    if header == "*":
+        return None
+    tags, position = list[str](), 0
+    while position < len(header) or not tags:
+        found = _TAG.match(header, position)  # a search would take the square of the header's length
+        if found is None:
+            raise InvalidRequest('If-Match must be * or ETags as the server sent them, like "0123abcd".')
+        tags.append(found[1].removeprefix("W/")[1:-1])
+        position = found.end()
+    return tags
+
+
+def _show(text: str, services: Parts, response: Response) -> ShownMemory:
+    found = memory.read(text, tokens=services.model.endpoint.profile.history_tokens)
+    response.headers["ETag"] = f'"{profiles.version_of(text)}"'
+    response.headers["Cache-Control"] = "no-store"
+    return ShownMemory(text=text, lines=found.lines, lines_read=found.lines_read)

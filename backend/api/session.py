@@ -1,0 +1,44 @@
+"""`POST /session` and `DELETE /session`: the page's cookie, in exchange for a token."""
+
+import time
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from backend.api.dependencies import Services
+from backend.api.identity import Identity, cookie_name
+from backend.api.rate_limit import check_rate
+from backend.conversation import sessions
+from backend.conversation.errors import InvalidRequest
+
+router = APIRouter()
+
+
+@router.post("/session")
+async def sign_in(request: Request, services: Services) -> Response:
+    identity: Identity = request.app.state.identity
+    if not identity.required:
+        raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
+    user = await identity.sign_in(request)
+    check_rate(services.pace, user.user_id)  # or sessions that are ended would fill the database
+    await sessions.tidy(services.engine, user.user_id)
+    response = JSONResponse({"user_id": user.user_id, "expires": user.expires})
+    response.set_cookie(
+        cookie_name(request),
+        identity.create_session(user),
+        max_age=max(0, user.expires - int(time.time())),
+        httponly=True,
+        secure=request.url.scheme == "https",
+        samesite="strict",
+    )
+    return response
+
+
+@router.delete("/session")
+async def sign_out(request: Request, services: Services) -> Response:
+    identity: Identity = request.app.state.identity
+    await identity.sign_out(request, services.engine)
+    response = Response(status_code=204)
+    secure = request.url.scheme == "https"
+    response.delete_cookie(cookie_name(request), httponly=True, samesite="strict", secure=secure)
+    return response

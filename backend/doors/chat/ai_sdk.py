@@ -1,0 +1,35 @@
+"""The UI message stream in the form of an older major version of the AI SDK, whose first releases reject what they do
+not know."""
+
+from typing import Annotated, Any
+
+from fastapi import Header
+
+OLDEST, NEWEST = 5, 7
+Version = Annotated[
+    int,
+    Header(
+        alias="X-AI-SDK-Version",
+        ge=OLDEST,
+        le=NEWEST,
+        description="The major version of the AI SDK that reads the stream.",
+    ),
+]
+_REJECTED = "This call was rejected, so it was not made."
+_NOT_KNOWN = {
+    5: {"abort": ("reason",), "finish": ("finishReason",)},
+    6: {"abort": ("reason",), "tool-approval-request": ("reason",)},
+}
+
+
+def render_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
+    """The chunk as this version reads it; version 5 has no approvals, so a call that waits is data beside the call."""
+    match chunk:
+        case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id} if version == OLDEST:
+            data = {"approvalId": approval_id, "toolCallId": call_id, "text": chunk["reason"]}
+            return {"type": "data-approval", "id": approval_id, "data": data}
+        case {"type": "tool-output-denied", "toolCallId": call_id} if version == OLDEST:
+            return {"type": "tool-output-error", "toolCallId": call_id, "errorText": _REJECTED, "dynamic": True}
+        case _:
+            not_known = _NOT_KNOWN.get(version, {}).get(chunk["type"], ())
+            return {name: value for name, value in chunk.items() if name not in not_known}

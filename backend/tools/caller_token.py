@@ -1,0 +1,40 @@
+"""The signed token that names the user of each request to the task server and the workspace."""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import httpx2
+
+from service.tokens import make_call_token
+
+TOKEN_SECONDS = 300
+
+# The MCP client's session sends the requests of all users, and nothing but the context goes from a call to its request.
+# There is no default, so that a request without a user is not sent.
+_user: ContextVar[str] = ContextVar("user")
+
+
+@contextmanager
+def calling_for(user_id: str) -> Iterator[None]:
+    """Signs requests for this user while the block runs."""
+    token = _user.set(user_id)
+    try:
+        yield
+    finally:
+        _user.reset(token)
+
+
+class CallerToken(httpx2.Auth):
+    """Signs each request for the user in whose block it is made; the user's own token is never passed on."""
+
+    def __init__(self, secret: str, audience: str) -> None:
+        self._secret = secret
+        self._audience = audience
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        expires = int(time.time()) + TOKEN_SECONDS
+        token = make_call_token(self._secret, _user.get(), audience=self._audience, expires=expires)
+        request.headers["authorization"] = f"Bearer {token}"
+        yield request
