@@ -27,19 +27,14 @@ from cli.database.postgres import Cluster
 from service.database import create_engine
 from tests.logins import as_admin, as_owner, as_service, password
 
+pytest_plugins = ["tests.support.fixtures"]
+
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_NEEDED = 256 * 1024 * 1024
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pooled", action="store_true", help="put PgBouncer before the tests' database")
-    parser.addoption("--many", action="store_true", help="let random tests of races and cuts try 1,000 times, not 200")
-
-
-@pytest.fixture
-def often(request: pytest.FixtureRequest) -> int:
-    """How many times a random test of what can come between tries; all 1,000 take minutes."""
-    return 1_000 if request.config.getoption("--many") else 200
 
 
 @pytest.hookimpl(trylast=True)  # after what is not asked for has been left out
@@ -141,22 +136,27 @@ def administrator() -> Iterator[Callable[[str], psycopg.Connection[Any]]]:
 
 
 @pytest.fixture
-def database_url(session_database_url: str, administrator: Callable[[str], psycopg.Connection[Any]]) -> str:
-    """A migrated database with no rows, as the services log in; shared by the tests, one after the other."""
+def database_url(session_database_url: str, administrator: Callable[[str], psycopg.Connection[Any]]) -> Iterator[str]:
+    """A migrated database with no rows, as the services log in; shared by the tests, one after the other.
+
+    It is left empty, too: rows that a test wrote itself would be in the way of others that act as the local user.
+    """
     _empty(administrator(session_database_url))
-    return session_database_url
+    yield session_database_url
+    _empty(administrator(session_database_url))
 
 
 def _empty(connection: psycopg.Connection[Any]) -> None:
     tables = connection.execute(
-        "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+        "SELECT schemaname, tablename FROM pg_tables"
+        " WHERE schemaname IN ('public', 'core') AND tablename <> 'alembic_version'"
     ).fetchall()
-    has_rows = SQL("SELECT {} WHERE EXISTS (SELECT FROM {})")
-    looks = [has_rows.format(Literal(name), Identifier(name)) for (name,) in tables]
+    has_rows = SQL("SELECT {}, {} WHERE EXISTS (SELECT FROM {})")
+    looks = [has_rows.format(*map(Literal, table), Identifier(*table)) for table in tables]
     if filled := connection.execute(SQL(" UNION ALL ").join(looks)).fetchall():
-        names = SQL(", ").join(Identifier(name) for (name,) in filled)
+        names = SQL(", ").join(Identifier(*table) for table in filled)
         _truncate(connection, SQL("TRUNCATE {} CASCADE").format(names))
-    connection.execute("SELECT setval(format('%I', sequencename)::regclass, 1, false) FROM pg_sequences")
+    connection.execute("SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 1, false) FROM pg_sequences")
 
 
 def _truncate(connection: psycopg.Connection[Any], statement: Composed, tries: int = 5) -> None:

@@ -9,11 +9,11 @@ SHAPES: dict[str, set[str]] = {
     "interaction_started": {"interaction_id", "chat_id"},
     "turn_start": {"interaction_id"},
     "turn_end": {"interaction_id"},
-    "tool_call": {"id", "tool_name", "tool_input"},
-    "tool_result": {"id", "tool_name", "tool_output"},
-    "thinking": {"content"},
+    "tool_call": {"type", "id", "tool_name", "tool_input"},
+    "tool_result": {"type", "id", "tool_name", "tool_output"},
+    "thinking": {"type", "content"},
     "thinking_delta": {"content"},
-    "answer": {"content"},
+    "answer": {"type", "content"},
     "answer_delta": {"content"},
     "approval_required": {"approval_id", "tool_name", "tool_input", "text", "agent"},
     "approved": {"approval_id", "reason"},
@@ -23,6 +23,12 @@ SHAPES: dict[str, set[str]] = {
     "compaction": {"messages"},
     "reset": {"interaction_id"},
     "interaction_complete": {"interaction_id", "status"},
+}
+
+OPTIONAL = {
+    "interaction_complete": {"reason", "next_interaction_id"},
+    "tool_result": {"is_error", "details"},
+    "error": {"code"},
 }
 
 
@@ -45,8 +51,7 @@ class Runs(runs.Runs):
 
 
 def check(event: Event) -> Event:
-    optional = {"reason"} if event.name == "interaction_complete" else set[str]()
-    assert set(event.data) - optional == SHAPES[event.name]
+    assert set(event.data) - OPTIONAL.get(event.name, set()) == SHAPES[event.name]
     return event
 
 
@@ -64,7 +69,12 @@ def text_of(events: list[Event]) -> str:
     return "".join(event.data["content"] for event in events if event.name == "answer_delta")
 
 
+def agent_events(events: list[Event]) -> list[dict[str, Any]]:
+    """As an interaction has them later: its calls, results, thoughts and answers."""
+    return [event.data for event in events if "type" in event.data]
+
+
 def plain(events: list[Event]) -> list[dict[str, Any]]:
-    """As they are stored: without what grew, and without the model's turns."""
+    """Those that can be told again: without what grew, and without the model's turns."""
     passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end")
     return [{"event": event.name, "data": event.data} for event in events if event.name not in passed_over]

@@ -25,6 +25,10 @@ class ScriptedModel:
     async def script(self, *steps: dict[str, Any]) -> None:
         (await self._client.post("/script", json={"steps": steps})).raise_for_status()
 
+    async def release(self) -> None:
+        """Let the answers that a step with `hold_after` holds go on."""
+        (await self._client.post("/release")).raise_for_status()
+
     async def requests(self) -> list[dict[str, Any]]:
         """The received chat completions in order: n, body, headers, received_at, finished_at, outcome."""
         response = await self._client.get("/requests")

@@ -20,7 +20,7 @@ from backend.turn.warm_up import ask_tools, warm_up
 from service.database import create_engine
 from tests.chatkit_client import ChatKit
 from tests.logins import as_owner
-from tests.processes import ServiceProcess, running
+from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel, serve_scripted_model
 from tests.serving import serve
 from tests.tokens import MCP_TOKEN_SECRET
@@ -58,13 +58,6 @@ def mcp_url(session_database_url: str, tmp_path_factory: pytest.TempPathFactory)
         service.end()
 
 
-@pytest.fixture(scope="module")
-def model_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """The scripted model as a process of its own, for services that outlive a test."""
-    log = tmp_path_factory.mktemp("model") / "log"
-    yield from running(ServiceProcess("tests.scripted_endpoint", "OFFLINE_PORT", log), "/health")
-
-
 @pytest.fixture
 async def model() -> AsyncIterator[ScriptedModel]:
     async with serve_scripted_model() as model:
@@ -95,12 +88,13 @@ def backend(settings: Settings) -> Backend:
 
     @asynccontextmanager
     async def start(
-        *, history_tokens: int | None = None, titles: bool = False, servers: Sequence[Server] = (), **changes: Any
+        *,
+        servers: Sequence[Server] = (),
+        **changes: Any,
     ) -> AsyncIterator[ChatKit]:
         changed = settings.model_copy(update=changes)
         endpoint = resolve(changed)
-        tokens = history_tokens or endpoint.profile.history_tokens
-        profile = replace(endpoint.profile, history_tokens=tokens, titles=titles)
+        profile = replace(endpoint.profile, titles=False)  # a request for one would take a scripted step
         app = create_app(changed, replace(endpoint, profile=profile, retry_seconds=0.01), servers=servers)
         async with serve(app, limits=changed) as url, ChatKit(url) as client:
             client.app = app  # pyright: ignore[reportAttributeAccessIssue] - for tests that look inside

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tests.backend.conftest import Rows
 from tests.backend.widgets import component
 from tests.chatkit_client import Answer, ChatKit
 from tests.scripted_model import ScriptedModel
@@ -44,7 +43,3 @@ async def decide(chat: ChatKit, card: dict[str, Any], *, approve: bool, reason: 
 def badge(item: dict[str, Any]) -> str:
     """What a card says that was decided."""
     return component(item["widget"], "Badge")["label"]
-
-
-def open_tasks(rows: Rows) -> int:
-    return len(rows("SELECT 1 FROM tasks"))

@@ -14,10 +14,6 @@ def now_of(message: dict[str, Any]) -> str | None:
     return found and found[1]
 
 
-def told_now(messages: list[dict[str, Any]]) -> list[str]:
-    return [told for message in messages if (told := now_of(message))]
-
-
 def without_now(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For tests of the other messages."""
     return [message for message in messages if now_of(message) is None]

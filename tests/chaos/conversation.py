@@ -17,8 +17,8 @@ Json = dict[str, Any]
 # An answer, as the database was away when a tool asked for it. What is not found any more was deleted by the attempt
 # before, which broke off: at the end each task is looked at.
 NOT_DONE = re.compile("I could not (?!find)|did not work")
-_NOT_KNOWN = "What became of the first request"
-_OVER = ("has ended already", "No answer is running")
+_NOT_KNOWN = "It is unknown whether the first request"
+_OVER = ("has already ended", "has finished answering")
 
 
 class Conversation:

@@ -14,9 +14,9 @@ from offline_model.completion import Call, Completion
 from offline_model.conversation import turns_of
 from offline_model.protocol import MODEL, ChatRequest, Message, read
 from offline_model.settings import Settings
-from tests.backend.completions import check_pairs
 from tests.chaos.agents.script import Script
 from tests.serving import serve
+from tests.support.completions import check_pairs
 
 TOKEN_SECONDS = 0.02
 _TWO = re.compile(r"delete task (\d+) and postpone task (\d+)")

@@ -129,5 +129,5 @@ PLAYS: tuple[tuple[Callable[[Plays], Awaitable[None]], int], ...] = (
 
 
 def _number_of(interaction: dict[str, Any]) -> int:
-    outputs = [event["data"]["tool_output"] for event in interaction["agent_events"] if event["event"] == "tool_result"]
+    outputs = [event["tool_output"] for event in interaction["agent_events"] if event["type"] == "TOOL_RESULT"]
     return json.loads(outputs[-1])["id"]

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cli.database import postgres
-from tests.cli.never_waits import NeverWaits
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,13 +68,6 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.fixture
-def never_waits(start: Callable[..., subprocess.Popen[str]]) -> Iterator[NeverWaits]:
-    parent = NeverWaits(start("-m", "tests.cli.never_waits", stdin=subprocess.PIPE))
-    yield parent
-    parent.kill_everything()
-
-
-@pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], None]:
     def wait(condition: Callable[[], object], seconds: float = 15) -> None:
         deadline = time.monotonic() + seconds
@@ -84,17 +76,3 @@ def eventually() -> Callable[[Callable[[], object]], None]:
             time.sleep(0.02)
 
     return wait
-
-
-@pytest.fixture
-def is_running() -> Callable[[int], bool]:
-    """Whether a process does anything; one that nobody reaped does not."""
-
-    def check(pid: int) -> bool:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-        return state != "Z"
-
-    return check

@@ -1,109 +1,125 @@
-"""What `./todo` says to who types it wrong."""
+"""What `./todo` answers to wrong arguments, and to a machine without data: a status and a sentence."""
 
+import os
+import pty
 import tomllib
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cli.__main__ import main
 from tests.conftest import ROOT
+from tests.support.commands import todo
+
+USER = ("--user", "alice")
+
+WRONG = [
+    (),
+    ("up", "--prot", "1"),
+    ("up", "--workers", "2"),
+    ("up", "--data-dir", "", "--port", "0"),
+    *((command, *USER, f"--days={days}") for command in ("usage", "token") for days in ("0", "1.5")),
+    ("logs", "frontend"),
+    ("mcp",),
+    ("mcp", "list", "web"),
+    ("mcp", "approve"),
+    ("mcp", "test", "web", "say"),
+    ("export", *USER, "--thread", "thr_1"),
+    ("export", *USER, "--format", "jsonl", "--files", "alice.tar"),
+    ("export", "--user", ""),
+]
 
 
-@pytest.fixture
-def said(monkeypatch, capsys):
-    def run(*arguments: str) -> tuple[str, int | str | None]:
-        monkeypatch.setattr("sys.argv", ["todo", *arguments])
-        try:
-            status = main()
-        except SystemExit as end:
-            status = end.code
-        return capsys.readouterr().err, status
-
-    return run
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_wrong_arguments(arguments: tuple[str, ...]) -> None:
+    done = todo(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert not arguments or done.stderr.startswith("error: ")
 
 
-def test_alone_it_tells_what_it_can_do(said):
-    errors, status = said()
-    assert "run everything on this machine until Ctrl-C" in errors
-    assert status == 2
+def test_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert todo("--version").stdout == f"{version}\n"
 
 
-def test_an_unknown_argument_names_the_help_that_lists_the_known_ones(said):
-    errors, status = said("up", "--prot", "1")
-    assert errors.endswith("unrecognized arguments: --prot 1 (see ./todo up --help)\n")
-    assert status == 2
+class TestWithoutData:
+    """There is no database; none is made, and nothing is written."""
 
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> Path:
+        return tmp_path / "data"
 
-def test_no_directory_is_not_this_one(said):
-    errors, status = said("up", "--data-dir", "", "--port", "0")
-    assert "argument --data-dir: it is empty" in errors
-    assert status == 2
+    def failed(self, directory: Path, *arguments: str, **options: Any) -> str:
+        done = todo(*arguments, "--data-dir", str(directory), **options)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert not directory.exists()
+        [line] = done.stderr.splitlines()
+        return line
 
-
-@pytest.mark.parametrize("command", ["usage", "token"])
-@pytest.mark.parametrize("days", ["-1", "0", "1.5", "99999999999"])
-def test_a_number_of_days_that_cannot_be_is_one_sentence(said, command, days):
-    errors, status = said(command, "--user", "alice", f"--days={days}")
-    assert status == 2
-    assert errors == (
-        f"error: argument --days: {days} is no number of days from 1 to 36500 (see ./todo {command} --help)\n"
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("usage",),
+            ("calendar", *USER),
+            ("export", *USER),
+            ("export", *USER, "--format", "jsonl"),
+            ("forget", *USER, "--yes"),
+            ("forget", *USER),  # there is no terminal to ask on
+            ("logs", "backend"),
+            ("export", *USER, "--output", "same", "--files", "same"),
+        ],
+        ids=" ".join,
     )
+    def test_command(self, directory: Path, command: tuple[str, ...]) -> None:
+        assert self.failed(directory, *command).startswith("error: ")
+
+    @pytest.mark.parametrize("option", ["--output", "--files"])
+    @pytest.mark.parametrize("name", ["there.json", "link.json", "."])
+    def test_file_that_is_there(self, directory: Path, tmp_path: Path, option: str, name: str) -> None:
+        there = tmp_path / "there.json"
+        there.write_text("last year's")
+        (tmp_path / "link.json").symlink_to(there)
+        assert self.failed(directory, "export", *USER, option, str(tmp_path / name)).startswith("error: ")
+        assert there.read_text() == "last year's"
+
+    @pytest.mark.parametrize(("answer", "goes_on"), [(b"n\n", False), (b"\n", False), (b"\x04", False), (b"y\n", True)])
+    def test_forget_asks_first(self, directory: Path, answer: bytes, goes_on: bool) -> None:
+        ours, theirs = pty.openpty()
+        os.write(ours, answer)
+        try:
+            text = self.failed(directory, "forget", *USER, stdin=theirs)
+        finally:
+            os.close(theirs)
+            os.close(ours)
+        assert ("database" in text) is goes_on
 
 
-def test_a_log_of_nobody_is_refused_with_the_names_that_there_are(said):
-    errors, status = said("logs", "frontend")
-    assert status == 2
-    assert errors.startswith("error: argument service: there is no service frontend: it is one of backend, mcp-server")
+class TestLogs:
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> Path:
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs/backend.log").write_text("".join(f"line {number}\n" for number in range(100)))
+        (tmp_path / "logs/postgres.log").write_text("ready\n")
+        return tmp_path
 
+    def test_end_of_each(self, directory: Path) -> None:
+        lines = todo("logs", "--data-dir", str(directory)).stdout.splitlines()
+        assert lines[0].split() == ["backend", "|", "line", "80"]
+        assert lines[-1].split() == ["postgres", "|", "ready"]
+        assert todo("logs", "postgres", "--data-dir", str(directory)).stdout == "ready\n"
 
-def test_the_version_is_that_of_the_project(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["todo", "--version"])
-    with pytest.raises(SystemExit, match="0"):
-        main()
-    assert capsys.readouterr().out == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] + "\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("mcp",), "the following arguments are required: action"),
-        (("mcp", "list", "web"), "mcp list takes nothing more"),
-        (("mcp", "approve"), "mcp approve needs the name of a server: ./todo mcp list shows them"),
-        (("mcp", "test"), "mcp test needs the name of a server: ./todo mcp list shows them"),
-        (("mcp", "test", "web", "say"), "mcp test takes one server and nothing more"),
-    ],
-)
-def test_what_is_asked_of_other_servers_is_checked(said, arguments, sentence):
-    errors, status = said(*arguments)
-    assert status == 2
-    assert errors.startswith(f"error: {sentence}")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--repeat", "0"), "argument --repeat: 0 is no number from 1 to 100"),
-        (("--limit-rpm", "-5"), "argument --limit-rpm: -5 is no number above 0"),
-        (("--price-in", "nan"), "argument --price-in: nan is no number above 0"),
-        (("--resume", "nowhere.json"), "nowhere.json holds no results: ./todo eval --json FILE writes some."),
-        (("--compare", "nowhere.json", "x"), "nowhere.json holds no results: ./todo eval --json FILE writes some."),
-    ],
-)
-def test_what_cannot_be_evaluated_is_one_sentence(said, arguments, sentence):
-    errors, status = said("eval", *arguments)
-    assert status in (1, 2)
-    assert errors.startswith(f"error: {sentence}")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--seconds", "5"), "bench --seconds needs --load"),
-        (("--load", "--soak", "5"), "bench takes one of --load and --soak"),
-        (("--full", "--show", "x"), "bench takes one of --full and --show"),
-        (("--show", "nowhere.json"), "nowhere.json holds no figures: ./todo bench --json FILE writes some."),
-    ],
-)
-def test_what_cannot_be_measured_is_one_sentence(said, arguments, sentence):
-    errors, status = said("bench", *arguments)
-    assert status in (1, 2)
-    assert errors.startswith(f"error: {sentence}")
+    def test_followed(self, directory: Path, start: Any) -> None:
+        log = directory / "logs/backend.log"
+        log.write_text("first\n")
+        following = start("-m", "cli", "logs", "backend", "--follow", "--data-dir", str(directory))
+        assert following.stdout.readline() == "first\n"
+        with log.open("a") as file:
+            file.write("second\n")
+        assert following.stdout.readline() == "second\n"
+        log.replace(directory / "logs/backend.log.old")  # as at the next start
+        log.write_text("third\n")
+        assert following.stdout.readline() == "third\n"
+        following.send_signal(2)
+        assert following.wait(20) == 130

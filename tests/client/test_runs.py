@@ -23,7 +23,7 @@ FORMS = {
     "as our server writes": b"".join(frame(event) for event in TOLD),
     "CRLF": b"".join(frame(event, end=b"\r\n") for event in TOLD),
     "no space": b"".join(frame(event, data=b"data:") for event in TOLD),
-    "pings": b": ping\n\n" + b": ping\n\n".join(frame(event) for event in TOLD),
+    "comments": b": keep-alive\n" + b": keep-alive\n".join(frame(event) for event in TOLD),
     "other fields": b"retry: 3\n\nid: 7\n\n" + b"".join(b"foo\nretry: 1\n" + frame(event) for event in TOLD),
 }
 
@@ -40,7 +40,7 @@ def test_events_are_the_same_wherever_their_bytes_are_cut(form: str) -> None:
 
 async def test_a_message_is_sent_with_its_key_and_its_events_are_read() -> None:
     async with (
-        answering(EVENTS, chunk(FORMS["pings"]), END) as server,
+        answering(EVENTS, chunk(FORMS["comments"]), END) as server,
         Runs(server.url, token="t") as runs,
         runs.interact("one", "hello", key="k") as events,
     ):

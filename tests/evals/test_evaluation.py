@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.logins import as_admin
 from tests.scripted_model import serve_scripted_model
 
-pytestmark = pytest.mark.long(seconds=20)
+pytestmark = pytest.mark.extended
 
 OURS = ("LLM_", "CEREBRAS_", "OLLAMA_", "DATABASE_URL")
 

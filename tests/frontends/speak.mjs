@@ -3,10 +3,10 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const { packages, api, headers, body, acts } = JSON.parse(process.argv[2]);
+const { packages, ai, api, headers, body, acts } = JSON.parse(process.argv[2]);
 const found = createRequire(`${packages}/`);
 const load = (name) => import(pathToFileURL(found.resolve(name)).href);
-const { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } = await load("ai");
+const { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } = await load(ai);
 const { AssistantMessageAccumulator, UIMessageStreamDecoder } = await load("assistant-stream");
 
 class State {
@@ -42,8 +42,8 @@ async function readBeside(stream) {
 async function fetchBoth(address, options) {
   const response = await fetch(address, options);
   seen.http = response.status;
-  seen.sent = JSON.parse(options.body);
-  if (!response.ok) return response;
+  seen.sent = options.body && JSON.parse(options.body);
+  if (response.status !== 200) return response;
   const [one, other] = response.body.tee();
   seen.reading = readBeside(other);
   return new Response(one, response);
@@ -55,6 +55,13 @@ const chat = new Chat({
 });
 const asked = () =>
   chat.messages.flatMap((one) => one.parts.filter((part) => part.state === "approval-requested"));
+// Version 5 has no approvals: they are data, and decided in the body of a request that says nothing new.
+const waits = (call) => call.toolCallId && call.state === "input-available";
+const askedAsData = () =>
+  chat.messages.flatMap(({ parts }) => {
+    const waiting = parts.filter(waits).map((call) => call.toolCallId);
+    return parts.filter((part) => part.type === "data-approval" && waiting.includes(part.data.toolCallId));
+  });
 const idle = async () => {
   while (chat.status === "submitted" || chat.status === "streaming") await new Promise((go) => setTimeout(go, 10));
 };
@@ -65,6 +72,8 @@ for (const act of acts) {
   if ("say" in act) await chat.sendMessage({ text: act.say });
   if ("regenerate" in act) await chat.regenerate();
   if ("decide" in act) {
+    const approvals = askedAsData().map(({ id }) => ({ id, approved: act.decide, reason: act.reason }));
+    if (approvals.length) await chat.sendMessage(undefined, { body: { approvals } });
     for (const part of asked()) {
       await chat.addToolApprovalResponse({ id: part.approval.id, approved: act.decide, reason: act.reason });
     }
@@ -78,6 +87,7 @@ for (const act of acts) {
     await chat.stop();
     await said;
   }
+  if ("resume" in act) await chat.resumeStream();
   await seen.reading;
   const { http, sent, assistant } = seen;
   results.push({ messages: chat.messages, status: chat.status, error: chat.error?.message, http, sent, assistant });

@@ -55,7 +55,7 @@ def migrate(url: str) -> str:
     return said
 
 
-async def test_one_login_is_enough_and_is_told_what_is_left(administrator: str) -> None:
+async def test_one_login(administrator: str) -> None:
     assert "What is left: the user of DATABASE_URL owns the tables" in migrate(administrator)
     finding = await look(administrator)
     assert finding.problem is None
@@ -63,9 +63,7 @@ async def test_one_login_is_enough_and_is_told_what_is_left(administrator: str) 
 
 
 @pytest.mark.parametrize("migrated", [False, True])
-async def test_the_script_makes_the_logins_before_the_migrations_or_after_them(
-    administrator: str, migrated: bool
-) -> None:
+async def test_logins_of_the_script(administrator: str, migrated: bool) -> None:
     if migrated:
         migrate(administrator)
     with psycopg.connect(administrator, autocommit=True) as connection:

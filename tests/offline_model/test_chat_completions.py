@@ -6,8 +6,6 @@ import pytest
 from openai import AsyncOpenAI, BadRequestError, NotFoundError
 from openai.types.chat import ChatCompletionChunk
 
-from offline_model.protocol import MAX_OBJECTS, TOO_LARGE
-
 TOOLS: Any = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
     for name in ("add_task", "list_tasks", "complete_task", "update_task", "delete_task")
@@ -130,43 +128,28 @@ async def test_health(url: str):
 
 
 @pytest.mark.parametrize(
-    ("body", "sentence"),
+    ("body", "status"),
     [
-        (b"{", "The body is not valid JSON."),
-        (b"[" * 1_000, "The body is not valid JSON."),
-        (b"[]", "Input should be an object"),
-        (b"{}", "messages: Field required."),
-        (b'{"messages": []}', "messages: List should have at least 1 item"),
-        (b'{"messages": [{"role": "robot"}]}', "messages.0.role: Input should be 'system', 'developer', 'user'"),
-        (b'{"messages": [{"role": "user", "content": 7}]}', "messages.0.content: content should be a string or a list"),
-        (
-            b'{"messages": [{"role": "user", "content": "\\ud800"}]}',
-            "The body is not valid JSON.",
-        ),
-        (
-            b'{"messages": [{"role": "user"}], "max_tokens": 0}',
-            "max_tokens: Input should be greater than or equal to 1.",
-        ),
+        *[(body, 400) for body in (b"{", b"[" * 1_000, b"[]", b"{}", b'{"messages": []}')],
+        (b'{"messages": [{"role": "robot"}]}', 400),
+        (b'{"messages": [{"role": "user", "content": 7}]}', 400),
+        (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', 400),
+        (b'{"messages": [{"role": "user"}], "max_tokens": 0}', 400),
+        (b"[" * 100_001, 413),
     ],
+    ids=range(10),
 )
-async def test_a_bad_body_is_answered_with_one_sentence(url: str, body: bytes, sentence: str):
+async def test_a_body_that_cannot_be_read(url: str, body: bytes, status: int):
     async with httpx2.AsyncClient() as client:
         response = await client.post(f"{url}/v1/chat/completions", content=body)
-    assert response.status_code == 400
+    assert response.status_code == status
     error = response.json()["error"]
     assert error["type"] == "invalid_request_error"
-    assert error["message"].startswith(sentence)
+    assert error["message"]
 
 
-async def test_a_body_of_too_many_objects_is_refused(url: str):
-    async with httpx2.AsyncClient() as client:
-        response = await client.post(f"{url}/v1/chat/completions", content=b"[" * (MAX_OBJECTS + 1))
-    assert response.status_code == 413
-    assert response.json()["error"]["message"] == TOO_LARGE
-
-
-async def test_errors_have_the_envelope_that_the_client_reads(openai: AsyncOpenAI):
-    with pytest.raises(BadRequestError, match="messages: List should have at least 1 item"):
+async def test_a_client_reads_errors(openai: AsyncOpenAI):
+    with pytest.raises(BadRequestError, match="messages"):
         await openai.chat.completions.create(model="any", messages=[])
     with pytest.raises(NotFoundError, match="Not Found"):
         await openai.embeddings.create(model="any", input="x", encoding_format="float")

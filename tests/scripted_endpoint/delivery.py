@@ -17,11 +17,14 @@ class Delivery:
     """An ASGI response."""
 
     frames: Iterable[str]
+    charset: str = "utf-8"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0
     token_delay: float = 0
     ending: Literal["complete", "abort", "hang"] = "complete"
+    hold_after: int | None = None
+    released: asyncio.Event = field(default_factory=asyncio.Event)
     request: ReceivedRequest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,9 +46,11 @@ class Delivery:
         headers = [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         for index, frame in enumerate(self.frames):
+            if index == self.hold_after:
+                await self.released.wait()
             if index and (self.token_delay or index % _AT_ONCE == 0):
                 await asyncio.sleep(self.token_delay)  # of 0 too: others have their turn
-            await send({"type": "http.response.body", "body": frame.encode(), "more_body": True})
+            await send({"type": "http.response.body", "body": frame.encode(self.charset), "more_body": True})
         if self.ending == "hang":
             await asyncio.Event().wait()
         if self.ending == "abort":

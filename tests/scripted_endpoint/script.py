@@ -12,6 +12,7 @@ from offline_model.protocol import ChatRequest
 
 Seconds = Annotated[float, Field(ge=0)]
 Frames = Annotated[int, Field(ge=0)]
+_CHARS_OF_TOKEN = 4  # as `usage_of` counts
 
 
 class ScriptedCall(BaseModel):
@@ -46,6 +47,8 @@ class Step(BaseModel):
     finish_reason: str | None = Field(default=None, description="Null: none is ever sent.")
     usage: dict[str, Any] | None = Field(default=None, description="Sent even if not asked for; null: never sent.")
 
+    keeps_limit: bool = Field(default=False, description="Cut at the request's output limit, as real servers do.")
+
     delay: Seconds = Field(default=0, description="Before the first byte.")
     token_delay: Seconds | None = Field(default=None, description="Between two frames; the setting's if left out.")
     chunk_chars: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Text and arguments are cut so.")
@@ -55,12 +58,17 @@ class Step(BaseModel):
     headers: dict[str, str] = Field(default_factory=dict)
 
     raw: list[str] | None = Field(default=None, description="The frames of the body, verbatim.")
+    charset: Literal["utf-8", "latin-1"] = Field(default="utf-8", description="Of the frames; latin-1 is any bytes.")
     cut_after: Frames | None = Field(default=None, description="Break the connection after so many frames.")
     eof_after: Frames | None = Field(default=None, description="End the body after so many frames, without [DONE].")
     hang: bool = Field(default=False, description="After the frames stay silent until the client leaves.")
+    hold_after: Frames | None = Field(default=None, description="Pause after so many frames until POST /release.")
 
     def completion(self, chat: ChatRequest) -> Completion:
         calls = [call.as_call() for call in self.tool_calls]
+        limit = chat.max_completion_tokens or chat.max_tokens
+        if self.keeps_limit and limit:
+            return self._cut(limit * _CHARS_OF_TOKEN).completion(chat)
         by_itself = "tool_calls" if calls else "stop"
         estimated = usage_of(chat.characters, self.reasoning + self.text, calls) if chat.include_usage else None
         return ScriptedCompletion(
@@ -72,6 +80,18 @@ class Step(BaseModel):
             finish_reason=self.finish_reason if "finish_reason" in self.model_fields_set else by_itself,
             usage=self.usage if "usage" in self.model_fields_set else estimated,
         )
+
+    def _cut(self, left: int) -> "Step":
+        """As much of the answer as so many characters are: its text, then its calls."""
+        text, calls = self.text[:left], list[ScriptedCall]()
+        left -= len(text)
+        for call in self.tool_calls:
+            arguments = call.as_call().arguments
+            if left > 0:
+                calls.append(call.model_copy(update={"arguments": arguments[:left]}))
+            left -= len(arguments)
+        changes = {"text": text, "tool_calls": calls, "keeps_limit": False}
+        return self.model_copy(update=changes | ({"finish_reason": "length"} if left < 0 else {}))
 
     def _pieces(self, text: str) -> Iterable[str]:
         size = self.chunk_chars

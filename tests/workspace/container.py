@@ -17,7 +17,7 @@ def enter() -> None:
     called(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     drop_capabilities()
     program = call_filter.with_namespaces()
-    assert program, "the system calls of this processor are not known"
+    assert program, "this type of processor is not supported"
     code = ctypes.create_string_buffer(program)
     pointed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     called(libc.prctl(_PR_SET_SECCOMP, 2, pointed, 0, 0))

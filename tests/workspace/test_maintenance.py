@@ -68,13 +68,13 @@ def test_a_person_who_is_forgotten_has_no_files_and_others_have_theirs(root: Pat
     for command in ("forget", "export"):
         done = run(root, command, "--user=alice")
         assert (done.returncode, done.stdout) == (NOTHING, b"")
-        assert done.stderr == b"Nothing is stored for alice: check the name.\n"
+        assert done.stderr == b"There is no data of alice. Check the name.\n"
     assert len(list(root.glob("[0-9a-f]*"))) == 1
     assert run(root, "export", "--user=bob").returncode == 0
 
 
 def test_what_cannot_be_is_one_sentence(root: Path) -> None:
     done = run(Path("here"), "export", "--user=alice")
-    assert done.stderr == b"WORKSPACE_DIR must be the whole path of a directory, beginning with /.\n"
+    assert done.stderr == b"WORKSPACE_DIR must be the full path of a directory, such as /var/lib/workspace.\n"
     assert run(root / "none", "export", "--user=alice").returncode == NOTHING
-    assert b"unknown is no command of workspace: give check, export, forget" in run(root, "unknown").stderr
+    assert b"workspace has no command unknown. Use check, export, forget" in run(root, "unknown").stderr

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,32 +24,6 @@ pytestmark = pytest.mark.long
 TOOLS = ["list_files", "read_file", "search_files", "write_file", "edit_file", "run_command", "run_python", "commit"]
 
 
-@pytest.fixture(scope="module")
-def root() -> Iterator[Path]:
-    with directory() as root:
-        yield root
-
-
-@pytest.fixture(scope="module")
-def workspace(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    limits = {"LIMIT_FOLDER_BYTES": "400000000", "LIMIT_FILE_BYTES": "150000000", "LIMIT_FOLDER_FILES": "100"}
-    limits["LIMIT_PERSON_FILES"] = "120"
-    process = service(root, tmp_path_factory.mktemp("workspace") / "log", **limits)
-    process.start()
-    process.wait_until_ready()
-    yield process
-    assert process.end() == 0
-    for word in ("Traceback", " ERROR ", "eyJ", SECRET, "the secret plan"):
-        assert word not in process.log_text, process.log_text
-
-
-@pytest.fixture
-async def alice(workspace: ServiceProcess) -> AsyncIterator[Person]:
-    async with acting(workspace.url) as person:
-        await person.http.delete("/files")
-        yield person
-
-
 async def test_the_eight_tools_and_what_they_take(alice: Person) -> None:
     tools = {tool.name: tool for tool in await alice.client.list_tools()}
     assert list(tools) == TOOLS
@@ -58,7 +32,7 @@ async def test_the_eight_tools_and_what_they_take(alice: Person) -> None:
         "list_files": ["path", "depth"],
         "read_file": ["path", "offset", "limit"],
         "search_files": ["pattern", "path", "glob"],
-        "write_file": ["path", "content"],
+        "write_file": ["path", "content", "append"],
         "edit_file": ["path", "old_text", "new_text"],
         "run_command": ["command", "timeout_s"],
         "run_python": ["code", "timeout_s"],
@@ -85,6 +59,19 @@ async def test_a_file_is_written_read_searched_run_and_committed(alice: Person) 
     assert (await alice.call("list_files", depth=2))[0].splitlines() == [".git/", "src/", "src/sum.py"]
 
 
+async def test_a_long_file_is_written_in_parts(alice: Person) -> None:
+    [tool] = [tool for tool in await alice.client.list_tools() if tool.name == "write_file"]
+    schema = tool.input_schema["properties"]["append"]
+    assert {name: schema[name] for name in schema if name != "description"} == {"type": "boolean", "default": False}
+    for part, append in (("one\n", None), ("two\n", True), ("three\n", True)):
+        text, details = await alice.call("write_file", path="notes/long.md", content=part, append=append)
+    assert text == "Added 6 bytes to notes/long.md: 14 bytes and 3 lines now."
+    assert details["bytes"] == 14
+    assert (await alice.http.get("/files/cnv_1/notes/long.md")).text == "one\ntwo\nthree\n"
+    assert (await alice.call("write_file", path="new.md", content="x", append=True))[0] == "Created new.md: 1 bytes."
+    assert await alice.refusal("write_file", path="a", content="x", append="perhaps") == "append must be true or false."
+
+
 async def test_what_a_command_left_is_refused_by_the_tools(alice: Person) -> None:
     await alice.call("run_command", command="ln -s /etc/passwd link; mkfifo pipe; mkdir d; ln -s / d/up")
     assert "symbolic link" in await alice.refusal("read_file", path="link")
@@ -99,35 +86,35 @@ async def test_what_a_command_closed_is_open_for_the_tools(alice: Person) -> Non
     await alice.call("run_command", command="mkdir -p d/e; echo x > d/e/f; chmod 0 d/e/f d/e d .")
     assert (await alice.call("list_files", depth=3))[0].splitlines() == ["d/", "d/e/", "d/e/f"]
     assert await alice.refusal("read_file", path="d/e/f") == (
-        "d/e/f cannot be used: its permissions, or those of a directory above it, do not allow it."
+        "Permission denied for d/e/f: check its permissions and those of the directories above it."
     )
     await alice.call("write_file", path="d/e/g", content="y")
     assert (await alice.http.get("/files/cnv_1")).json()["files"][0]["path"] == "d/e/f"
     await alice.call("run_command", command="chmod 0 d/e d .")
     assert (await alice.http.delete("/files/cnv_1")).json() == {"deleted": True}
-    assert (await alice.call("list_files"))[0] == "There is nothing in it yet."
+    assert (await alice.call("list_files"))[0] == "It is empty."
 
 
 async def test_arguments_that_are_wrong_are_one_sentence_each(alice: Person) -> None:
     assert await alice.refusal("list_files", depth=4) == "depth must be a whole number from 1 to 3."
     assert await alice.refusal("write_file", path=1) == (
-        "path must be text, a path in the folder such as notes/plan.md; content is missing, it must be text."
+        "path must be text, a path in the folder such as notes/plan.md; content is required and must be text."
     )
-    assert await alice.refusal("remove_all") == f"There is no tool remove_all: the tools are {', '.join(TOOLS)}."
+    assert await alice.refusal("remove_all") == f"There is no tool remove_all. The tools are {', '.join(TOOLS)}."
 
 
 @pytest.mark.parametrize("folder", ["..", "a/b", "", "../../x", "x" * 101, 7, None])
 async def test_a_forged_folder_opens_nothing(alice: Person, root: Path, folder: object) -> None:
     before = sorted(os.listdir(root))
     sentence = await alice.refusal("write_file", folder=folder, path="a", content="x")
-    assert re.match(r"A folder's name has 1 to|todo/folder in _meta must be|todo/folder is missing", sentence)
+    assert re.match(r"A folder's name must be|todo/folder in _meta must be|_meta must contain todo/folder", sentence)
     assert sorted(os.listdir(root)) == before
 
 
 async def test_two_people_have_nothing_of_each_other(alice: Person, workspace: ServiceProcess, root: Path) -> None:
     await alice.call("write_file", path="plan.md", content="the secret plan")
     async with acting(workspace.url, "bob") as bob:
-        assert (await bob.call("list_files"))[0] == "There is nothing in it yet."
+        assert (await bob.call("list_files"))[0] == "It is empty."
         assert (await bob.http.get("/files/cnv_1/plan.md")).status_code == 404
         _, ran = await bob.call("run_command", command=f"cat {root}/*/cnv_1/plan.md; ls -A {root}; ls -A ..")
         assert "secret" not in ran["stdout"]
@@ -165,7 +152,7 @@ async def test_a_call_that_is_sent_again_is_made_once(alice: Person) -> None:
         assert written["created"] is True
     both = [alice.call("run_command", key="k3", command="sleep 0.5; date >> times; wc -l < times") for _ in range(2)]
     assert [ran["stdout"] for _, ran in await asyncio.gather(*both)] == ["2\n", "2\n"]
-    assert "belongs to an earlier call" in await alice.refusal("write_file", key="k2", path="b.md", content="a")
+    assert "was used by an earlier call" in await alice.refusal("write_file", key="k2", path="b.md", content="a")
 
 
 async def test_a_command_that_is_stopped_tells_how_far_it_came(alice: Person) -> None:
@@ -229,7 +216,7 @@ class TestFiles:
         put = await alice.http.put("/files/cnv_1/large.bin", content=content)
         assert put.status_code == 413
         assert put.json() == {
-            "error": "A file may have 150,000,000 bytes, and this one has more: put in a smaller one."
+            "error": "This file is larger than 150,000,000 bytes, the limit for a file. Upload a smaller one."
         }
         assert (await alice.http.get("/files/cnv_1")).json()["files"] == []
         assert list((root / ".incoming").iterdir()) == []
@@ -249,7 +236,7 @@ class TestFiles:
         for number in range(100):
             assert (await alice.http.put(f"/files/cnv_1/{number}", content=b"x")).status_code == 201
         put = await alice.http.put("/files/cnv_1/more", content=b"x")
-        full = "The folder would have more than 100 files, which is the most: remove some files first."
+        full = "The folder is full: its limit is 100 files. Remove some files first."
         assert (put.status_code, put.json()) == (413, {"error": full})
         assert await alice.refusal("write_file", path="more", content="x") == full
         _, ran = await alice.call("run_command", command="touch a b c")
@@ -260,7 +247,7 @@ class TestFiles:
     async def test_all_folders_of_a_person_take_so_much_together_whoever_writes_at_once(
         self, alice: Person, workspace: ServiceProcess
     ) -> None:
-        full = "The files of all conversations would have more than 120 files, which is the most: remove some, or "
+        full = "The storage of all your conversations is full: its limit is 120 files."
         put = [alice.http.put(f"/files/cnv_{number % 7}/{number}", content=b"x") for number in range(140)]
         answers = await asyncio.gather(*put)
         assert Counter(answer.status_code for answer in answers) == {201: 120, 413: 20}
@@ -305,7 +292,7 @@ class TestFiles:
         for folder in ("cnv_1", "cnv_2"):
             answer = await alice.http.get(f"/files/{folder}/none")
             assert answer.status_code == 404
-            assert answer.json() == {"error": "There is no none in this folder: list_files shows what there is."}
+            assert answer.json() == {"error": "There is no none in this folder. Use list_files to see what is there."}
 
 
 CLAIMS = {"iss": "todo-assistant", "aud": URL, "sub": "alice"}
@@ -372,15 +359,21 @@ def ended(*arguments: str, **variables: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ({"WORKSPACE_TOKEN_SECRET": ""}, "WORKSPACE_TOKEN_SECRET is not set: .env.example says what it is.\n"),
+        ({"WORKSPACE_TOKEN_SECRET": ""}, "WORKSPACE_TOKEN_SECRET is not set. See .env.example for what it means.\n"),
         ({"WORKSPACE_TOKEN_SECRET": "secret"}, "WORKSPACE_TOKEN_SECRET is too easy to guess: make one with openssl"),
-        ({"WORKSPACE_DIR": ""}, "WORKSPACE_DIR is not set: .env.example says what it is.\n"),
-        ({"WORKSPACE_DIR": "here"}, "WORKSPACE_DIR must be the whole path of a directory, beginning with /.\n"),
-        ({"WORKSPACE_URL": "http://x/"}, "WORKSPACE_URL must be the workspace's address as the backend has it, "),
+        ({"WORKSPACE_DIR": ""}, "WORKSPACE_DIR is not set. See .env.example for what it means.\n"),
+        (
+            {"WORKSPACE_DIR": "here"},
+            "WORKSPACE_DIR must be the full path of a directory, such as /var/lib/workspace.\n",
+        ),
+        (
+            {"WORKSPACE_URL": "http://x/"},
+            "WORKSPACE_URL must be the address at which the backend reaches the workspace",
+        ),
         ({"WORKSPACE_CONFINEMENT": "no"}, "WORKSPACE_CONFINEMENT must be auto, bubblewrap, landlock, sandbox-exec or"),
         (
             {"WORKSPACE_CONFINEMENT": "none", "AUTH_MODE": "jwt"},
-            "WORKSPACE_CONFINEMENT=none lets commands do what the workspace may: it needs AUTH_MODE=none.\n",
+            "WORKSPACE_CONFINEMENT=none runs commands without a sandbox, so it is allowed only with AUTH_MODE=none.\n",
         ),
     ],
 )
@@ -397,7 +390,9 @@ def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
     )
     status, said = ended() if ACCOUNT else ended("--account=61003")
     assert status == os.EX_CONFIG
-    assert said.startswith("The workspace does not run as root" if ACCOUNT else "Only root can become another account")
+    assert said.startswith(
+        "The workspace does not run as root" if ACCOUNT else "Only root can switch to another account"
+    )
 
 
 async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_uses(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class Works:
         if len(titles) != len(work.calls) or len(shown) != len(right):
             yield f"{token} shows {titles} and has {len(work.calls)} calls, of which {len(right)} went well"
         summary = workflow["summary"]["title"] if workflow.get("summary") else ""
-        if (work.end is None) != (summary == "Coder: as far as it came") or "loading" in str(workflow):
+        if (work.end is None) != (summary == "Coder: did not finish") or "loading" in str(workflow):
             yield f"{token} shows {summary!r} and ended as {work.end}: {workflow}"
 
     def _of_folder(self, token: str, conversation: str) -> dict[str, int]:
@@ -178,7 +178,7 @@ def _token_inside(approval: Row) -> str:
     return token_in(approval["call"]["arguments"])
 
 
-_DONE = ("Wrote ", "Ran ", "Changed ", "Read ", "Kept a version")
+_DONE = ("Wrote ", "Ran ", "Changed ", "Read ", "Saved a version")
 
 
 def _messages(folder: Path) -> Sequence[str]:

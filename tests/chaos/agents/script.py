@@ -19,7 +19,9 @@ NOBODY = "I could not: there is no coder."
 BRIEF = 0.4  # seconds of a command
 _ASKED = re.compile(r"work (briefly|long|askingly) on \w+")
 _WORK = re.compile(r"\AYour work: (\w+), with commands of ([\d.]+) seconds(, and with consent)?")
-_FAILED = re.compile(r"Exit code [1-9]|The |This |There |old_text|Tool ")  # how outputs begin of calls that did nothing
+_FAILED = re.compile(
+    r"Exit code [1-9]|The |This |There |old_text|Nothing was|Commands |Tool "
+)  # how outputs begin of calls that did nothing
 _TOKEN = re.compile(r"\w+")
 _IN_CODE = re.compile(r"'(\w+)\.py\.log'")
 

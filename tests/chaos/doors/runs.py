@@ -87,7 +87,7 @@ class RunsDoor:
 
     async def leaf(self, chat: str) -> Json | None:
         """The last interaction that is shown."""
-        leaf = (await self._runs.get_chat(chat, limit=1))["leaf"]
+        leaf = (await self._runs.get_chat(chat, limit=0))["leaf"]
         return await self.look(chat, leaf) if leaf else None
 
     async def thread(self, name: str) -> str | None:
@@ -148,7 +148,7 @@ def _check_whole(reading: Reading) -> None:
 
 
 def answers_of(interaction: Json) -> list[str]:
-    return [event["data"]["content"] for event in interaction["agent_events"] if event["event"] == "answer"]
+    return [event["content"] for event in interaction["agent_events"] if event["type"] == "ANSWER"]
 
 
 def new_key() -> str:

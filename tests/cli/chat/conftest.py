@@ -1,30 +1,35 @@
-from collections.abc import AsyncIterator, Callable
+"""`./todo chat` at the stack whose assistant asks before it deletes a task."""
+
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.backend.conftest import Backend, backend, mcp_url, model, rows, settings, with_agents, workspace
 from tests.chatkit_client import ChatKit
 from tests.cli.chat.terminal import Terminal
-
-__all__ = ["backend", "mcp_url", "model", "rows", "settings", "with_agents", "workspace"]
+from tests.support.users import User
 
 Start = Callable[..., Terminal]
 
 
 @pytest.fixture
-async def served(backend: Backend) -> AsyncIterator[ChatKit]:
-    """A backend whose assistant asks before it deletes a task."""
-    async with backend(approvals=("delete_task",), llm_models=("large",)) as client:
-        yield client
+def stack_name() -> str:
+    return "approvals"
 
 
 @pytest.fixture
-def start(served: ChatKit, tmp_path: Path) -> Start:
-    """Sits down at a terminal in which it runs."""
+def served(user: User) -> ChatKit:
+    return user.chatkit
 
-    def started(*arguments: str, **options: Any) -> Terminal:
-        return Terminal("--url", served.base_url, "--data-dir", str(tmp_path), *arguments, **options)
+
+@pytest.fixture
+def start(user: User, tmp_path: Path) -> Start:
+    """Sits down at a terminal in which it runs, signed in as the user."""
+
+    def started(*arguments: str, environment: dict[str, str] | None = None, **options: Any) -> Terminal:
+        signed_in = {"TODO_TOKEN": user.token, **(environment or {})}
+        place = ("--url", user.url, "--data-dir", str(tmp_path))
+        return Terminal(*place, *arguments, environment=signed_in, **options)
 
     return started

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.backend.consent import badge, calls, deleting, with_tasks
 from tests.chatkit_client import ChatKit
 from tests.cli.chat.conftest import Start
 from tests.cli.chat.terminal import ALT_ENTER, CTRL_A, CTRL_C, CTRL_D, CTRL_J, CTRL_R, ENTER, TAB, UP
-from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
+from tests.support.script import add_task, call, calls, delete_tasks, says
+from tests.support.users import User
 
 pytestmark = pytest.mark.long(seconds=8)
 
@@ -34,7 +34,14 @@ print("x")
 """
 
 
-async def test_a_message_is_answered_as_markdown_and_counted(start: Start, model: ScriptedModel) -> None:
+async def with_tasks(user: User, model: ScriptedModel, count: int) -> str:
+    """A thread of the user in which so many tasks were added."""
+    titles = [f"task number {number}" for number in range(1, count + 1)]
+    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
+    return (await user.chatkit.say("add them")).thread_id
+
+
+async def test_markdown(start: Start, model: ScriptedModel) -> None:
     await model.script({"text": MARKDOWN, "chunk_chars": 7})
     with start() as terminal:
         await terminal.wait_for(">")
@@ -48,7 +55,7 @@ async def test_a_message_is_answered_as_markdown_and_counted(start: Start, model
         assert await terminal.ended() == 0
 
 
-async def test_stop_and_the_prompt_clears_and_twice_leaves(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+async def test_stop(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
     await model.script({**SLOW, "token_delay": 0.3}, SLOW)
     with start() as terminal:
         await terminal.wait_for(">")
@@ -56,7 +63,7 @@ async def test_stop_and_the_prompt_clears_and_twice_leaves(start: Start, model: 
         await terminal.wait_for("three")
         for command in ("/edit", "/retry", "/version 1", "/clear", "/open 1"):
             terminal.say(command)
-            await terminal.wait_for(f"> {command}\n✗ An answer is under way")
+            await terminal.wait_for(f"> {command}\n✗ The assistant is still answering")
         terminal.say("/stop")
         text = await terminal.wait_for("Stopped.", "total")
         assert "ten" not in text
@@ -73,90 +80,83 @@ async def test_stop_and_the_prompt_clears_and_twice_leaves(start: Start, model: 
         terminal.keys(CTRL_C)
         await terminal.wait_until(lambda text: "half a thought" not in text)
         terminal.keys(CTRL_C)
-        await terminal.wait_for("once more leaves")
+        await terminal.wait_for("again to leave")
         assert terminal.process.poll() is None
         terminal.keys(CTRL_C)
         assert await terminal.ended() == 0
     [thread] = (await served.list_threads()).data
-    async with Runs(served.base_url) as runs:
-        assert (await runs.get_chat(thread["id"]))["interactions"][0]["status"] == "CANCELLED"
+    assert (await user.runs.get_chat(thread["id"]))["interactions"][0]["status"] == "CANCELLED"
 
 
-async def test_what_is_typed_meanwhile_is_answered_afterwards_or_read_at_once(
-    start: Start, model: ScriptedModel
-) -> None:
-    adds = calls({"name": "add_task", "arguments": {"title": "milk"}})
+async def test_messages_while_an_answer_runs(start: Start, model: ScriptedModel) -> None:
+    adds = add_task("milk")
     await model.script(SLOW, {"text": "And that."}, {**adds, "delay": 1.5}, {"text": "Both of it."})
     with start("--thread", "mine") as terminal:
         await terminal.wait_for(">")
         terminal.say("count")
         await terminal.wait_for("two")
         terminal.say("and that?")
-        await terminal.wait_for("> and that?", "Enter has it read now", "And that.", "total")
+        await terminal.wait_for("> and that?", "Press Enter to send it now", "And that.", "total")
         terminal.say("add milk")
         await model.received_requests(3)
         terminal.say("and eggs")
-        await terminal.wait_for("> and eggs", "Enter has it read now", times=2)
+        await terminal.wait_for("> and eggs", "Press Enter to send it now", times=2)
         terminal.keys(ENTER)
-        await terminal.wait_for("before the next step", "Both of it.", "total", times=2)
+        await terminal.wait_for("before its next step", "Both of it.", "total", times=2)
     said = [[one["content"] for one in request["body"]["messages"]] for request in await model.finished_requests()]
     assert "and that?" in said[1][-1]
     assert "and eggs" in said[3][-1]
 
 
-async def test_it_asks_and_a_reason_goes_with_a_refusal(start: Start, model: ScriptedModel, served: ChatKit) -> None:
-    thread = await with_tasks(served, model, 2)
-    await model.script(calls(deleting(1)), {"text": "Kept."}, calls(deleting(2)), {"text": "Gone."})
+async def test_approvals(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
+    thread = await with_tasks(user, model, 2)
+    await model.script(delete_tasks(1), {"text": "Kept."}, delete_tasks(2), {"text": "Gone."})
     with start("--thread", thread) as terminal:
         await terminal.wait_for("add them", "Added.")
         terminal.say("delete the first")
-        await terminal.wait_for("The assistant asks:", "“task number 1” (1)", "[y/N]")
+        await terminal.wait_for("The assistant asks:", "“task number 1” (task 1)", "[y/N]")
         terminal.say("yes but not now")
-        await terminal.wait_for("y alone approves")
+        await terminal.wait_for("Type y to approve")
         terminal.say("n it is not done yet")
-        await terminal.wait_for("Refused: it is not done yet", "Kept.", "total")
+        await terminal.wait_for("Rejected: it is not done yet", "Kept.", "total")
         terminal.say("delete the second")
-        await terminal.wait_for("“task number 2” (2)", "[y/N]")
+        await terminal.wait_for("“task number 2” (task 2)", "[y/N]")
         terminal.say("y")
         await terminal.wait_for("Approved", "delete task 2 task number 2", "Gone.", "total", times=2)
         terminal.say("/tasks")
         text = await terminal.wait_for("> /tasks", "· 1 task number 1")
         assert "task number 2" not in text.rpartition("> /tasks")[2]
         terminal.say("/undo")
-        await terminal.wait_for("As before:", "· task number 2")
+        await terminal.wait_for("Undone. The tasks are now:", "· task number 2")
     requests = await model.finished_requests()
     assert "it is not done yet" in str(requests[-3]["body"]["messages"][-1])
 
 
-async def test_undo_takes_back_one_answer_after_the_other_as_the_page_does(
-    start: Start, model: ScriptedModel, served: ChatKit
-) -> None:
-    bread, eggs = (calls({"name": "add_task", "arguments": {"title": title}}) for title in ("bread", "eggs"))
+async def test_undo(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+    bread, eggs = (add_task(title) for title in ("bread", "eggs"))
     await model.script({**bread, "delay": 0.5}, {"text": "Bread."}, eggs, {"text": "Eggs."}, {"text": "I see."})
     with start() as terminal:
         await terminal.wait_for(">")
         terminal.say("/undo")
-        await terminal.wait_for("No answer here has changed a task")
+        await terminal.wait_for("There is nothing to undo")
         terminal.say("add bread")
         await model.received_requests(1)
         terminal.say("and eggs")
         await terminal.wait_for("Bread.", "Eggs.", "total")
         terminal.say("/undo")
-        await terminal.wait_for("As before:", "· eggs (deleted)")
+        await terminal.wait_for("Undone. The tasks are now:", "· eggs (deleted)")
     with start("--continue") as terminal:
         await terminal.wait_for("Eggs.")
         terminal.say("/undo")
-        await terminal.wait_for("As before:", "· bread (deleted)")
+        await terminal.wait_for("Undone. The tasks are now:", "· bread (deleted)")
         terminal.say("/undo")
-        await terminal.wait_for("it was taken back already")
+        await terminal.wait_for("There is nothing to undo")
         terminal.say("what is left?")
         await terminal.wait_for("I see.", "total")
     assert "took back what was done" in str((await model.finished_requests())[-1]["body"]["messages"])
-    cards = [item for item in await served.items((await served.list_threads()).data[0]["id"]) if "widget" in item]
-    assert [badge(card) for card in cards] == ["Undone", "Undone"]
 
 
-async def test_edit_retry_and_versions(start: Start, model: ScriptedModel) -> None:
+async def test_edit_retry_and_branches(start: Start, model: ScriptedModel) -> None:
     await model.script(*({"text": text} for text in ("First.", "Second.", "Third.", "Fourth.")))
     with start("--thread", "mine") as terminal:
         await terminal.wait_for(">")
@@ -173,12 +173,12 @@ async def test_edit_retry_and_versions(start: Start, model: ScriptedModel) -> No
         terminal.say("/version 2")
         await terminal.wait_for("Version 2 of 4", "> one more", times=2)
         terminal.say("/version 9")
-        await terminal.wait_for("There are 4 versions")
+        await terminal.wait_for("from 1 to 4")
     last = (await model.finished_requests())[1]["body"]["messages"][-1]
     assert "one more" in str(last)
 
 
-async def test_an_answer_that_runs_is_gone_on_with(start: Start, model: ScriptedModel, served: ChatKit) -> None:
+async def test_continue(start: Start, model: ScriptedModel, served: ChatKit) -> None:
     await model.script({**SLOW, "token_delay": 0.5}, {"text": "Here."})
     with start() as terminal:
         await terminal.wait_for(">")
@@ -186,7 +186,7 @@ async def test_an_answer_that_runs_is_gone_on_with(start: Start, model: Scripted
         await terminal.wait_for("two")
         terminal.keys(CTRL_D)
         assert await terminal.ended() == 0
-        assert "The answer goes on: ./todo chat --thread thr_" in terminal.text
+        assert "See the answer: ./todo chat --thread thr_" in terminal.text
     with start("--continue") as one, start("--continue") as other:
         for terminal in (one, other):
             await terminal.wait_for("> count", COUNTING, "total")
@@ -199,15 +199,15 @@ async def test_an_answer_that_runs_is_gone_on_with(start: Start, model: Scripted
             await terminal.wait_for("> from the page", "On the page.")
 
 
-async def test_commands(start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path) -> None:
-    await with_tasks(served, model, 1)
+async def test_commands(start: Start, model: ScriptedModel, user: User, served: ChatKit, tmp_path: Path) -> None:
+    await with_tasks(user, model, 1)
     await model.script(*({"text": text} for text in ("Large.", "A slash.", "They talked.", "New.")))
     with start() as terminal:
         await terminal.wait_for(">")
         terminal.say("/tsks")
         await terminal.wait_for("There is no /tsks. Did you mean /tasks?")
         terminal.say("/help")
-        await terminal.wait_for("/compact", "Alt-Enter begins a line")
+        await terminal.wait_for("/compact", "Alt-Enter starts a new line")
         terminal.say("/threads")
         await terminal.wait_for(" 1 add them")
         terminal.say("/open 1")
@@ -221,20 +221,18 @@ async def test_commands(start: Start, model: ScriptedModel, served: ChatKit, tmp
         terminal.say("/tasks never")
         await terminal.wait_for("There is no view never")
         terminal.say("/model huge")
-        await terminal.wait_for("There is no model huge here")
+        await terminal.wait_for("There is no model huge")
         terminal.say("/open nothing/here")
         await terminal.wait_for("There is no conversation nothing/here")
         terminal.say("/stop")
-        await terminal.wait_for("Nothing is being answered.")
+        await terminal.wait_for("There is no answer to stop.")
         for command, answer in (
-            ("/agents", "No agent has worked"),
-            ("/files", "no workspace"),
-            ("/commit done", "no workspace"),
+            ("/agents", "No agent worked"),
             (f"/put {tmp_path}/none", "cannot be read"),
             ("/compact", "ompact"),
             ("/open", "/open N:"),
-            ("/undo", "As before:"),
-            ("/clear", "begins a new conversation"),
+            ("/undo", "Undone. The tasks are now:"),
+            ("/clear", "starts a new conversation"),
         ):
             terminal.say(command)
             await terminal.wait_for(f"> {command}", answer)
@@ -248,39 +246,8 @@ async def test_commands(start: Start, model: ScriptedModel, served: ChatKit, tmp
     assert len((await served.list_threads()).data) == 2
 
 
-async def test_a_number_is_that_of_the_list_that_was_shown(start: Start, model: ScriptedModel, served: ChatKit) -> None:
-    await with_tasks(served, model, 1)
-    await model.script({"text": "Something new."})
-    with start() as terminal:
-        await terminal.wait_for(">")
-        terminal.say("/threads")
-        await terminal.wait_for(" 1 add them")
-        terminal.say("hello")  # begins a conversation, which is the newest from then on
-        await terminal.wait_for("Something new.", "total")
-        terminal.say("/open 1")
-        await terminal.wait_for("> add them", "Added.")
-
-
-async def test_what_was_read_is_not_given_back_where_its_answer_is_stopped(
-    start: Start, model: ScriptedModel, served: ChatKit
-) -> None:
-    await model.script(SLOW, {**SLOW, "token_delay": 0.4})
-    with start("--thread", "mine") as terminal:
-        await terminal.wait_for(">")
-        terminal.say("count")
-        await terminal.wait_for("two")
-        for text in ("and this", "and that"):
-            terminal.say(text)
-            await terminal.wait_for(f"> {text}")
-        await model.received_requests(2)  # with the first of them; the other waits
-        await terminal.wait_for("two", times=2)
-        terminal.keys(CTRL_C)
-        text = await terminal.wait_for("Stopped.", "> and that", times=2)
-        assert text.count("> and this") == 1
-
-
-async def test_lines_history_and_completion(start: Start, model: ScriptedModel, served: ChatKit) -> None:
-    await with_tasks(served, model, 1)
+async def test_lines_history_and_completion(start: Start, model: ScriptedModel, user: User, served: ChatKit) -> None:
+    await with_tasks(user, model, 1)
     await model.script({"text": "Two lines."}, {"text": "Again."}, {"text": "Completed."})
     with start() as terminal:
         await terminal.wait_for(">")
@@ -322,64 +289,26 @@ async def test_lines_history_and_completion(start: Start, model: ScriptedModel, 
     assert "complete task number 1" in said[-1]
 
 
-async def test_what_is_cleared_may_never_have_begun_or_be_gone(
-    start: Start, model: ScriptedModel, served: ChatKit
-) -> None:
-    await model.script({"text": "First."}, {"text": "Second."})
-    with start("--thread", "unused") as terminal:
-        await terminal.wait_for(">")
-        terminal.say("/clear")
-        await terminal.wait_for("begins a new conversation")
-        terminal.say("one")
-        await terminal.wait_for("First.", "total")
-        terminal.say("/clear")
-        await terminal.wait_for("begins a new conversation", times=2)
-        await served.delete_thread((await served.list_threads()).data[0]["id"])
-        terminal.say("two")
-        await terminal.wait_for("Second.", "total", times=2)
-
-
 @pytest.mark.parametrize("columns", [80, 40])
-async def test_nothing_is_wider_than_the_terminal_nor_obeyed_by_it(
-    columns: int, start: Start, model: ScriptedModel
-) -> None:
+async def test_wide_and_dangerous_text(columns: int, start: Start, model: ScriptedModel) -> None:
     nasty = "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b5m \u202eback\u202c \x08\x08 done"
     wide = "日本語のとても長いタスクの名前です" * 2
-    add = {"name": "add_task", "arguments": {"title": wide, "due": "2026-11-30"}}
-    listing = calls({"name": "list_tasks", "arguments": {}})
-    await model.script(calls(add), {"text": nasty}, listing, {"text": "שלום עולם, " * 12})
+    await model.script(
+        add_task(wide, due="2026-11-30"), says(nasty), calls(call("list_tasks")), {"text": "שלום עולם, " * 12}
+    )
     with start(columns=columns) as terminal:
         await terminal.wait_for(">")
         terminal.say("hello")
         await terminal.wait_for("done", "s\n")
         terminal.say("list")
-        await terminal.wait_for("> list", "Mon 2026-11-30", " s\n")
+        await terminal.wait_for("> list", "Mon 30 Nov", " s\n")
         assert all(len(line) < columns for line in terminal.lines)
         for obeyed in (b"\x1b]0;", b"\x1b[2J", b"\x1b[31mred", b"\xc2\x9b", "\u202e".encode()):
             assert obeyed not in terminal.raw
         assert "[31mred" in terminal.text
 
 
-async def test_a_long_answer_is_drawn_without_being_drawn_again(start: Start, model: ScriptedModel) -> None:
-    paragraphs = "\n\n".join(" ".join(f"p{place}w{word}" for word in range(80)) for place in range(50))
-    await model.script({"text": paragraphs, "chunk_chars": 40, "token_delay": 0.002})
-    with start() as terminal:
-        await terminal.wait_for(">")
-        before = terminal.reads_lines
-        terminal.say("at length")
-        text = await terminal.wait_for("total")
-        assert terminal.reads_lines == before, "what is typed meanwhile is what was typed"
-        assert re.findall(r"p\d+w\d+", text) == paragraphs.split()
-    told = terminal.raw.partition(b"at length")[2]
-    drawn = [int(place) for place in re.findall(rb"p(\d+)w", told)]
-    assert drawn == sorted(drawn), "what is finished is never drawn again"
-    assert not re.search(rb"\x1b\[[23]J", told), "nor the screen cleared"
-    frames = [at for at, piece in terminal.pieces for _ in re.findall("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", piece.decode(errors="ignore"))]
-    assert len(frames) <= 10 * (frames[-1] - frames[0]) + 2
-    assert len(told) < 4 * len(paragraphs)
-
-
-async def test_without_colour_or_on_a_dumb_terminal(start: Start, model: ScriptedModel) -> None:
+async def test_without_colour(start: Start, model: ScriptedModel) -> None:
     await model.script(*[{"text": MARKDOWN}] * 2)
     with start(environment={"NO_COLOR": "1"}) as terminal:
         await terminal.wait_for(">")
@@ -395,19 +324,17 @@ async def test_without_colour_or_on_a_dumb_terminal(start: Start, model: Scripte
         assert await terminal.ended() == 0
 
 
-async def test_what_is_remembered_and_the_log(
-    start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path
-) -> None:
+async def test_memory_and_log(start: Start, model: ScriptedModel, served: ChatKit, tmp_path: Path) -> None:
     await model.script({"text": "Noted."}, {"text": "Anew."})
     (tmp_path / "AGENT.md").write_text("* I have a dog\n")
     with start(columns=900) as terminal:
         await terminal.wait_for(">")
         terminal.say("/memory")
-        await terminal.wait_for("Nothing is remembered yet")
+        await terminal.wait_for("The memory is empty")
         terminal.say("/memory I work nights")
-        await terminal.wait_for("Remembered.")
+        await terminal.wait_for("Saved to the memory.")
         terminal.say(f"/memory import {tmp_path}/AGENT.md")
-        await terminal.wait_for("Remembered.", times=2)
+        await terminal.wait_for("Saved to the memory.", times=2)
         terminal.say("/memory")
         await terminal.wait_for("* I work nights\n* I have a dog")
         terminal.say("hello")
@@ -415,7 +342,7 @@ async def test_what_is_remembered_and_the_log(
         terminal.say("/log")
         await terminal.wait_for('"event": "session_start"', '"output": "Noted."')
         terminal.say("/clear")
-        await terminal.wait_for("begins a new conversation")
+        await terminal.wait_for("starts a new conversation")
         terminal.say("again")
         await terminal.wait_for("Anew.", "total", times=2)
     assert (await served.http.get("/memory")).json()["text"] == "* I work nights\n* I have a dog\n"

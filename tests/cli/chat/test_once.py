@@ -4,26 +4,40 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
-from tests.backend.conftest import Backend
-from tests.backend.consent import calls, deleting, with_tasks
 from tests.chatkit_client import ChatKit
-from tests.cli.chat.terminal import chat
+from tests.cli.chat.terminal import chat as run_chat
 from tests.conftest import ROOT, find_free_port
-from tests.runs_client import Runs
 from tests.scripted_model import ScriptedModel
-from tests.tokens import IDP_SECRET, ISSUER, minted, of_provider
+from tests.support.script import add_task, call, calls, delete_tasks, says
+from tests.support.users import User
 
 pytestmark = pytest.mark.long
 
-ADDING = calls({"name": "add_task", "arguments": {"title": "milk"}}, text="I add it.")
+ADDING = {**add_task("milk"), "text": "I add it."}
+Chat = Callable[..., Awaitable["subprocess.CompletedProcess[str]"]]
 
 
-async def test_the_answer_alone_is_on_stdout(served: ChatKit, model: ScriptedModel) -> None:
+@pytest.fixture
+def chat(user: User) -> Chat:
+    """`./todo chat` of the user, without a terminal."""
+    return partial(run_chat, TODO_TOKEN=user.token)
+
+
+async def with_tasks(user: User, model: ScriptedModel, count: int) -> str:
+    """A thread of the user in which so many tasks were added."""
+    titles = [f"task number {number}" for number in range(1, count + 1)]
+    await model.script(add_task(titles[0], also=titles[1:]), says("Added."))
+    return (await user.chatkit.say("add them")).thread_id
+
+
+async def test_answer_is_on_stdout(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     await model.script(
         ADDING, {"text": "**Added**: it is \x1b[31mthere."}, {"text": "You are welcome."}, {"text": "Hello."}
     )
@@ -38,8 +52,7 @@ async def test_the_answer_alone_is_on_stdout(served: ChatKit, model: ScriptedMod
     [thread] = (await served.list_threads()).data
     body = (await model.finished_requests())[-1]["body"]
     assert (body["model"], body["temperature"]) == ("large", 1.5)
-    async with Runs(served.base_url) as runs:
-        assert len((await runs.get_chat(thread["id"]))["interactions"]) == 2
+    assert len((await user.runs.get_chat(thread["id"]))["interactions"]) == 2
     done = await chat(*url, "--new", "--debug", "--exec", "hello")
     assert (done.returncode, done.stdout) == (0, "Hello.\n")
     assert "interaction_complete" in done.stderr
@@ -47,11 +60,20 @@ async def test_the_answer_alone_is_on_stdout(served: ChatKit, model: ScriptedMod
     await model.script({"text": "In the first."}, {"text": "There again."})
     assert (await chat(*url, "--thread", thread["id"], "--exec", "and here")).stdout == "In the first.\n"
     assert (await chat(*url, "--continue", "--exec", "still here")).stdout == "There again.\n"
-    async with Runs(served.base_url) as runs:
-        assert len((await runs.get_chat(thread["id"]))["interactions"]) == 4, "the one that was used last"
+    assert len((await user.runs.get_chat(thread["id"]))["interactions"]) == 4, "the one that was used last"
 
 
-async def test_events_as_lines(served: ChatKit, model: ScriptedModel) -> None:
+async def test_list_is_on_stdout(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    url, listing = ("--url", served.base_url), calls(call("list_tasks", limit=1))
+    await with_tasks(user, model, 2)
+    await model.script(listing, {"text": "2 open tasks."}, listing, {"text": "Task number 1, and another."})
+    done = await chat(*url, "--exec", "what is on my list?")
+    assert done.stdout == "2 open tasks.\n\n· 1 task number 1\nand 1 more\n"
+    assert "task number 1" not in done.stderr
+    assert (await chat(*url, "--exec", "and now?")).stdout == "Task number 1, and another.\n"
+
+
+async def test_json(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     await model.script({"text": "Hello \x1b[31m\x9b."})
     done = await chat("--url", served.base_url, "--json", "--thread", "mine", "--exec", "hello")
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -67,26 +89,26 @@ async def test_events_as_lines(served: ChatKit, model: ScriptedModel) -> None:
     assert done.stdout.isascii()
 
 
-async def test_it_ends_as_it_went(served: ChatKit, model: ScriptedModel) -> None:
+async def test_exit_status(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
     url = ("--url", served.base_url)
-    thread = await with_tasks(served, model, 1)
-    await model.script(calls(deleting(1)))
+    thread = await with_tasks(user, model, 1)
+    await model.script(delete_tasks(1))
     asks = await chat(*url, "--thread", thread, "--exec", "delete it")
     assert (asks.returncode, asks.stdout) == (3, "")
-    assert f"It waits for your consent: ./todo chat --thread {thread}" in asks.stderr
+    assert f"This needs your approval. Decide with: ./todo chat --thread {thread}" in asks.stderr
     await model.reset()
     await model.script({"status": 401, "body": {}})
     failed = await chat(*url, "--exec", "hello")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr.startswith("error: ")
     for arguments, status, sentence in (
-        (("--url", f"http://127.0.0.1:{find_free_port()}", "--exec", "x"), 2, "No assistant answers at http"),
+        (("--url", f"http://127.0.0.1:{find_free_port()}", "--exec", "x"), 2, "No server is running at http"),
         ((*url, "--exec", "  "), 1, "nothing to say"),
-        ((*url, "--model", "huge", "--exec", "x"), 1, "Ask for one of these: offline-rules, large."),
-        ((*url, "--temp", "3", "--exec", "x"), 2, "3 is no number from 0 to 2"),
-        ((*url, "--temp", "nan", "--exec", "x"), 2, "nan is no number from 0 to 2"),
+        ((*url, "--model", "huge", "--exec", "x"), 1, "Choose one of these: offline-rules, large."),
+        ((*url, "--temp", "3", "--exec", "x"), 2, "3 is not a number from 0 to 2"),
+        ((*url, "--temp", "nan", "--exec", "x"), 2, "nan is not a number from 0 to 2"),
         ((*url, "--thread", "thr_none", "--exec", "x"), 1, "error: "),
-        ((*url, "--thread", "../x", "--exec", "x"), 2, "is no conversation's id or name"),
+        ((*url, "--thread", "../x", "--exec", "x"), 2, "is not a valid id or name of a conversation"),
         (("--url", "ftp://x", "--exec", "x"), 2, "the address of the page"),
     ):
         done = await chat(*arguments)
@@ -95,12 +117,10 @@ async def test_it_ends_as_it_went(served: ChatKit, model: ScriptedModel) -> None
 
 
 @pytest.mark.parametrize("request_", [signal.SIGINT, signal.SIGTERM])
-async def test_who_interrupts_it_stops_the_answer(
-    request_: signal.Signals, served: ChatKit, model: ScriptedModel
-) -> None:
+async def test_interrupted(request_: signal.Signals, served: ChatKit, user: User, model: ScriptedModel) -> None:
     await model.script({"text": "one two three four " * 10, "chunk_chars": 8, "token_delay": 0.2})
     command = [sys.executable, "-P", "-m", "cli", "chat", "--url", served.base_url, "--exec", "count"]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TODO_TOKEN": user.token}
     piped = asyncio.subprocess.PIPE
     asked = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=environment, stdout=piped, stderr=piped)
     assert asked.stdout is not None
@@ -110,17 +130,15 @@ async def test_who_interrupts_it_stops_the_answer(
     assert await asyncio.wait_for(asked.wait(), 30) == 130
     assert await asked.stderr.read() == b"Stopped.\n"
     [thread] = (await served.list_threads()).data
-    async with Runs(served.base_url) as runs:
-        assert (await runs.get_chat(thread["id"]))["interactions"][0]["status"] in ("RUNNING", "CANCELLED")
+    assert (await user.runs.get_chat(thread["id"]))["interactions"][0]["status"] in ("RUNNING", "CANCELLED")
 
 
-async def test_a_token_signs_in_and_goes_nowhere_else(backend: Backend, model: ScriptedModel) -> None:
-    await model.script({"text": "Hello Ann."})
-    async with backend(**of_provider("todo")) as server:
-        url: tuple[Any, ...] = ("--url", server.base_url, "--exec", "hello")
-        assert (await chat(*url)).returncode == 1
-        signed_in = await chat(*url, TODO_TOKEN=minted(IDP_SECRET, sub="ann", iss=ISSUER, aud="todo"))
-        assert (signed_in.returncode, signed_in.stdout) == (0, "Hello Ann.\n")
-    elsewhere = await chat("--url", "http://192.0.2.1", "--exec", "hello", TODO_TOKEN="secret")
+async def test_token(user: User, model: ScriptedModel) -> None:
+    """It signs in, and is sent to no other machine without encryption."""
+    await model.script(says("Hello Ann."))
+    assert (await run_chat("--url", user.url, "--exec", "hello")).returncode == 1
+    signed_in = await run_chat("--url", user.url, "--exec", "hello", TODO_TOKEN=user.token)
+    assert (signed_in.returncode, signed_in.stdout) == (0, "Hello Ann.\n")
+    elsewhere = await run_chat("--url", "http://192.0.2.1", "--exec", "hello", TODO_TOKEN="secret")
     assert elsewhere.returncode == 1
-    assert "TODO_TOKEN is sent over https or to this machine only" in elsewhere.stderr
+    assert "TODO_TOKEN" in elsewhere.stderr

@@ -26,14 +26,14 @@ async def test_it_is_started_on_request_and_stopped_by_down(shared_dir: Path, fr
         return done.returncode, done.stdout.decode()
 
     with Terminal(*data, environment=environment) as terminal:
-        await terminal.wait_for("Start it here, in the background? [Y/n]")
+        await terminal.wait_for("Start one here in the background? [Y/n]")
         terminal.say("n")
         assert await terminal.ended() == 2
     try:
         with Terminal(*data, environment=environment) as terminal:
-            await terminal.wait_for("No assistant answers at", "[Y/n]")
+            await terminal.wait_for("No server is running at", "[Y/n]")
             terminal.say("y")
-            await terminal.wait_for("It runs: ./todo down stops it again.")
+            await terminal.wait_for("The server is running. ./todo down stops it.")
             terminal.say("add milk")
             await terminal.wait_for('Added "milk".', "total")
             terminal.keys(CTRL_C, CTRL_D)

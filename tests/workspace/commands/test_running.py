@@ -95,7 +95,7 @@ async def test_an_output_of_any_length_is_read_and_its_ends_are_kept(confinement
 async def test_a_time_limit_keeps_what_was_said(confinement: Confinement, tmp_path: Path) -> None:
     ran = await sh(confinement, tmp_path, "echo before; echo wrong >&2; sleep 100", timeout_s=1)
     assert (ran.exit_code, ran.stdout, ran.timed_out) == (124, "before\n", True)
-    assert ran.stderr == "wrong\n[ended at the time limit of 1 seconds]"
+    assert ran.stderr == "wrong\n[stopped at the time limit of 1 seconds]"
     assert ran.seconds < 1 + QUICK
 
 

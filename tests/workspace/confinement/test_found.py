@@ -37,7 +37,7 @@ async def test_where_nothing_works_nothing_is_found() -> None:
 
 
 async def test_what_does_not_confine_is_not_taken() -> None:
-    assert await why_not(Unconfined()) == "it lets files outside be read"
+    assert await why_not(Unconfined()) == "files outside can be read"
     assert await find(kinds={"bubblewrap": Unconfined}) is None
 
 
@@ -49,7 +49,7 @@ async def test_none_is_only_what_was_asked_for() -> None:
 
 async def test_one_that_was_named_and_does_not_work_is_refused() -> None:
     with pytest.raises(
-        NotUsable, match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work here \(there is no bwrap\): "
+        NotUsable, match=r"^WORKSPACE_CONFINEMENT=bubblewrap does not work on this machine \(there is no bwrap\): "
     ):
         await find("bubblewrap", kinds={"landlock": Unconfined, "bubblewrap": lambda: "there is no bwrap"})
 
@@ -63,7 +63,7 @@ async def test_a_bubblewrap_that_may_not_make_namespaces_is_told_of_and_passed_o
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with caplog.at_level(logging.INFO):
         assert await find(kinds={"bubblewrap": bubblewrap}) is None
-    assert "not confined by bubblewrap: bwrap: No permissions to create a new namespace" in caplog.text
+    assert "sandbox bubblewrap cannot be used: bwrap: No permissions to create a new namespace" in caplog.text
     monkeypatch.setenv("PATH", "/nowhere")
     assert "install bubblewrap" in str(KINDS["bubblewrap"]())
 
@@ -81,4 +81,4 @@ def test_a_checkout_among_the_programs_is_a_problem_and_an_installed_package_is_
     assert places.problem(tmp_path / "src") is None
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "pyproject.toml").touch()
-    assert places.problem(tmp_path / "src") == f"{tmp_path}/src lies among the programs that commands may read: move it"
+    assert places.problem(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"

@@ -16,7 +16,10 @@ from workspace.files.quota import Amount, Quota
 def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
     before = sorted(store.root.rglob("*"))
     for use in (store.folder, store.existing):
-        with pytest.raises(Refusal, match=r"^A folder's name has 1 to 100 letters, digits, dots,"), use("alice", name):
+        with (
+            pytest.raises(Refusal, match=r"^A folder's name must be 1 to 100 letters, digits, dots,"),
+            use("alice", name),
+        ):
             pass
     with pytest.raises(Refusal):
         store.remove("alice", name)
@@ -26,7 +29,7 @@ def test_a_forged_name_opens_nothing(store: Store, name: str) -> None:
 def test_each_person_has_folders_of_their_own(store: Store) -> None:
     for person in ("alice", "bob", "../alice", "a" * 200):
         with store.folder(person, "cnv_1") as folder:
-            assert listing.names(folder).text == "There is nothing in it yet."
+            assert listing.names(folder).text == "It is empty."
             writing.write(folder, "whose.md", person)
             for path in (folder.path, folder.path.parent):
                 assert path.stat().st_mode & 0o777 == 0o700
@@ -83,7 +86,7 @@ def test_everything_is_removed_however_deep_and_whatever_its_modes(store: Store,
 
 def test_a_folder_that_is_deeper_than_it_can_be_counted_is_full(folder: Folder) -> None:
     deep(folder, 65)
-    with pytest.raises(Refusal, match=r"^The folder has directories nested deeper than 64: remove them with a command"):
+    with pytest.raises(Refusal, match=r"^The folder has directories nested more than 64 levels deep"):
         folder.quota.check(folder.path)
 
 
@@ -103,7 +106,7 @@ def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
     with small.folder("alice", "one") as one, small.folder("alice", "two") as two, small.folder("bob", "one") as bobs:
         writing.put_bytes(one, "a", b"x" * 90_000)
         writing.put_bytes(two, "a", b"x" * 50_000)
-        with pytest.raises(Refusal, match=r"^The files of all conversations would have more than 150,000 b"):
+        with pytest.raises(Refusal, match=r"^The storage of all your conversations is full: its limit is 150,000 b"):
             writing.put_bytes(two, "b", b"x" * 20_000)
         writing.put_bytes(bobs, "a", b"x" * 90_000)
         writing.put_bytes(one, "a", b"x" * 5_000)  # where the older one was counted, too
@@ -112,12 +115,12 @@ def test_all_folders_of_a_person_hold_so_much_together(store: Store) -> None:
         for number in range(8):
             (one.path / f"n{number}").touch()
         small.quota.check(one.path)  # as after each command
-        with pytest.raises(Refusal, match=r"more than 15 files, which is"):
+        with pytest.raises(Refusal, match=r"its limit is 15 files"):
             for number in range(8):
                 writing.put_bytes(two, f"n{number}", b"")
         assert len(list(two.path.iterdir())) == 5
         small.quota.check(two.path)
-        with pytest.raises(Refusal, match=r"more than 15 files, which is"):
+        with pytest.raises(Refusal, match=r"its limit is 15 files"):
             small.quota.check(two.path, more_files=1)
         store.remove("alice", "one")
         writing.put_bytes(two, "more", b"")
@@ -150,7 +153,7 @@ def test_a_list_is_sorted_and_has_an_end(folder: Folder) -> None:
         (folder.path / f"n{number}").touch()
     answer = listing.names(folder)
     assert len(answer.text.splitlines()) == 501
-    assert answer.text.endswith("(These are the first 500: list a directory by itself to see more.)")
+    assert answer.text.endswith("(Only the first 500 are shown. List a single directory to see more.)")
     assert answer.details["more"] is True
 
 
@@ -159,7 +162,7 @@ def test_a_call_that_is_sent_again_is_told_what_it_was_told(folder: Folder) -> N
     assert answers.find(folder.answers, "key", asked) is None
     answers.keep(folder.answers, "key", asked, Answer("Done.", {"created": True}))
     assert answers.find(folder.answers, "key", asked) == ("Done.", {"created": True})
-    with pytest.raises(Refusal, match=r"^This idempotency key belongs to an earlier call with other arguments"):
+    with pytest.raises(Refusal, match=r"^This idempotency key was used by an earlier call with other arguments"):
         answers.find(folder.answers, "key", {**asked, "path": "b"})
     for number in range(250):
         answers.keep(folder.answers, f"key-{number}", asked, Answer("Done.", {}))

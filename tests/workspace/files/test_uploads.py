@@ -100,6 +100,6 @@ def test_where_there_is_no_room_for_them_it_is_said(store: Store, folder: Folder
     small = Store(store.root, Quota(bytes=50, files=10))
     with (
         small.folder("alice", "other") as other,
-        pytest.raises(Refusal, match=r"^The folder would have more than 50 b"),
+        pytest.raises(Refusal, match=r"^The folder is full: its limit is 50 b"),
     ):
         uploads.give(folder, other)

@@ -1,8 +1,9 @@
 """A conversation's files, in a real workspace: put in, listed, opened, and never another person's."""
 
 import asyncio
+import errno
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls
 from tests.chatkit_client import ChatKit
 from tests.scripted_model import ScriptedModel
+from tests.serving import serve
 from tests.tokens import OTHER_SECRET
 from tests.waiting import until
 from tests.workspace_service import WORKSPACE_TOKEN_SECRET, served_workspace
+from workspace.server import create_app
+from workspace.settings import Settings as WorkspaceSettings
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +169,7 @@ async def test_files_that_never_end_cost_their_person_alone(
         refused = await chat.http.get(base)
         assert (refused.status_code, refused.json()) == (
             429,
-            {"error": "8 of your files are on their way already: go on when they are through."},
+            {"error": "8 of your files are being transferred. Wait until they are done and try again."},
         )
     await until(lambda: not [*coming.iterdir()])
     for _ in range(4):
@@ -195,6 +199,24 @@ async def test_a_conversation_takes_its_files_with_it(
     assert (await chat.post("threads.delete", thread_id=thread)).status_code == 200
     assert not [*workspace[1].rglob(f"{thread}*")], "its answers neither"
     assert not [*(workspace[1] / ".removed").iterdir()]
+
+
+async def test_a_full_disk_is_said_so(
+    backend: Backend, tmp_path: Path, free_port: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("workspace.doors.files._write", full)
+    directory, secret, port = tmp_path / "workspaces", SecretStr(WORKSPACE_TOKEN_SECRET), free_port()
+    directory.mkdir(mode=0o700)
+    url = f"http://127.0.0.1:{port}/mcp"
+    app = create_app(WorkspaceSettings(workspace_dir=directory, workspace_url=url, workspace_token_secret=secret))
+    async with serve(app, port=port), backend(workspace_url=url, workspace_token_secret=secret) as chat:
+        thread = (await chat.http.post("/conversations", json={"title": "files"})).json()["id"]
+        put = await chat.http.put(f"/chats/{thread}/files/a.txt", content=b"x")
+    assert put.status_code == 507
+    assert put.json()["error"] == "The workspace's disk is full. Nothing was changed. Try again later."
 
 
 async def test_a_workspace_that_is_gone_is_said_so(backend: Backend, model: ScriptedModel) -> None:

@@ -84,9 +84,8 @@ async def test_the_researcher_has_other_servers_tools_and_sees_of_the_folder_wha
         await model.script(calls(call("do_with_researcher", task="say hi")))
         async with backend(**with_agents | {"approvals": ("agents",)}, servers=[web]) as chat:
             [card] = cards(await chat.say("say hi"))
-        assert (
-            "It may use mcp.web, read the files that you put in, and run programs in a folder of its own."
-            in json.dumps(card["widget"])
+        assert "It can use mcp.web, read the files that you added, and run programs in its own folder." in json.dumps(
+            card["widget"]
         )
 
 

@@ -1,0 +1,296 @@
+"""Who may ask: the bearer tokens of both services, and the keys of an identity provider."""
+
+import base64
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import httpx2
+import pytest
+
+from client.chatkit import request, user_input
+from tests.processes import ServiceProcess, running
+from tests.scripted_model import ScriptedModel
+from tests.support.fixtures import NewUser
+from tests.support.operations import UNKNOWN_THREAD, UNSUPPORTED
+from tests.support.script import add_task, call, calls, says
+from tests.support.stack import AUDIENCE, CLOCK, SIGN_IN, Services, Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.tokens import (
+    IDP_SECRET,
+    ISSUER,
+    MCP_TOKEN_SECRET,
+    NO_TIMES,
+    OTHER_SECRET,
+    OWN_ISSUER,
+    KeyEndpoint,
+    SigningKey,
+    key_endpoint,
+    minted,
+)
+
+SERVICES = ("backend", "mcp_server")
+LIST_TASKS = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tasks", "arguments": {}}}
+MCP_HEADERS = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """One service that checks tokens; `audience` is what they must be made for."""
+
+    http: httpx2.AsyncClient
+    audience: str
+
+    async def ask(self, authorization: str | None) -> httpx2.Response:
+        headers = {} if authorization is None else {"Authorization": authorization}
+        if self.audience.endswith("/mcp"):
+            return await self.http.post("/mcp", json=LIST_TASKS, headers=headers | MCP_HEADERS)
+        return await self.http.post("/chatkit", json=request("threads.list"), headers=headers)
+
+
+@pytest.fixture(params=SERVICES)
+async def server(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Server]:
+    url, audience = stack.url, AUDIENCE
+    if request.param == "mcp_server":
+        url, audience = stack.services.mcp.url, f"{stack.services.mcp.url}/mcp"
+    async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+        yield Server(http, audience)
+
+
+Mint = Callable[..., str]
+RSA = SigningKey("RS256", "k1")
+
+
+def unsigned(header: Any, payload: Any, signature: str = "") -> str:
+    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in (header, payload))
+    return ".".join((*parts, signature))
+
+
+def in_seconds(seconds: int) -> int:
+    return int(time.time()) + seconds
+
+
+REJECTED: dict[str, Callable[[Mint], str]] = {
+    "one word": lambda mint: "garbage",
+    "three words": lambda mint: "a.b.c",
+    "empty": lambda mint: "",
+    "long": lambda mint: "e" * 16_000,
+    "nested without end": lambda mint: f"{base64.urlsafe_b64encode(b'[' * 9_000).decode().rstrip('=')}.e30.c2ln",
+    "expired": lambda mint: mint(exp=in_seconds(-60)),
+    "not valid yet": lambda mint: mint(nbf=in_seconds(86_400)),
+    **{f"without {name}": lambda mint, name=name: mint(without=name) for name in ("exp", "sub", "aud", "iss")},
+    **{
+        f"{name} is {value!r:.20}": lambda mint, name=name, value=value: mint(**{name: value})
+        for name in ("exp", "iat", "nbf")
+        for value in NO_TIMES
+    },
+    **{
+        f"sub is {value!r:.12}": lambda mint, value=value: mint(sub=value)
+        for value in ("", " ", 7, ["alice"], "a\nb", "a\0", "a" * 201)
+    },
+    "another audience": lambda mint: mint(aud="https://another.example"),
+    "audience of a session": lambda mint: mint(aud="todo-assistant/session", iss=OWN_ISSUER, key=MCP_TOKEN_SECRET),
+    "another issuer": lambda mint: mint(iss="https://evil.example"),
+    "issuer is a list": lambda mint: mint(iss=[ISSUER]),
+    "our issuer, the provider's secret": lambda mint: mint(iss=OWN_ISSUER),
+    "the provider's issuer, our secret": lambda mint: mint(key=MCP_TOKEN_SECRET),
+    "another secret": lambda mint: mint(key=OTHER_SECRET),
+    "no signature": lambda mint: mint().rpartition(".")[0] + ".",
+    "a longer hash": lambda mint: mint(algorithm="HS384"),
+    "alg none": lambda mint: mint(key="", algorithm="none"),
+    "no alg": lambda mint: unsigned({}, {"sub": "alice", "iss": ISSUER, "exp": in_seconds(60)}),
+    "alg is a list": lambda mint: unsigned({"alg": ["HS256"]}, {"sub": "alice"}, "c2ln"),
+    "an unknown critical header": lambda mint: unsigned({"alg": "HS256", "crit": ["x"], "x": 1}, {}, "c2ln"),
+    "a key of another algorithm": lambda mint: mint(key=RSA.private, algorithm="RS256", kid="k1"),
+}
+
+
+def minter(audience: str) -> Mint:
+    def mint(key: Any = IDP_SECRET, **claims: Any) -> str:
+        return minted(key, **{"iss": ISSUER, "aud": audience} | claims)
+
+    return mint
+
+
+async def test_rejected_tokens(server: Server) -> None:
+    mint = minter(server.audience)
+    accepted, answers = [], set[str]()
+    for name, make in REJECTED.items():
+        response = await server.ask(f"Bearer {make(mint)}".strip())
+        if response.status_code != 401 or not response.headers["www-authenticate"].startswith("Bearer"):
+            accepted.append((name, response.status_code))
+        answers.add(response.text)
+    assert accepted == []
+    assert len(answers) == 1, "one answer for every reason"
+
+
+async def test_token_in_another_place(server: Server) -> None:
+    for sent in (None, "Basic YTpi", "Bearer", "{}", "Token {}", "Bearer Bearer {}", "Bearer {} x"):
+        response = await server.ask(sent and sent.format(minter(server.audience)()))
+        assert response.status_code == 401, sent
+        assert response.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_accepted_token(server: Server) -> None:
+    mint = minter(server.audience)
+    for token in (mint(), mint(aud=["https://another.example", server.audience])):
+        assert (await server.ask(f"Bearer {token}")).status_code == 200
+
+
+def test_no_secret_is_logged(stack: Stack) -> None:
+    mint = minter(AUDIENCE)
+    good, bad = mint(sub="alice-of-the-log"), mint(key=OTHER_SECRET)
+    for token in (good, bad):
+        httpx2.post(
+            f"{stack.url}/chatkit", json=request("threads.list"), headers={"Authorization": f"Bearer {token}"},
+            trust_env=False,
+        )  # fmt: skip
+    for text in (stack.backends[0].log_text, stack.services.mcp.log_text):
+        for secret in (good, bad, IDP_SECRET, MCP_TOKEN_SECRET):
+            assert secret not in text
+
+
+THREADS = "chats/{chat_id}"
+RUNS = f"{THREADS}/interactions"
+RUN = f"{RUNS}/{{interaction_id}}"
+FILE = f"{THREADS}/files/{{path}}"
+ROUTES = {
+    "GET": [
+        *("calendar", "chat/stream/{chat_id}/stream", "chats", THREADS, f"{THREADS}/files", FILE, RUN),
+        *(f"{RUN}/events", f"{RUN}/steps", f"{THREADS}/log", f"{THREADS}/work/{{item_id}}/{{number}}", "memory"),
+        *("tasks", "tasks/changes", "tasks/{task_id}", "tasks/{task_id}/files"),
+    ],
+    "POST": [
+        *("calendar", "chat", "chat/stream", "chatkit", f"{THREADS}/branch", f"{THREADS}/commit", f"{THREADS}/compact"),
+        *(RUNS, f"{RUN}/approve", f"{RUN}/cancel", f"{RUN}/edit", f"{RUN}/messages", "conversations", "session"),
+        *("tasks", "tasks/undo"),
+    ],
+    "PUT": [FILE, "memory"],
+    "PATCH": ["tasks/{task_id}"],
+    "DELETE": ["calendar", FILE, "tasks/{task_id}"],
+}
+PUBLIC = {"/chats/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}"}
+
+
+async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
+    """Before it looks at the path's ids, the query or the body."""
+    headers = {"Content-Type": "application/json"}
+    async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+        for method, paths in ROUTES.items():
+            for path in paths:
+                body = {"content": b"{", "headers": headers} if method in ("POST", "PUT", "PATCH") else {}
+                response = await http.request(method, f"/{path}", **body)
+                assert response.status_code == 401, f"{method} {path}: {response.status_code} {response.text}"
+                assert response.headers["www-authenticate"] == "Bearer"
+        for path in PUBLIC - {"/calendar/{name}"}:
+            assert (await http.get(path)).status_code == 200
+
+
+async def test_no_route_is_missing_above(stack: Stack) -> None:
+    async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+        described = (await http.get("/chats/openapi.json")).json()["paths"]
+    known = {(method, f"/{path}") for method, paths in ROUTES.items() for path in paths}
+    missing = {
+        (method.upper(), path)
+        for path, methods in described.items()
+        for method in methods
+        if path not in PUBLIC and (method.upper(), path) not in known
+    }
+    assert missing <= {("DELETE", "/session")}, "signing out needs no valid session"
+
+
+OPERATIONS: dict[str, dict[str, Any]] = {
+    **{kind: {"thread_id": "thr_0", **params} for kind, params in UNKNOWN_THREAD.items()},
+    **UNSUPPORTED,
+    "threads.create": {"input": user_input("add milk")},
+    "threads.list": {},
+}
+
+
+async def test_every_chatkit_operation_needs_a_token(stack: Stack) -> None:
+    bad = {"Authorization": f"Bearer {minter(AUDIENCE)(key=OTHER_SECRET)}"}
+    async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+        for kind, params in OPERATIONS.items():
+            for headers in ({}, bad):
+                response = await http.post("/chatkit", json=request(kind, **params), headers=headers)
+                assert response.status_code == 401, kind
+
+
+async def test_user_named_by_the_model_is_ignored(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    other = new_user()
+    await model.script(
+        add_task(f"for {other.name}", user_id=other.name), calls(call("list_tasks", user_id=other.name)), says("Done.")
+    )
+    assert (await user.chatkit.say("add it")).error is None
+    assert stored.titles(user.name) == [f"for {other.name}"]
+    assert stored.row_counts(other.name) == {}
+    for sent in await model.finished_requests():
+        assert "user_id" not in str(sent["body"]["tools"])
+
+
+def signed_with_text(key: bytes, *, kid: str, **claims: Any) -> str:
+    """An HS256 token whose secret is the text of a public key, which PyJWT refuses to make."""
+    head = unsigned({"alg": "HS256", "kid": kid, "typ": "JWT"}, {"sub": "alice", "exp": in_seconds(600), **claims})
+    head = head.rpartition(".")[0]
+    signature = base64.urlsafe_b64encode(hmac.digest(key, head.encode(), "sha256")).rstrip(b"=")
+    return f"{head}.{signature.decode()}"
+
+
+@dataclass(frozen=True)
+class WithKeys:
+    keys: KeyEndpoint
+    urls: dict[str, str]
+
+
+OLD, NEW, STRANGER = SigningKey("RS256", "old"), SigningKey("ES256", "new"), SigningKey("EdDSA", "stranger")
+
+
+@pytest.fixture(scope="module")
+def with_keys(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WithKeys]:
+    """Both services, with the keys of an identity provider."""
+    logs = tmp_path_factory.mktemp("keys")
+    with key_endpoint(OLD) as keys, ExitStack() as cleanup:
+        sign_in = {**SIGN_IN, "AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": keys.url}
+        mcp_settings = {"DATABASE_URL": services.database_url, **sign_in, **CLOCK}
+        mcp = ServiceProcess("mcp_server", "MCP_PORT", logs / "mcp.log", **mcp_settings)
+        mcp.environment["MCP_URL"] = f"{mcp.url}/mcp"
+        backend_settings = {**services.backend_environment(), **sign_in}
+        backend = ServiceProcess("backend", "BACKEND_PORT", logs / "backend.log", **backend_settings)
+        for service in (mcp, backend):
+            started = running(service)
+            next(started)
+            cleanup.callback(partial(next, started, None))
+        yield WithKeys(keys, {"backend": backend.url, "mcp_server": mcp.url})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("service", SERVICES)
+async def test_keys_of_an_identity_provider(with_keys: WithKeys, service: str) -> None:
+    """They are rotated; the provider is away; somebody uses a public key as a secret."""
+    keys, url = with_keys.keys, with_keys.urls[service]
+    audience = AUDIENCE if service == "backend" else f"{url}/mcp"
+    keys.rotate(OLD)
+    keys.status = 200
+    before = keys.requests
+    async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+        server = Server(http, audience)
+
+        async def status(token: str) -> int:
+            return (await server.ask(f"Bearer {token}")).status_code
+
+        assert await status(OLD.mint(aud=audience)) == 200
+        assert await status(signed_with_text(OLD.public_pem, kid="old", iss=ISSUER, aud=audience)) == 401
+        keys.rotate(NEW)
+        keys.status = 500
+        assert await status(OLD.mint(aud=audience)) == 200, "known keys are used while the provider is away"
+        for _ in range(5):
+            assert await status(STRANGER.mint(aud=audience)) == 401
+        assert keys.requests - before <= 3, "unknown keys do not make the service ask each time"

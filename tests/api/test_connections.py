@@ -1,0 +1,215 @@
+"""What a client may send over one connection, and how long it may take."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.processes import ServiceProcess, running
+from tests.support.stack import Services
+
+pytestmark = pytest.mark.long
+
+SETTINGS = {
+    "AUTH_MODE": "none",  # so that a body is read
+    "LIMIT_CONNECTIONS": "6",
+    "LIMIT_HEADERS": "10",
+    "LIMIT_HEADER_BYTES": "4000",
+    "LIMIT_REQUEST_BYTES": "10000",
+    "READ_TIMEOUT_SECONDS": "1.5",
+    "WRITE_TIMEOUT_SECONDS": "1.5",
+    "IDLE_TIMEOUT_SECONDS": "3",
+    "TRUSTED_PROXIES": "10.0.0.7",
+}
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEAD = b"POST /chatkit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+class Wire:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+
+    async def rest(self) -> bytes:
+        """All that comes until the other side closes."""
+        async with asyncio.timeout(20):
+            return await self.reader.read()
+
+
+Connect = Callable[[], Awaitable[Wire]]
+
+
+@pytest.fixture(scope="module")
+def backend(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    log: Path = tmp_path_factory.mktemp("connections") / "backend.log"
+    settings = {**services.backend_environment(), **SETTINGS}
+    yield from running(ServiceProcess("backend", "BACKEND_PORT", log, **settings))
+
+
+@pytest.fixture
+async def connect(backend: ServiceProcess) -> AsyncIterator[Connect]:
+    opened: list[asyncio.StreamWriter] = []
+
+    async def connect() -> Wire:
+        reader, writer = await asyncio.open_connection("127.0.0.1", backend.port, limit=2**20)
+        opened.append(writer)
+        return Wire(reader, writer)
+
+    yield connect
+    for writer in opened:
+        writer.transport.abort()  # what is not sent yet need not be
+    await asyncio.sleep(0)
+
+
+def check_rejected(answer: bytes, status: int) -> None:
+    """One answer with this status, a sentence, and the end of the connection."""
+    answer = answer.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode()), answer[:300]
+    assert b"connection: close" in head
+    assert json.loads(body)["error"].endswith(".")
+
+
+TOO_MUCH = {
+    "a long line": (HEAD + b"X: ", b"a" * 5_000_000, 431),
+    "a long name": (HEAD, b"a" * 5_000_000, 431),
+    "a long address": (b"GET /", b"a" * 5_000_000, 431),
+    "many headers": (HEAD, b"X: y\r\n" * 500_000, 431),
+    "many large headers": (HEAD, (b"X: " + b"y" * 1_000 + b"\r\n") * 5_000, 431),
+    "a length": (HEAD, b"Content-Length: 10001\r\n\r\n", 413),
+    "a length with Expect": (HEAD, b"Expect: 100-continue\r\nContent-Length: 10001\r\n\r\n", 413),
+    "one chunk": (CHUNKED, b"2711\r\n" + b"x" * 10_001, 413),
+    "small chunks": (CHUNKED, b"1\r\nx\r\n" * 800_000, 413),
+    "a chunk's extension": (CHUNKED, b"1;" + b"x" * 5_000_000, 413),
+    "a trailer": (CHUNKED, b"0\r\nX: " + b"x" * 5_000_000, 413),
+}
+
+
+@pytest.mark.parametrize(("head", "more", "status"), TOO_MUCH.values(), ids=TOO_MUCH)
+async def test_too_much(connect: Connect, head: bytes, more: bytes, status: int) -> None:
+    """It is rejected while it arrives; who has sent it reads why."""
+    wire = await connect()
+    await wire.send(head)
+    sending = asyncio.create_task(wire.send(more))
+    check_rejected(await wire.rest(), status)
+    sending.cancel()
+
+
+async def test_just_not_too_much(connect: Connect) -> None:
+    wire = await connect()
+    headers = b"X: y\r\n" * 6 + b"Z: " + b"z" * 3_500 + b"\r\n"
+    await wire.send(HEAD + headers + b"Content-Length: 10000\r\n\r\n", b"x" * 10_000)
+    assert (await wire.reader.readline()).startswith(b"HTTP/1.1 400")
+
+
+# What a proxy in front may read as another request, or as two.
+AMBIGUOUS = {
+    "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    "two lengths": HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
+    "a list of lengths": HEAD + b"Content-Length: 5, 5\r\n\r\nabcde",
+    "a signed length": HEAD + b"Content-Length: +5\r\n\r\nabcde",
+    "a length and chunks": HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks and a length": HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    "chunks not last": HEAD + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "an unknown coding": HEAD + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a space before the colon": HEAD + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "a folded line": HEAD + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+    "a chunk's size in another spelling": CHUNKED + b"0x1\r\na\r\n0\r\n\r\n",
+    "LF alone": HEAD + b"X: y\nContent-Length: 0\r\n\r\n",
+    "CR alone": HEAD + b"X: y\rContent-Length: 0\r\n\r\n",
+    "LF alone at the end": HEAD + b"Content-Length: 0\n\n",
+    "LF alone after a chunk's size": CHUNKED + b"1\na\r\n0\r\n\r\n",
+    "two hosts": HEAD + b"HOST: other\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", AMBIGUOUS.values(), ids=AMBIGUOUS)
+async def test_ambiguous_request(connect: Connect, sent: bytes) -> None:
+    """Nothing that follows it is answered."""
+    wire = await connect()
+    await wire.send(sent + GET)
+    answer = await wire.rest()
+    check_rejected(answer, 400)
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+async def test_requests_that_wait_for_no_answer(connect: Connect) -> None:
+    wire = await connect()
+    await wire.send(GET * 20_000)
+    assert (await wire.rest()).count(b"HTTP/1.1 200") == 2
+
+
+async def test_upgrade(connect: Connect) -> None:
+    wire = await connect()
+    await wire.send(GET[:-2] + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: eA==\r\n\r\nframes")
+    assert (await wire.rest()).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"", None),
+        (b"GET / HT", 408),
+        (HEAD + b"X", 408),
+        (HEAD + b"Content-Length: 5\r\n\r\nab", 408),
+        (GET, 200),
+    ],
+)
+async def test_silent_client(connect: Connect, sent: bytes, status: int | None) -> None:
+    wire = await connect()
+    await wire.send(sent)
+    answer = await wire.rest()
+    if status == 408:
+        check_rejected(answer, 408)
+    else:
+        assert answer.startswith(b"HTTP/1.1 200") if status else answer == b""
+
+
+async def test_client_that_sends_a_byte_now_and_then(connect: Connect) -> None:
+    wire = await connect()
+
+    async def drip() -> None:
+        await wire.send(HEAD)
+        while True:
+            await wire.send(b"a")
+            await asyncio.sleep(0.2)
+
+    dripping = asyncio.create_task(drip())
+    check_rejected(await wire.rest(), 408)
+    dripping.cancel()
+
+
+async def test_number_of_connections(connect: Connect) -> None:
+    """A new one takes the place of one that only waits."""
+    silent = [await connect() for _ in range(6)]
+    await silent[0].send(HEAD)
+    for _ in range(3):
+        wire = await connect()
+        await wire.send(GET)
+        assert (await wire.reader.readline()).startswith(b"HTTP/1.1 200")
+    assert await silent[1].rest() == b""
+
+
+async def test_proxy_that_is_not_trusted(backend: ServiceProcess) -> None:
+    async with httpx2.AsyncClient(base_url=backend.url, trust_env=False) as http:
+        answer = await http.get("/health", headers={"X-Forwarded-Proto": "https"})
+    assert "strict-transport-security" not in answer.headers
+
+
+async def test_log_of_rejected_requests(connect: Connect, backend: ServiceProcess) -> None:
+    """One line for many."""
+    before = len(backend.log_text.splitlines())
+    for _ in range(100):
+        wire = await connect()
+        await wire.send(b"nonsense\r\n\r\n")
+        await wire.rest()
+        wire.writer.close()
+    assert len(backend.log_text.splitlines()) - before <= 3

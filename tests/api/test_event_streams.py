@@ -1,0 +1,209 @@
+"""Every kind of event reaches every reader: live, late, resumed, in another process, and when its process is killed."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from client.runs import Event
+from tests.runs_client import Runs, id_of, names, plain, text_of
+from tests.scripted_model import ScriptedModel
+from tests.support.fixtures import NewUser
+from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.stack import Stack
+from tests.support.users import User
+
+pytestmark = pytest.mark.long
+
+CHAT = "groceries"
+TASKS = [f"task {number}" for number in range(1, 12)]
+HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return "pair"
+
+
+Act = Callable[[Runs, str], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the model does, and what its user does once an event of a kind has come."""
+
+    steps: tuple[dict[str, object], ...]
+    kinds: tuple[str, ...]
+    on: str = ""
+    act: Act | None = None
+
+
+async def approve(runs: Runs, run: str) -> None:
+    await _decide(runs, run, approved=True)
+
+
+async def reject(runs: Runs, run: str) -> None:
+    await _decide(runs, run, approved=False)
+
+
+async def _decide(runs: Runs, run: str, *, approved: bool) -> None:
+    [approval] = (await runs.get_interaction(CHAT, run))["approvals"]
+    await runs.approve(
+        CHAT, run, approval["approval_id"], approved=approved, reason=None if approved else "I need them."
+    )
+
+
+async def cancel(runs: Runs, run: str) -> None:
+    await runs.cancel(CHAT, run)
+
+
+ADDING = add_task(TASKS[0], also=TASKS[1:])
+DELETING = delete_tasks(*range(1, 12))
+SCENARIOS: dict[str, Scenario] = {
+    "answer": Scenario((says("Hello there."),), ("answer",)),
+    "thinking": Scenario((says("Four.", reasoning="Two and two."),), ("thinking", "answer")),
+    "tool": Scenario((add_task("milk"), says("Added.")), ("tool_call", "tool_result", "answer")),
+    "failed_tool": Scenario((calls(call("complete_task", task_id=99)), says("No.")), ("tool_call", "tool_result")),
+    "approved": Scenario(
+        (ADDING, DELETING, says("Deleted.")),
+        ("approval_required", "approved", "tool_call", "tool_result", "answer"),
+        on="approval_required",
+        act=approve,
+    ),
+    "rejected": Scenario(
+        (ADDING, DELETING, says("Kept.")),
+        ("approval_required", "rejected", "answer"),
+        on="approval_required",
+        act=reject,
+    ),
+    "cancelled_while_waiting": Scenario(
+        (ADDING, DELETING), ("approval_required", "cancelled"), on="approval_required", act=cancel
+    ),
+    "cancelled": Scenario((HANGS,), ("cancelled",), on="answer_delta", act=cancel),
+    "failed": Scenario(({"status": 400, "body": {"error": {"message": "No."}}},), ("error",)),
+    "sub_agent": Scenario(
+        (start_coder("write"), calls(call("write_file", path="a.txt", content="a")), says("Wrote."), says("Done.")),
+        ("tool_call", "tool_result", "answer"),
+    ),
+}
+
+
+async def play(scenario: Scenario, user: User, model: ScriptedModel, acting: Runs | None = None) -> list[Event]:
+    """The events as the reader that started the interaction has them."""
+    await model.script(*scenario.steps)
+    events: list[Event] = []
+    acted = scenario.act is None
+    async with user.runs.interact(CHAT, "go on") as stream:
+        async for event in stream:
+            events.append(event)
+            if not acted and scenario.act and event.name == scenario.on:
+                acted = True
+                await scenario.act(acting or user.runs, id_of(events))
+    return events
+
+
+def durable(events: list[Event]) -> list[tuple[int | None, str, object]]:
+    """Without pieces of text and the model's turns, which are no part of what is stored."""
+    passed_over = ("answer_delta", "thinking_delta", "turn_start", "turn_end", "progress")
+    return [(event.number, event.name, event.data) for event in events if event.name not in passed_over]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_late_and_resuming_readers_of_any_process_get_the_same_events(
+    name: str, user: User, model: ScriptedModel, new_user: NewUser
+) -> None:
+    scenario = SCENARIOS[name]
+    live = await play(scenario, user, model)
+    assert set(scenario.kinds) <= set(names(live))
+    assert live[-1].name == "interaction_complete"
+    run = id_of(live)
+    other = new_user(user.name, backend=1)
+    for runs in (user.runs, other.runs):
+        late = await runs.read(CHAT, run)
+        assert durable(late) == durable(live)
+        assert text_of(late) in ("", text_of(live)), "text comes whole or is left to `answer`"
+        for event in durable(live):
+            number = event[0]
+            assert number is not None
+            rest = await runs.read(CHAT, run, after=number)
+            assert durable(rest) == [one for one in durable(live) if one[0] is not None and one[0] > number]
+        assert (await runs.get_interaction(CHAT, run))["status"] == live[-1].data["status"]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_reader_in_another_process_follows_live(
+    name: str, user: User, model: ScriptedModel, new_user: NewUser
+) -> None:
+    """It reads while the run goes on, and whatever its user does is done through that process."""
+    scenario, other = SCENARIOS[name], new_user(user.name, backend=1)
+    reading: list[asyncio.Task[list[Event]]] = []
+    started = asyncio.Event()
+
+    async def follow(run: str) -> list[Event]:
+        async with other.runs.events(CHAT, run) as stream:
+            started.set()
+            return [event async for event in stream]
+
+    await model.script(*scenario.steps)
+    live: list[Event] = []
+    acted = scenario.act is None
+    async with user.runs.interact(CHAT, "go on") as stream:
+        async for event in stream:
+            live.append(event)
+            if len(live) == 1:
+                reading.append(asyncio.create_task(follow(id_of(live))))
+                await started.wait()
+            if not acted and scenario.act and event.name == scenario.on:
+                acted = True
+                await scenario.act(other.runs, id_of(live))
+    followed = await asyncio.wait_for(reading[0], 20)
+    assert durable(followed) == durable(live)
+    # Text comes in pieces, or is left to `answer` where a reader looked when it was complete.
+    assert len({text_of(followed), text_of(live)} - {""}) <= 1
+
+
+KILLED: dict[str, Scenario] = {
+    "answer": Scenario((HANGS,), (), on="answer_delta"),
+    "thinking": Scenario(
+        ({"reasoning": "Two and two.", "text": "Four and", "eof_after": 8, "hang": True},), (), on="answer_delta"
+    ),
+    "tool": Scenario((add_task("milk"), HANGS), ("tool_call", "tool_result"), on="answer_delta"),
+    "sub_agent": Scenario(
+        (start_coder("write"), calls(call("run_command", command="sleep 30"))), ("tool_call",), on="tool_call"
+    ),
+}
+
+
+@pytest.mark.long(seconds=6)
+@pytest.mark.parametrize("name", KILLED)
+async def test_a_reader_in_another_process_learns_that_the_process_was_killed(
+    name: str, stack: Stack, user: User, model: ScriptedModel, new_user: NewUser
+) -> None:
+    scenario, other = KILLED[name], new_user(user.name, backend=1)
+    await model.script(*scenario.steps)
+    async with user.runs.interact(CHAT, "go on") as stream:
+        events: list[Event] = []
+        async for event in stream:
+            events.append(event)
+            if event.name == scenario.on:
+                break
+        run = id_of(events)
+        followed: list[Event] = []
+        async with other.runs.events(CHAT, run) as stream_of_other:
+            async for event in stream_of_other:
+                followed.append(event)
+                if event.name == scenario.on:
+                    stack.backends[0].end(signal.SIGKILL)
+    assert names(followed)[-2:] == ["error", "interaction_complete"]
+    assert followed[-1].data["status"] == "FAILED"
+    assert set(scenario.kinds) <= set(names(followed))
+    assert [event for event in plain(events) if event in plain(followed)] == plain(events), "what was read stays"
+    again = await other.runs.read(CHAT, run)
+    assert durable(again) == durable(followed)
+    stack.ensure_running()
+    assert durable(await user.runs.read(CHAT, run)) == durable(followed)
+    await model.reset()
+    await model.script(says("Free again."))
+    assert names(await other.runs.say(CHAT, "hello"))[-1] == "interaction_complete"

@@ -1,0 +1,104 @@
+"""Rubbish in: no 5xx, no hang, no secret out."""
+
+import copy
+import json
+import random
+import secrets
+from typing import Any
+
+import pytest
+
+from tests.chatkit_client import JSON, user_input
+from tests.scripted_model import ScriptedModel
+from tests.support.operations import UNKNOWN_THREAD, UNSUPPORTED
+from tests.support.script import add_task, says
+from tests.support.users import User
+
+MUTATIONS = 400
+NO_TEXTS: list[Any] = [None, True, 0, -1, 2**63, 1e308, [], {}, [[]], {"a": {}}]
+ODD: list[Any] = [
+    *NO_TEXTS,
+    "",
+    " ",
+    "\x00",
+    "a" * 9_000,
+    "ⓤ🎉\u202e",
+    "thr_0",
+    "__proto__",
+    "'; DROP TABLE tasks; --",
+    "../../etc/passwd",
+]
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to every place in a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, child in inner for found in paths(child, (*path, key)))]
+
+
+def mutated(body: dict[str, Any], chance: random.Random) -> Any:
+    body = copy.deepcopy(body)
+    for _ in range(chance.randint(1, 3)):
+        path = chance.choice(paths(body))
+        if not path:
+            continue
+        parent = body
+        for key in path[:-1]:
+            parent = parent[key]
+        match chance.randrange(4):
+            case 0:
+                parent[path[-1]] = copy.deepcopy(chance.choice(ODD))
+            case 1:
+                del parent[path[-1]]
+            case 2 if isinstance(parent, dict):
+                parent[chance.choice(["extra", "type", "user_id", "thread_id"])] = copy.deepcopy(chance.choice(ODD))
+            case _:
+                parent[path[-1]] = [parent[path[-1]]]
+    return body
+
+
+def spoiled(text: bytes, chance: random.Random) -> bytes:
+    """Now and then, JSON that is none."""
+    if chance.random() > 0.1:
+        return text
+    position = chance.randrange(len(text) + 1)
+    return text[:position] + chance.randbytes(3) + text[position:]
+
+
+@pytest.mark.long
+async def test_mutated_requests(user: User, model: ScriptedModel) -> None:
+    seed = secrets.randbelow(10**6)
+    chance = random.Random(seed)
+    await model.script(add_task("milk"), says("Done."), *[says("Hello.")] * MUTATIONS)
+    answer = await user.chatkit.say("add milk")
+    known = {"thread_id": answer.thread_id, "item_id": answer.user_item_id}
+    valid: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/chatkit", {"type": kind, "params": params | {key: known[key] for key in known if key in params}})
+        for kind, params in (
+            *((kind, {"thread_id": "", **params}) for kind, params in UNKNOWN_THREAD.items()),
+            *UNSUPPORTED.items(),
+            ("threads.list", {"limit": 5, "order": "asc", "after": answer.thread_id}),
+            ("threads.create", {"input": user_input("hello", quoted_text="x")}),
+        )
+        if kind != "threads.delete"
+    ]
+    valid += [
+        ("POST", "/tasks", {"title": "bread", "due": "2026-12-01", "labels": ["home"], "repeat": "FREQ=DAILY"}),
+        ("PATCH", "/tasks/1", {"title": "bread", "due": None, "status": "completed"}),
+        ("POST", "/tasks/undo", {"batch": "x"}),
+        ("PUT", "/memory", {"text": "* I work nights"}),
+        ("POST", "/chat", {"threadId": "a", "messages": [{"role": "user", "content": "hello"}]}),
+        ("POST", "/conversations", {"title": "a"}),
+    ]
+    statuses: set[int] = set()
+    for number in range(MUTATIONS):
+        method, path, body = chance.choice(valid)
+        sent = spoiled(json.dumps(mutated(body, chance)).encode(), chance)
+        response = await user.chatkit.http.request(method, path, content=sent, timeout=10, headers=JSON)
+        place = f"seed {seed}, mutation {number}: {method} {path} {sent[:300]!r}"
+        assert response.status_code < 500, f"{response.status_code} at {place}"
+        for internal in ("postgresql", "Traceback", "/tmp/", "psycopg"):
+            assert internal not in response.text, place
+        statuses.add(response.status_code)
+    assert statuses >= {200, 400, 404}
+    assert (await user.chatkit.say("hello", answer.thread_id)).error is None

@@ -1,0 +1,248 @@
+"""A request that is sent again under its Idempotency-Key is done once and answered alike."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from client.sse import Frames, NamedFrames
+from tests.runs_client import id_of, names, plain
+from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS, start_run
+from tests.support.fixtures import NewUser
+from tests.support.script import SLOW, SLOW_TEXT, add_task, delete_tasks, says
+from tests.support.stack import Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+CHAT = "groceries"
+APIS = ("run_api", "chat", "ai_sdk")
+
+
+async def say(user: User, api: str, text: str, key: str, chat: str = CHAT) -> httpx2.Response:
+    messages = {"threadId": chat, "messages": [{"role": "user", "content": text}]}
+    requests: dict[str, tuple[str, Any]] = {
+        "run_api": (f"/chats/{chat}/interactions", {"user_message": text}),
+        "chat": ("/chat", messages),
+        "ai_sdk": ("/chat/stream", messages),
+    }
+    path, body = requests[api]
+    return await user.runs.http.post(path, json=body, headers={"Idempotency-Key": key})
+
+
+def outcome_of(api: str, response: httpx2.Response) -> Any:
+    """What every reader of the answer has, however the text was cut into pieces."""
+    assert response.status_code == 200, response.text
+    if api == "chat":
+        return response.json()
+    if api == "run_api":
+        frames = NamedFrames().feed(response.content)
+        return [(frame.name, frame.data) for frame in frames if not frame.name.endswith("_delta")]
+    chunks = [json.loads(data) for data in Frames().feed(response.content) if data != "[DONE]"]
+    return [chunk for chunk in chunks if not chunk["type"].endswith("-delta")]
+
+
+async def post(user: User, path: str, key: str, body: Any = None) -> httpx2.Response:
+    return await user.runs.http.post(f"/chats/{path}", json=body, headers={"Idempotency-Key": key})
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_same_key_same_answer(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    """While it runs, and when it has ended."""
+    await model.script({**SLOW, "token_delay": 0.03}, says("Never."))
+    responses = await asyncio.gather(*(say(user, api, "count", "k") for _ in range(3)))
+    responses.append(await say(user, api, "count", "k"))
+    outcomes = [outcome_of(api, response) for response in responses]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+    assert SLOW_TEXT in str(outcomes[0]) or api == "ai_sdk"
+    assert stored.run_statuses(user.name) == ["completed"]
+    assert len(await model.requests()) == 1
+
+
+async def test_another_key_is_another_message(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(add_task("milk"), says("Added."), add_task("milk"), says("Added."))
+    first = await user.runs.say(CHAT, "add milk", key="one")
+    second = await user.runs.say(CHAT, "add milk", key="two")
+    assert id_of(first) != id_of(second)
+    assert stored.titles(user.name) == ["milk", "milk"]
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_key_of_another_request_is_rejected(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("Hello."))
+    run = id_of(await user.runs.say(CHAT, "hello", key="k"))
+    assert (await say(user, api, "something else", "k")).status_code == 409
+    assert (await say(user, api, "hello", "k", chat="another")).status_code == 409
+    assert (await post(user, f"{CHAT}/interactions/{run}/cancel", "k")).status_code == 409
+    assert len(stored.runs(user.name)) == 1
+
+
+@pytest.mark.parametrize("key", ["", "a b", "a" * 256, "ä"])
+async def test_invalid_key(key: str, user: User, stored: Stored) -> None:
+    headers: Any = {"Idempotency-Key": key.encode()}
+    response = await user.runs.http.post(f"/chats/{CHAT}/interactions", json={"user_message": "hello"}, headers=headers)
+    assert response.status_code == 400
+    assert stored.row_counts(user.name) == {}
+
+
+@pytest.mark.parametrize("key", ["".join(map(chr, range(0x21, 0x7F))), "a" * 255], ids=["visible", "longest"])
+async def test_valid_key(key: str, user: User, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    assert plain(await user.runs.say(CHAT, "hello", key=key)) == plain(await user.runs.say(CHAT, "hello", key=key))
+
+
+async def test_rejected_request_does_not_use_up_its_key(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(HANGS, says("Hello."))
+    run = await start_run(user, CHAT, "count", until="answer_delta")
+    assert (await say(user, "run_api", "and?", "k")).status_code == 409
+    await user.runs.cancel(CHAT, run)
+    await user.runs.read(CHAT, run)
+    assert (await say(user, "run_api", "and?", "k")).status_code == 200
+    assert stored.run_statuses(user.name) == ["cancelled", "completed"]
+
+
+async def cancel(user: User, model: ScriptedModel) -> tuple[str, Any]:
+    await model.script(HANGS)
+    return f"interactions/{await start_run(user, CHAT, 'count', until='answer_delta')}/cancel", None
+
+
+async def queue(user: User, model: ScriptedModel) -> tuple[str, Any]:
+    await model.script(HANGS)
+    run = await start_run(user, CHAT, "count", until="answer_delta")
+    return f"interactions/{run}/messages", {"text": "and?", "mode": "follow_up"}
+
+
+async def branch(user: User, model: ScriptedModel) -> tuple[str, Any]:
+    await model.script(says("One."), says("Two."))
+    first = id_of(await user.runs.say(CHAT, "one"))
+    await user.runs.say(CHAT, "two")
+    return "branch", {"interaction_id": first}
+
+
+async def compact(user: User, model: ScriptedModel) -> tuple[str, Any]:
+    await model.script(*[says("Hello.")] * 4, says("Much was said."))
+    for number in range(4):
+        await user.runs.say(CHAT, f"hello {number}")
+    return "compact", None
+
+
+async def approve(user: User, model: ScriptedModel) -> tuple[str, Any]:
+    titles = [f"task {number}" for number in range(1, 12)]
+    await model.script(add_task(titles[0], also=titles[1:]), delete_tasks(*range(1, 12)), says("Done."))
+    run = await start_run(user, CHAT, "delete them", until="approval_required")
+    [approval] = (await user.runs.get_interaction(CHAT, run))["approvals"]
+    return f"interactions/{run}/approve", {"approval_id": approval["approval_id"], "approved": True}
+
+
+Prepare = Callable[[User, ScriptedModel], Awaitable[tuple[str, Any]]]
+OPERATIONS: dict[str, Prepare] = {
+    "cancel": cancel,
+    "queue": queue,
+    "branch": branch,
+    "compact": compact,
+    "approve": approve,
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_operation_is_done_once(operation: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    path, body = await OPERATIONS[operation](user, model)
+    responses = [await post(user, f"{CHAT}/{path}", "k", body) for _ in range(3)]
+    answers = [(response.status_code, response.json()) for response in responses]
+    assert responses[0].is_success, responses[0].text
+    assert all(answer == answers[0] for answer in answers)
+    assert stored.queued_messages(user.name) == (operation == "queue")
+    if operation in ("cancel", "approve"):
+        await until(lambda: not {"running", "waiting"} & {*stored.run_statuses(user.name)})
+        assert (await post(user, f"{CHAT}/{path}", "another", body)).status_code in (400, 409), "it is done"
+    for run in stored.runs(user.name):
+        if run.status == "running":
+            await user.runs.cancel(CHAT, run.id)
+
+
+async def test_edit_is_done_once(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("One."), says("Two."))
+    run = id_of(await user.runs.say(CHAT, "one"))
+    edited = []
+    for _ in range(2):
+        async with user.runs.edit(CHAT, run, "two", key="k") as events:
+            edited.append(id_of([event async for event in events]))
+    assert edited[0] == edited[1]
+    assert len(stored.runs(user.name)) == 2
+
+
+async def test_users_have_keys_of_their_own(user: User, new_user: NewUser, model: ScriptedModel) -> None:
+    await model.script(says("Hello."), says("Hello."))
+    runs = {id_of(await one.runs.say(CHAT, "hello", key="k")) for one in (user, new_user(), user)}
+    assert len(runs) == 2
+
+
+async def test_keys_of_a_user_are_limited(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(*[says("Hello.")] * 3)
+    first = await user.runs.say(CHAT, "hello", key="k")
+    stored.add_idempotency_keys(user.name, 9_999)
+    for path, body in (
+        (f"{CHAT}/interactions", {"user_message": "more"}),
+        ("another/interactions", {"user_message": "more"}),
+        (f"{CHAT}/branch", {"interaction_id": id_of(first)}),
+    ):
+        assert (await post(user, path, "one-more", body)).status_code == 429
+    assert len(stored.runs(user.name)) == len(stored.conversations(user.name)) == 1
+    assert plain(await user.runs.say(CHAT, "hello", key="k")) == plain(first), "what is known is answered"
+    await user.runs.say(CHAT, "more")
+    await new_user().runs.say(CHAT, "hello", key="k")
+
+
+async def test_key_is_free_after_a_day(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("Hello."), says("Another."))
+    first = await user.runs.say(CHAT, "hello", key="k")
+    stored.age_idempotency_keys(user.name, hours=23.9)
+    assert plain(await user.runs.say(CHAT, "hello", key="k")) == plain(first)
+    stored.age_idempotency_keys(user.name, hours=0.2)
+    assert id_of(await user.runs.say(CHAT, "something else", key="k")) != id_of(first)
+
+
+@pytest.mark.parametrize("stack_name", ["pair"])
+async def test_requests_at_once_in_two_processes_act_once(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    other = new_user(user.name, backend=1)
+    for number in range(5):
+        await model.script(add_task(f"task {number}"), says("Added."), says("Never."))
+        sent = [one.runs.say("chat" + "x" * number, "add it", key=f"key-{number}") for one in (user, other) * 3]
+        answers = await asyncio.gather(*sent)
+        assert all(plain(answer) == plain(answers[0]) for answer in answers)
+        await model.reset()
+    assert stored.titles(user.name) == [f"task {number}" for number in range(5)]
+    assert stored.run_statuses(user.name) == ["completed"] * 5
+
+
+@pytest.mark.long(seconds=6)
+@pytest.mark.parametrize("stack_name", ["pair"])
+async def test_message_of_a_killed_process_is_not_answered_again(
+    user: User, new_user: NewUser, stack: Stack, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(add_task("milk"), HANGS, says("Never."))
+    async with user.runs.interact(CHAT, "add milk", key="k") as events:
+        run = id_of([event async for event in _until(events, "answer_delta")])
+        stack.backends[0].end(signal.SIGKILL)
+    other = new_user(user.name, backend=1)
+    again = await other.runs.say(CHAT, "add milk", key="k")
+    assert id_of(again) == run
+    assert names(again)[-2:] == ["error", "interaction_complete"]
+    assert stored.titles(user.name) == ["milk"]
+    assert stored.run_statuses(user.name) == ["interrupted"]
+
+
+async def _until(events: Any, name: str) -> AsyncIterator[Any]:
+    async for event in events:
+        yield event
+        if event.name == name:
+            return

@@ -1,0 +1,401 @@
+"""What is no valid request is rejected with a status and one sentence, and changes nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, get_args
+
+import httpx2
+import pytest
+from chatkit.types import NonStreamingReq, StreamingReq
+
+from client.chatkit import request, user_input
+from tests.chatkit_client import JSON
+from tests.scripted_model import ScriptedModel
+from tests.support.fixtures import NewUser, StartStack
+from tests.support.operations import ACTION, UNKNOWN_ITEM, UNKNOWN_THREAD, UNSUPPORTED
+from tests.support.script import add_task, call, calls, says
+from tests.support.stack import Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+
+
+def sentence(response: httpx2.Response) -> str:
+    text = response.json()["error"]
+    assert text.endswith(".")
+    for internal in ("Traceback", "pydantic", "psycopg", "postgresql"):
+        assert internal not in text
+    return text
+
+
+class TestConnection:
+    """What is checked before anybody looks who asks."""
+
+    @pytest.mark.parametrize(
+        "host",
+        [
+            *("evil.example", "evil.example:8000", "localhost.evil.example", "", "127.0.0.1.nip.io"),
+            *('localhost:evil"><script>', "localhost:8000:1"),
+        ],
+    )
+    async def test_foreign_host(self, stack: Stack, host: str) -> None:
+        async with httpx2.AsyncClient(trust_env=False, headers={"Host": host}) as http:
+            for method, path in (("GET", "/"), ("POST", "/chatkit"), ("GET", "/ready")):
+                response = await http.request(method, f"{stack.url}{path}")
+                assert response.status_code == 421
+                assert "ALLOWED_HOSTS" in sentence(response)
+            if "evil.example" in host:
+                assert (await http.post(f"{stack.services.mcp.url}/mcp", json={})).status_code == 421
+
+    async def test_allowed_hosts(self, start_stack: StartStack) -> None:
+        stack = start_stack("limits")
+        async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+            for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:8000", "todo.example"):
+                assert (await http.get("/health", headers={"Host": host})).status_code == 200
+
+    @pytest.mark.parametrize(
+        "origin", ["https://evil.example", "null", "http://localhost:1", "http://localhost.evil.example"]
+    )
+    async def test_foreign_origin(self, user: User, stored: Stored, origin: str) -> None:
+        body = request("threads.create", input=user_input("add milk"))
+        response = await user.chatkit.http.post("/chatkit", json=body, headers={"Origin": origin})
+        assert response.status_code == 403
+        assert "access-control-allow-origin" not in response.headers
+        if origin != "http://localhost:1":  # the task server serves any page of this machine
+            headers = {"Origin": origin, "Authorization": f"Bearer {user.mcp_token}"}
+            at_mcp = await user.chatkit.http.post(f"{user.stack.services.mcp.url}/mcp", json={}, headers=headers)
+            assert at_mcp.status_code == 403
+        assert stored.row_counts(user.name) == {}
+
+    @pytest.mark.parametrize(
+        ("host", "origin", "scheme", "served"),
+        [
+            (None, "http://{host}", "http", True),
+            (None, "HTTPS://{host}", "https", True),
+            (None, "http://{host}", "https", False),
+            (None, "https://{host}", "http", False),
+            (None, "foo://{host}", "http", False),
+            (None, "{host}", "http", False),
+            (None, "http://{host}/", "http", False),
+            (None, "http://{host}.", "http", False),
+            ("localhost:443", "https://localhost", "https", True),
+            ("LOCALHOST:80", "http://localhost", "http", True),
+            ("[::1]:8443", "https://[::1]:8443", "https", True),
+        ],
+    )
+    async def test_own_origin(self, user: User, host: str | None, origin: str, scheme: str, served: bool) -> None:
+        """It is compared with its scheme; a default port is the same as none."""
+        own = user.url.removeprefix("http://")
+        headers = {"Host": host or own, "Origin": origin.format(host=own), "X-Forwarded-Proto": scheme}
+        response = await user.chatkit.http.post("/chatkit", json=request("threads.list"), headers=headers)
+        assert response.status_code == (200 if served else 403)
+        assert served or "TRUSTED_PROXIES" in sentence(response)
+
+    async def test_allowed_origin(self, start_stack: StartStack) -> None:
+        """A page elsewhere calls with a token, never with a cookie."""
+        stack = start_stack("limits")
+        there = {"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,if-match"}
+        async with User(stack) as user, httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+            preflight = await http.options("/chatkit", headers=there | asked)
+            token = {"Authorization": f"Bearer {user.token}"}
+            with_token = await http.post("/chatkit", json=request("threads.list"), headers=there | token)
+            for response in (preflight, with_token):
+                assert response.status_code == 200
+                assert response.headers["access-control-allow-origin"] == "https://app.example"
+                assert response.headers["access-control-allow-credentials"] == "true"
+            await http.post("/session", headers=token)
+            assert (await http.post("/chatkit", json=request("threads.list"), headers=there)).status_code == 403
+
+    @pytest.mark.parametrize("path", ["/chatkit", "/session", "/nothing"])
+    async def test_content_type_of_a_form(self, user: User, stored: Stored, path: str) -> None:
+        """Which a foreign page can send without a preflight."""
+        body = json.dumps(request("threads.create", input=user_input("add milk"))).encode()
+        kinds = (None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json", "x/json")
+        for kind in kinds:
+            headers = {"Content-Type": kind} if kind else {}
+            response = await user.chatkit.http.post(path, content=body, headers=headers)
+            assert response.status_code == 415, kind
+            sentence(response)
+        assert stored.row_counts(user.name) == {}
+
+    async def test_content_type_of_json(self, user: User) -> None:
+        for kind in ("application/json", "Application/JSON; charset=utf-8"):
+            body = json.dumps(request("threads.list")).encode()
+            response = await user.chatkit.http.post("/chatkit", content=body, headers={"Content-Type": kind})
+            assert response.status_code == 200
+
+    async def test_headers_of_every_answer(self, user: User) -> None:
+        http = user.chatkit.http
+        for response in (
+            await http.get("/"),
+            await http.get("/nothing"),
+            await http.get("/health"),
+            await http.post("/chatkit", content=b"{}", headers=JSON),
+            await http.get("/", headers={"Host": "evil.example"}),
+        ):
+            assert "default-src 'none'" in response.headers["content-security-policy"]
+            assert response.headers["x-content-type-options"] == "nosniff"
+            assert response.headers["x-frame-options"] == "DENY"
+            assert response.headers["referrer-policy"] == "no-referrer"
+        for path in ("/", "/health", "/nothing"):
+            secure = await http.get(path, headers={"X-Forwarded-Proto": "https"})
+            assert secure.headers["strict-transport-security"] == "max-age=31536000"
+            assert "strict-transport-security" not in (await http.get(path)).headers
+
+    async def test_other_methods_and_paths(self, user: User) -> None:
+        assert (await user.chatkit.http.get("/chatkit")).status_code == 405
+        assert (await user.chatkit.http.get("/docs")).status_code == 404
+
+    async def test_client_leaves_before_its_body_is_sent(self, stack: Stack) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stack.backends[0].port)
+        writer.write(
+            b"POST /chatkit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+        )
+        await reader.read(1)
+        writer.close()
+        await writer.wait_closed()
+        async with httpx2.AsyncClient(base_url=stack.url, trust_env=False) as http:
+            assert (await http.get("/health")).status_code == 200
+        assert "ClientDisconnect" not in stack.backends[0].log_text
+
+
+LIST = b'{"type": "threads.list", "params": {}, "metadata": {"x": VALUE}}'
+BODIES = {
+    "nothing": b"",
+    "no JSON": b"hello",
+    "no object": b"[1]",
+    "no type": b"{}",
+    "unknown type": b'{"type": "threads.explode", "params": {}}',
+    "type of another kind": b'{"type": 7, "params": {}}',
+    "no params": b'{"type": "threads.list"}',
+    "wrong params": b'{"type": "threads.get_by_id", "params": {"thread_id": 7}}',
+    "wrong order": b'{"type": "threads.list", "params": {"order": "up"}}',
+    "limit 0": b'{"type": "threads.list", "params": {"limit": 0}}',
+    "huge limit": b'{"type": "threads.list", "params": {"limit": 1e400}}',
+    "NUL": b'{"type": "threads.get_by_id", "params": {"thread_id": "a\\u0000b"}}',
+    "NUL in a key": b'{"type": "threads.list", "params": {}, "metadata": {"a\\u0000": 1}}',
+    "lone surrogate": b'{"type": "threads.get_by_id", "params": {"thread_id": "\\ud800"}}',
+    "no UTF-8": b'{"type": "threads.get_by_id", "params": {"thread_id": "\xff"}}',
+    "UTF-16": LIST.decode().encode("utf-16-le"),
+    "deep": LIST.replace(b"VALUE", b"[" * 10_000 + b"]" * 10_000),
+    # Each of these takes a parser long.
+    "many numbers": LIST.replace(b"VALUE", b"[" + b"1," * 1_000 + b"1]"),
+    "many lists": LIST.replace(b"VALUE", b"[" + b"[]," * 1_000 + b"[]]"),
+    "many objects": LIST.replace(b"VALUE", b"[" + b"{}," * 1_000 + b"{}]"),
+    "many texts": LIST.replace(b"VALUE", b"[" + b'"",' * 20_000 + b'""]'),
+    "many values after an escaped quote": LIST.replace(b"VALUE", b'["\\"",' + b"1," * 1_000 + b'"\\""]'),
+    "long number": LIST.replace(b"VALUE", b"9" * 101),
+    "long fraction": LIST.replace(b"VALUE", b"0." + b"1" * 101),
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+async def test_body_that_is_no_request(user: User, body: bytes, stored: Stored) -> None:
+    response = await user.chatkit.http.post("/chatkit", content=body, headers=JSON)
+    assert response.status_code == 400
+    sentence(response)
+    assert stored.row_counts(user.name) == {}
+
+
+@pytest.mark.parametrize("text", ["[{," * 10_000, '\\"' * 10_000, "7" * 100_000, ["[,{" * 100, *range(900)]])
+async def test_what_texts_hold_is_not_counted(user: User, text: Any) -> None:
+    body = json.dumps(request("threads.list") | {"metadata": {"x": text}}).encode()
+    assert (await user.chatkit.http.post("/chatkit", content=body, headers=JSON)).status_code == 200
+
+
+async def test_body_too_large(user: User) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(40):
+            yield b" " * 50_000
+
+    for content in (b" " * 131_073, b" " * 3_000_000, pieces()):
+        response = await user.chatkit.http.post("/chatkit", content=content, headers=JSON)
+        assert response.status_code == 413
+        sentence(response)
+
+
+def test_tables_cover_every_operation() -> None:
+    operations = {
+        member.model_fields["type"].default for union in (StreamingReq, NonStreamingReq) for member in get_args(union)
+    }
+    assert operations == {*UNKNOWN_THREAD, *UNSUPPORTED, "threads.create", "threads.list"}
+
+
+@pytest.mark.parametrize("kind", UNSUPPORTED)
+async def test_unsupported_operation(user: User, kind: str) -> None:
+    response = await user.chatkit.post(kind, **UNSUPPORTED[kind])
+    assert response.status_code == 400
+    sentence(response)
+
+
+async def test_unknown_and_foreign_ids(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
+    """They are answered in the same words: nobody learns what others have."""
+    await model.script(add_task("milk"), says("Done."), says("Hello."), says("Hello."))
+    answer = await user.chatkit.say("add milk")
+    thread, item = answer.thread_id, answer.user_item_id
+    stranger = new_user()
+    own = (await stranger.chatkit.say("hello")).thread_id
+    before = (await user.chatkit.items(thread), stored.row_counts(user.name), stored.row_counts(stranger.name))
+    for kind, params in UNKNOWN_THREAD.items():
+        swapped = params | ({"item_id": item} if "item_id" in params else {})
+        foreign = await stranger.chatkit.post(kind, thread_id=thread, **swapped)
+        missing = await stranger.chatkit.post(kind, thread_id="thr_0", **params)
+        assert (foreign.status_code, foreign.text) == (missing.status_code, missing.text) == (404, missing.text), kind
+        sentence(missing)
+    for kind, params in UNKNOWN_ITEM.items():
+        swapped = {key: item if value in ("msg_0", "si_0", "wid_0") else value for key, value in params.items()}
+        swapped |= {"item_ids": [item]} if "item_ids" in swapped else {}
+        foreign = await stranger.chatkit.post(kind, thread_id=own, **swapped)
+        missing = await stranger.chatkit.post(kind, thread_id=own, **params)
+        assert (foreign.status_code, foreign.text) == (missing.status_code, missing.text) == (404, missing.text), kind
+    assert (await stranger.chatkit.post("threads.list", after=thread)).status_code == 404
+    assert [one["id"] for one in (await stranger.chatkit.list_threads()).data] == [own]
+    after = (await user.chatkit.items(thread), stored.row_counts(user.name), stored.row_counts(stranger.name))
+    assert after == before
+
+
+async def test_item_of_another_kind(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("Hello."))
+    answer = await user.chatkit.say("hello")
+    thread, message = {"thread_id": answer.thread_id}, answer.items[-1]["id"]
+    counts = stored.row_counts(user.name)
+    wrong: list[tuple[str, dict[str, Any], int]] = [
+        ("threads.custom_action", {"item_id": answer.user_item_id, "action": ACTION}, 404),
+        ("threads.sync_custom_action", {"item_id": answer.user_item_id, "action": ACTION}, 404),
+        ("threads.custom_action", {"action": ACTION}, 400),
+        ("threads.retry_after_item", {"item_id": message}, 400),
+        ("threads.add_client_tool_output", {"result": {}}, 400),
+        ("threads.add_structured_input", {"item_id": message, "input": {"answers": {}}}, 400),
+        ("items.feedback", {"item_ids": ["x"] * 101, "kind": "positive"}, 400),
+    ]
+    for kind, params, status in wrong:
+        response = await user.chatkit.post(kind, **thread, **params)
+        assert response.status_code == status, kind
+        sentence(response)
+    assert stored.row_counts(user.name) == counts
+
+
+async def test_action_that_a_card_does_not_have(user: User, model: ScriptedModel) -> None:
+    await model.script(add_task("milk"), calls(call("list_tasks")), says("Here."))
+    answer = await user.chatkit.say("add milk and show my list")
+    card = next(item for item in answer.items if item["type"] == "widget")
+    action = {"type": "explode", "payload": {}}
+    params = {"thread_id": answer.thread_id, "item_id": card["id"], "action": action}
+    assert (await user.chatkit.stream("threads.custom_action", **params)).error is not None
+    assert (await user.chatkit.post("threads.sync_custom_action", **params)).status_code == 400
+
+
+@pytest.mark.parametrize("bad", ["\x00", "\ud800"], ids=["NUL", "lone surrogate"])
+async def test_text_that_cannot_be_stored(user: User, bad: str, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(says("Hello."))
+    thread = (await user.chatkit.say("hello")).thread_id
+    before = stored.row_counts(user.name)
+    sent: list[tuple[str, dict[str, Any]]] = [
+        ("threads.create", {"input": user_input(f"add {bad}")}),
+        ("threads.add_user_message", {"thread_id": thread, "input": user_input("add", quoted_text=bad)}),
+        ("threads.update", {"thread_id": thread, "title": f"a{bad}"}),
+    ]
+    for kind, params in sent:
+        response = await user.chatkit.http.post("/chatkit", content=json.dumps(request(kind, **params)), headers=JSON)
+        assert response.status_code == 400
+        sentence(response)
+    assert stored.row_counts(user.name) == before
+
+
+TOO_LONG = {
+    "text": user_input("x" * 8_001),
+    "several texts": user_input("x" * 4_000, content=[{"type": "input_text", "text": "x" * 2_001}] * 4),
+    "a quote": user_input("x", quoted_text="x" * 8_001),
+    "a model's name": user_input("x", inference_options={"model": "m" * 9_000}),
+    "a tool's name": user_input("x", inference_options={"tool_choice": {"id": "m" * 9_000}}),
+    "empty parts": user_input("", content=[{"type": "input_text", "text": t} for t in ["x", *[""] * 300]]),
+}
+
+
+@pytest.mark.parametrize("message", TOO_LONG.values(), ids=TOO_LONG)
+async def test_long_message(user: User, message: dict[str, Any], model: ScriptedModel, stored: Stored) -> None:
+    answer = await user.chatkit.stream("threads.create", input=message)
+    assert answer.error is not None
+    assert not answer.error["allow_retry"]
+    assert stored.row_counts(user.name) == {}
+    assert await model.requests() == []
+
+
+@pytest.mark.parametrize("text", ["x" * 8_000, "\n\x01" * 3_999 + "xy", "\U0001f95b" * 8_000])
+async def test_longest_message(user: User, text: str, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    assert (await user.chatkit.say(text)).error is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(user_input(text) for text in ("", "  \n ", "\u3164\u200b")),
+        user_input("see this") | {"attachments": ["atc_0"]},
+    ],
+)
+async def test_message_without_text_or_with_attachment(user: User, message: dict[str, Any], stored: Stored) -> None:
+    response = await user.chatkit.post("threads.create", input=message)
+    assert response.status_code == 400
+    sentence(response)
+    assert stored.row_counts(user.name) == {}
+
+
+async def test_unknown_fields_are_not_stored(user: User, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    message = user_input("hello", content=[{"type": "input_text", "text": "hello", "more": "spam"}], more="spam")
+    body = request("threads.create", input=message, more="spam") | {"metadata": {"more": "spam"}}
+    assert (await user.chatkit.http.post("/chatkit", json=body)).status_code == 200
+    thread = (await user.chatkit.list_threads()).data[0]["id"]
+    assert "spam" not in json.dumps([await user.chatkit.get_thread(thread), await user.chatkit.items(thread)])
+
+
+@pytest.mark.parametrize("depth", [50, 100, 5_000])
+async def test_deep_value(user: User, depth: int, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    tag = {"type": "input_tag", "id": "1", "text": "@t", "data": {"x": "HERE"}}
+    body = json.dumps(request("threads.create", input=user_input("", content=[tag])))
+    body = body.replace('"HERE"', "[" * depth + "]" * depth)
+    response = await user.chatkit.http.post("/chatkit", content=body, headers=JSON)
+    assert response.status_code == (200 if depth < 150 else 400)
+    assert "error" in response.json() if depth > 150 else '"type":"error"' not in response.text
+
+
+async def test_deep_arguments_of_a_tool(user: User, model: ScriptedModel) -> None:
+    nested: Any = []
+    for _ in range(900):
+        nested = [nested]
+    await model.script(add_task("milk", description=nested), says("I tried."))
+    answer = await user.chatkit.say("go")
+    assert (answer.error, answer.text) == (None, "I tried.")
+
+
+@pytest.mark.parametrize(
+    "title", ["", "   ", "x" * 201, "a\nb", "a\x1b[2Jb", "a\u2028b", "\u3164", "\u200b"], ids=ascii
+)
+async def test_title_that_is_no_visible_line(user: User, title: str, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    thread = (await user.chatkit.say("hello")).thread_id
+    assert (await user.chatkit.post("threads.update", thread_id=thread, title=title)).status_code == 400
+    assert (await user.chatkit.get_thread(thread))["title"] == "hello"
+
+
+async def test_invisible_characters_of_a_title(user: User, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    thread = (await user.chatkit.say("hel\u200blo\x1b there\nyou \U000e0041")).thread_id
+    assert (await user.chatkit.get_thread(thread))["title"] == "hello there you"
+    await user.chatkit.update_thread(thread, "shopping \u202e👨‍👩‍👧 \U000e0041")
+    assert (await user.chatkit.get_thread(thread))["title"] == "shopping 👨‍👩‍👧"
+
+
+async def test_error_has_the_id_of_its_request(user: User, stored: Stored, stack: Stack) -> None:
+    """An error that nobody expected is one sentence, too, and its cause is in the log alone."""
+    with stored.renamed("profiles"):
+        response = await user.chatkit.http.get("/calendar", headers={"X-Request-ID": "abc"})
+    assert response.status_code in (500, 503)
+    assert response.headers["x-request-id"] == "abc"
+    assert "profiles" not in response.text
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "profiles" in stack.backends[0].log_text

@@ -1,0 +1,131 @@
+"""Limits of a user, as each API enforces them: a status, one sentence, and nothing stored."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from client.chatkit import request, user_input
+from client.sse import Frames
+from tests.runs_client import names
+from tests.scripted_model import ScriptedModel
+from tests.support.fixtures import NewUser
+from tests.support.script import SLOW, says
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return "limits"
+
+
+async def send(user: User, api: str, text: str, chat: str) -> httpx2.Response:
+    """One message to a chat of this name; ChatKit's operation makes a thread of its own."""
+    requests: dict[str, tuple[str, dict[str, Any]]] = {
+        "chatkit": ("/chatkit", request("threads.create", input=user_input(text))),
+        "plain": ("/chatkit", {"message": text, "conversation_id": chat}),
+        "run_api": (f"/chats/{chat}/interactions", {"user_message": text}),
+        "chat": ("/chat", {"threadId": chat, "messages": [{"role": "user", "content": text}]}),
+        "ai_sdk": ("/chat/stream", {"threadId": chat, "messages": [{"role": "user", "content": text}]}),
+    }
+    path, body = requests[api]
+    return await user.runs.http.post(path, json=body)
+
+
+APIS = ("chatkit", "plain", "run_api", "chat", "ai_sdk")
+
+
+def check_rejected(response: httpx2.Response, *statuses: int) -> None:
+    """By a status, or where a stream has begun by one error event, with a sentence."""
+    if response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream"):
+        [event] = [json.loads(data) for data in Frames().feed(response.content)]
+        assert event["type"] == "error"
+        sentence = event["message"]
+    else:
+        assert response.status_code in statuses, response.text
+        sentence = response.json()["error"]
+    assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_long_message(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    check_rejected(await send(user, api, "a" * 201, "one"), 400, 413)
+    assert await model.requests() == []
+    assert stored.row_counts(user.name) == {}
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_messages_per_minute(api: str, user: User, model: ScriptedModel) -> None:
+    await model.script(*[says("Hello.")] * 5)
+    for number in range(5):
+        response = await send(user, "run_api", "hello", "one")
+        assert response.status_code == 200, f"message {number}: {response.text}"
+    check_rejected(await send(user, api, "hello", "one"), 429)
+    assert len(await model.requests()) == 5
+
+
+async def test_one_user_does_not_use_up_the_limit_of_another(
+    user: User, new_user: NewUser, model: ScriptedModel
+) -> None:
+    await model.script(*[says("Hello.")] * 6)
+    for _ in range(5):
+        assert (await send(user, "run_api", "hello", "one")).status_code == 200
+    assert (await send(user, "run_api", "hello", "one")).status_code == 429
+    assert (await send(new_user(), "run_api", "hello", "one")).status_code == 200
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_running_answers(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(SLOW, says("Hello."))
+    async with user.runs.interact("slow", "count") as events:
+        await anext(events)
+        check_rejected(await send(user, api, "hello", "another"), 429)
+        async for _ in events:
+            pass
+    await until(lambda: "running" not in stored.run_statuses(user.name))
+    assert (await send(user, api, "hello", "another")).status_code == 200
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_conversations(api: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(*[says("Hello.")] * 4)
+    for number in range(3):
+        assert (await send(user, "run_api", "hello", f"chat-{number}")).status_code == 200
+    check_rejected(await send(user, api, "hello", "one-more"), 429)
+    assert len(stored.conversations(user.name)) == 3
+    assert (await send(user, "run_api", "hello", "chat-0")).status_code == 200, "older ones go on"
+
+
+async def test_seconds_of_an_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script({"text": "one two three four", "eof_after": 4, "hang": True}, says("Hello."))
+    events = await user.runs.say("one", "count")
+    assert names(events)[-1] == "interaction_complete"
+    assert events[-1].data["status"] == "FAILED"
+    assert "error" in names(events)
+    shown = (await user.chatkit.list_threads()).data[0]["id"]
+    texts = [item for item in await user.chatkit.items(shown) if item["type"] == "assistant_message"]
+    assert texts, "what was shown is kept"
+    assert names(await user.runs.say("one", "hello"))[-1] == "interaction_complete"
+
+
+async def test_requests_per_minute(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
+    """Whatever is asked counts; what is rejected changes nothing."""
+    await model.script(says("Hello."))
+    thread = (await user.chatkit.say("hello")).thread_id
+    title = "hello"
+    for number in range(300):
+        response = await user.chatkit.post("threads.update", thread_id=thread, title=f"title {number}")
+        if response.status_code == 429:
+            check_rejected(response, 429)
+            break
+        title = f"title {number}"
+    assert title != "title 299"
+    assert stored.conversation_title(user.name, thread) == title
+    token = {"Authorization": f"Bearer {user.token}"}
+    check_rejected(await user.runs.http.post("/session", headers=token), 429)
+    assert (await new_user().chatkit.post("threads.list")).status_code == 200

@@ -1,0 +1,289 @@
+"""What OpenAI-compatible servers were seen to send, in public reports: it works, or ends with one accurate error.
+
+The responses are in `model_servers/`, each named for what it shows.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.model.errors import FAILURES
+from tests.chatkit_client import Answer
+from tests.scripted_model import ScriptedModel
+from tests.support.backends import local_backend
+from tests.support.completions import call_delta, chunk
+from tests.support.model_requests import requests_to
+from tests.support.script import says
+from tests.support.stack import Services
+from tests.support.stored import Stored
+from tests.support.users import User
+
+pytestmark = pytest.mark.long
+
+
+KEY = "secret-of-this-server"
+RESPONSES = Path(__file__).parent / "model_servers"
+CUTS = re.compile(rb"(?<=\n\n)|(?<=\r)|(?<=[\x80-\xff])(?=[\x80-\xbf])")
+"""Where a response is cut as it is sent: between frames, and within line ends and characters."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What becomes of a response: the answer, the tasks that it added, or the code of an error."""
+
+    text: str = "That is it."
+    tasks: tuple[str, ...] = ()
+    thought: str = ""
+    error: str = ""
+    tool_calls: str = ""  # the setting of that name
+
+
+CASES: dict[str, Expected] = {
+    "args_bad_json.sse": Expected(),
+    "args_dict.sse": Expected(tasks=("args are a dict",)),
+    "both_reasonings.sse": Expected("Hello", thought="Let me think."),
+    "call_resent.sse": Expected(tasks=("sent twice",)),
+    "empty_data.sse": Expected("whole answer"),
+    "error_200_flat.json": Expected("", error="too long for the model"),
+    "error_200_json.json": Expected("", error="service failed"),
+    "error_200_sse.sse": Expected("", error="no credit"),
+    "finish_error.sse": Expected("half of the", error="service failed"),
+    "functions_prefix.sse": Expected(tasks=("dotted",)),
+    "gemini_index0.sse": Expected(tasks=("gem one", "gem two")),
+    "harmony_name.sse": Expected(tasks=("harmony",)),
+    "mistral_list.sse": Expected("Hello there", thought="The user greets"),
+    "no_index_pieces.sse": Expected(tasks=("noidx",)),
+    "null_chunk.sse": Expected("whole answer"),
+    "text_think.sse": Expected(tasks=("text mode after think",), thought="The user wants a task.", tool_calls="text"),
+    "think_tags.sse": Expected("Hello there", thought="I should greet and reveal nothing."),
+    "usage_choices_null.sse": Expected("whole answer"),
+    "whole_json.json": Expected("whole answer"),
+    # https://github.com/openai/openai-python/pull/3819
+    # https://github.com/vm0-ai/vm0/issues/24687
+    "bom_at_start.sse": Expected("whole answer"),
+    # https://github.com/anomalyco/opencode/issues/39694
+    # https://github.com/xberg-io/liter-llm/issues/152
+    "characters_cut.sse": Expected("修复方法 🌍 ñ"),
+    # https://github.com/anomalyco/opencode/issues/50871
+    # https://github.com/mnfst/llm-gateway/issues/2053
+    "comment_as_data.sse": Expected("whole answer"),
+    # https://github.com/miruamel/xuan/issues/194
+    # https://github.com/rexxars/eventsource-parser/issues/17
+    "crlf_lines.sse": Expected("whole answer"),
+    # https://github.com/CherryHQ/cherry-studio/issues/11287
+    # https://github.com/adrianlyjak/obsidian-aloud-tts/pull/114
+    "error_200_base_resp.json": Expected("", error="no credit"),
+    # https://github.com/CangShui/workbuddy-gateway/pull/3
+    # https://github.com/adolfousier/opencrabs/pull/1499
+    "finish_empty.sse": Expected(tasks=("not yet over",)),
+    # https://github.com/QwenLM/qwen-code/pull/6240
+    # https://github.com/can1357/oh-my-pi/pull/1692
+    "function_call.sse": Expected(tasks=("legacy",)),
+    # https://github.com/anomalyco/opencode/issues/37841
+    # https://github.com/voocel/ainovel-cli/issues/52
+    "id_empty_later.sse": Expected(tasks=("dash",)),
+    # https://github.com/modelscope/evalscope/pull/1642
+    # https://github.com/langgenius/dify/pull/39008
+    "line_separators.sse": Expected("one\u2028two\u0085three"),
+    # https://github.com/abundantbeing/hermes-browser-extension/issues/11
+    # https://github.com/perplexityai/api-discussion/issues/209
+    "message_at_end.sse": Expected("whole answer"),
+    # https://github.com/NousResearch/hermes-agent/pull/11984
+    # https://github.com/1CatAI/1Cat-vLLM/issues/240
+    "name_each_piece.sse": Expected(tasks=("named thrice",)),
+    # https://github.com/vercel/ai/pull/16507
+    # https://github.com/jjang-ai/vmlx/pull/244
+    "name_empty_first.sse": Expected(tasks=("late name",)),
+    # https://github.com/continuedev/continue/pull/5849
+    "name_in_pieces.sse": Expected(tasks=("pieced",)),
+    # https://github.com/anomalyco/opencode/issues/38106
+    # https://github.com/NousResearch/hermes-agent/pull/7989
+    "named_event.sse": Expected("whole answer"),
+    # https://github.com/tetsuo-ai/agenc-core/pull/2492
+    "plain_text_end.sse": Expected("half of the", error="cut off"),
+    # https://github.com/envoyproxy/ai-gateway/pull/1222
+    "reasoning_object.sse": Expected("Hello", thought="I need to greet."),
+    # https://github.com/rexxars/eventsource-parser/pull/31
+    "single_newlines.sse": Expected(tasks=("one newline",)),
+    # https://github.com/NousResearch/hermes-agent/pull/742
+    # https://github.com/NousResearch/hermes-agent/pull/14601
+    "text_tag_unopened.sse": Expected(tasks=("in a tag",), tool_calls="text"),
+    # https://github.com/xorbitsai/inference/issues/2960
+    # https://github.com/NousResearch/hermes-agent/pull/14601
+    "think_unopened.sse": Expected("Okay, a greeting.\n\n\nHello there"),
+    # https://github.com/openai/openai-agents-python/issues/1179
+    # https://github.com/livekit/agents/pull/6596
+    "usage_counts_null.sse": Expected("whole answer"),
+}
+
+
+@asynccontextmanager
+async def custom_server(services: Services, user: User, tool_calls: str = "") -> AsyncIterator[User]:
+    """The user at a backend whose model server is none of the known ones."""
+    settings = {"LLM_PROVIDER": "custom", "LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TOOL_CALLS": tool_calls}
+    async with local_backend(services, **settings) as backend, User(backend, user.name) as there:
+        yield there
+
+
+def response_of(name: str) -> dict[str, Any]:
+    """The step of the scripted model that sends this file."""
+    content = (RESPONSES / name).read_bytes()
+    if name.endswith(".json"):
+        return {"status": 200, "body": json.loads(content)}
+    pieces = [piece.decode("latin-1") for piece in CUTS.split(content)]
+    return {"raw": pieces, "charset": "latin-1", "token_delay": 0.005}  # so they are also read one by one
+
+
+def thoughts_of(answer: Answer) -> str:
+    return " ".join(
+        task["content"].strip()
+        for item in answer.items
+        if item["type"] == "workflow"
+        for task in item["workflow"]["tasks"]
+    )
+
+
+def check_valid(body: dict[str, Any]) -> None:
+    """As the strictest servers demand: legal names and arguments, and user and assistant by turns."""
+    roles = []
+    for message in body["messages"]:
+        for call in message.get("tool_calls") or ():
+            assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call["function"]["name"])
+            assert isinstance(json.loads(call["function"]["arguments"]), dict)
+        if message["role"] in ("user", "assistant") and not message.get("tool_calls"):
+            roles.append(message["role"])
+    assert all(role == ("user", "assistant")[place % 2] for place, role in enumerate(roles)), roles
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_response_of_a_server(
+    name: str, services: Services, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    expected = CASES[name]
+    step = response_of(name)
+    async with custom_server(services, user, expected.tool_calls) as there:
+        thread = (await there.page.begin("A talk"))["id"]  # with a title, so that none is requested
+        await model.script(step, *([step] * 2 if expected.error else []), says("That is it."))
+        answer = await there.chatkit.say("hello", thread)
+        await model.reset()
+        await model.script(says("Still here."))
+        next_answer = await there.chatkit.say("and now?", thread)
+    assert answer.text.strip() == expected.text
+    assert sorted(stored.titles(user.name)) == sorted(expected.tasks)
+    assert expected.thought in thoughts_of(answer)
+    assert bool(answer.error) is bool(expected.error)
+    assert expected.error in (answer.error or {}).get("message", "")
+    assert next_answer.text == "Still here."
+    for request in await model.requests():
+        check_valid(request["body"])
+
+
+DONE = "data: [DONE]\n\n"
+WHOLE = chunk({"content": "whole answer"})
+STOP = chunk({}, "stop")
+# How a response that is complete ends.
+ENDINGS: dict[str, dict[str, Any]] = {
+    "[DONE]": {"raw": [WHOLE, STOP, DONE]},
+    "no [DONE]": {"raw": [WHOLE, STOP]},
+    "open after [DONE]": {"raw": [WHOLE, STOP, DONE], "hang": True},
+    "open after the finish reason": {"raw": [WHOLE, STOP], "hang": True},
+    "comments after the finish reason": {"raw": [WHOLE, STOP, *[": waiting\n\n"] * 1_000], "token_delay": 0.05},
+    "a delta of null": {"raw": [WHOLE, STOP.replace('"delta": {}', '"delta": null'), DONE]},
+    "no finish reason": {"raw": [WHOLE, DONE]},
+    "the finish reason of calls, without calls": {"raw": [WHOLE, chunk({}, "tool_calls"), DONE]},
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_end_of_a_response(ending: str, services: Services, user: User, model: ScriptedModel) -> None:
+    await model.script(ENDINGS[ending])
+    async with custom_server(services, user) as there:
+        answer = await there.chatkit.say("hello")
+    assert (answer.error, answer.text) == (None, "whole answer")
+
+
+async def test_response_without_any_end(services: Services, user: User, model: ScriptedModel) -> None:
+    await model.script({"raw": [WHOLE]})
+    async with custom_server(services, user) as there:
+        answer = await there.chatkit.say("hello")
+    assert answer.error is not None
+    assert "cut off" in answer.error["message"]
+
+
+ARGUMENTS = {"a list": '["x"]', "an object, encoded twice": json.dumps('{"title": "x"}')}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+async def test_arguments_that_are_no_object(
+    case: str, services: Services, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    """The model gets an error for a list, and the run goes on."""
+    await model.script({"tool_calls": [{"name": "add_task", "arguments": ARGUMENTS[case]}]}, says("That is it."))
+    async with custom_server(services, user) as there:
+        assert (await there.chatkit.say("add x")).text == "That is it."
+    assert stored.titles(user.name) == ([] if case == "a list" else ["x"])
+    for request in await model.requests():
+        check_valid(request["body"])
+
+
+async def test_reasoning_whose_opening_tag_is_in_the_prompt(
+    services: Services, user: User, model: ScriptedModel
+) -> None:
+    """The first response is shown as it came; then the model is known to write no opening tag."""
+    response = response_of("think_unopened.sse")
+    await model.script(response, response, says("Without reasoning."), says("Nor here."))
+    async with custom_server(services, user) as there:
+        thread = (await there.page.begin("A talk"))["id"]
+        answers = [await there.chatkit.say("hello", thread) for _ in range(4)]
+    assert [answer.text for answer in answers[1:]] == ["Hello there", "Without reasoning.", "Nor here."]
+    assert thoughts_of(answers[1]) == "Okay, a greeting."
+    assert thoughts_of(answers[3]) == ""
+
+
+async def test_extra_content_of_calls_goes_back(services: Services, user: User, model: ScriptedModel) -> None:
+    """Whatever the model is called: a gateway may name a model of Gemini as it likes."""
+    extra = {"google": {"thought_signature": "c2lnbmVk"}, "gateway": [1]}
+    call = call_delta(index=0, id="a", name="list_tasks", arguments="{}")
+    call["tool_calls"][0]["extra_content"] = extra
+    await model.script({"raw": [chunk(call), chunk({}, "tool_calls"), DONE]}, says("None."), says("None, still."))
+    async with custom_server(services, user) as there:
+        thread = (await there.page.begin("A talk"))["id"]
+        for _ in range(2):
+            await there.chatkit.say("what is there?", thread)
+    sent = [
+        made.get("extra_content")
+        for body in await requests_to(model)
+        for message in body["messages"]
+        for made in message.get("tool_calls") or ()
+    ]
+    assert sent == [extra, extra]
+
+
+async def test_log_has_the_words_of_the_provider(
+    services: Services, user: User, model: ScriptedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the status and the address; without keys, and without what the user wrote."""
+    written = "my salary is four thousand, do not tell"
+    words = f"messages[1] with {written!r} is not allowed for sk-abcdefghijkl and {KEY}. {'x' * 900}"
+    await model.script({"status": 400, "body": {"error": {"message": words}}})
+    async with custom_server(services, user) as there:
+        answer = await there.chatkit.say(written)
+    assert answer.error is not None
+    [line] = [record.getMessage() for record in caplog.records if "model request failed" in record.getMessage()]
+    begin, _, logged = line.partition(", it says: ")
+    assert begin == f"model request failed: model_request_rejected, model m at {services.model.url}/v1, status 400"
+    assert logged.startswith("messages[1] with ")
+    assert "is not allowed for" in logged
+    assert not any(secret in logged for secret in ("salary", "abcdefgh", KEY))
+    assert len(logged) <= 501
+
+
+def test_each_error_code_has_a_row_in_the_document() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "troubleshooting.md").read_text()
+    assert [code for code in FAILURES if f"| `{code}` |" not in document] == []

@@ -1,0 +1,143 @@
+"""The task server, the model or the database goes away: what the user is shown, and what is done."""
+
+import asyncio
+import random
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from client.chatkit import user_input
+from tests.chatkit_client import Answer, check_sequence
+from tests.conftest import find_free_port
+from tests.processes import ServiceProcess
+from tests.scripted_model import ScriptedModel
+from tests.support.backends import local_backend
+from tests.support.fixtures import NewUser
+from tests.support.script import SLOW, add_task, says
+from tests.support.stack import Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def mcp(stack: Stack) -> Iterator[ServiceProcess]:
+    """The task server that all stacks share; it runs again after the test."""
+    yield stack.services.mcp
+    if not stack.services.mcp.is_running:
+        stack.services.mcp.start()
+    stack.services.mcp.wait_until_ready()
+
+
+def nowhere() -> str:
+    return f"http://127.0.0.1:{find_free_port()}"
+
+
+@pytest.mark.long(seconds=5)
+async def test_restart_of_the_task_server_is_not_noticed(
+    user: User, mcp: ServiceProcess, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(add_task("milk"), says("Added."), add_task("bread"), says("Added."))
+    first = await user.chatkit.say("add milk")
+    mcp.end(signal.SIGKILL)
+    asyncio.get_running_loop().call_later(0.5, mcp.start)
+    assert (await user.chatkit.say("add bread", first.thread_id)).error is None
+    assert stored.titles(user.name) == ["milk", "bread"]
+
+
+@pytest.mark.long(seconds=10)
+async def test_restarts_of_the_task_server_under_load(new_user: NewUser, mcp: ServiceProcess, stored: Stored) -> None:
+    """Eight users, whose requests the rules of the offline model answer: each task is added once."""
+    done, chance = asyncio.Event(), random.Random(3)
+    users = [new_user() for _ in range(8)]
+    answers: dict[str, list[Answer]] = {user.name: [] for user in users}
+
+    async def converse(user: User) -> None:
+        thread = None
+        while not done.is_set():
+            answer = await user.chatkit.say(f"add wish {len(answers[user.name])}", thread)
+            answers[user.name].append(answer)
+            thread = answer.thread_id
+            await asyncio.sleep(0.05)
+
+    async with asyncio.TaskGroup() as talking:
+        for user in users:
+            talking.create_task(converse(user))
+        for restart in range(2):
+            await asyncio.sleep(chance.uniform(0.1, 0.5))
+            mcp.end(signal.SIGKILL if restart else signal.SIGTERM)
+            mcp.start()
+            await asyncio.to_thread(mcp.wait_until_ready)
+        await asyncio.sleep(0.3)
+        done.set()
+    for user in users:
+        assert [answer.error for answer in answers[user.name] if answer.error] == []
+        assert stored.titles(user.name) == [f"wish {number}" for number in range(len(answers[user.name]))]
+
+
+async def test_task_server_that_stays_away(stack: Stack, user: User, model: ScriptedModel, stored: Stored) -> None:
+    """The answer fails and can be tried again, where the task server is back."""
+    await model.script(says("Hello."))
+    thread = (await user.chatkit.say("hello")).thread_id
+    away = local_backend(stack.services, MCP_INTERNAL_URL=f"{nowhere()}/mcp", MCP_RESEND_SECONDS="0.3")
+    async with away as backend, User(backend, user.name) as there:
+        failed = await there.chatkit.say("add milk", thread)
+        assert failed.error is not None
+        assert failed.error["allow_retry"] is True
+        assert (await there.page.http.get("/ready")).status_code == 503
+    await model.script(add_task("milk"), says("Added."))
+    again = await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=failed.user_item_id)
+    assert again.error is None
+    assert stored.titles(user.name) == ["milk"]
+
+
+async def test_model_that_cannot_be_reached(stack: Stack) -> None:
+    async with local_backend(stack.services, LLM_BASE_URL=f"{nowhere()}/v1") as backend, User(backend) as user:
+        answer = await user.chatkit.say("hello")
+        assert answer.error is not None
+        assert answer.error["allow_retry"] is True
+        ready = await user.page.ready()
+        assert ready["status"] == "ready", "the model is reported, not required"
+        assert ready["model"]["last"] != "ok"
+
+
+async def test_process_that_answers_as_many_as_it_may(stack: Stack, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(SLOW, says("Hello."))
+    async with (
+        local_backend(stack.services, LIMIT_TURNS_AT_ONCE="1") as backend,
+        User(backend) as one,
+        User(backend) as other,
+        one.runs.interact("one", "count") as events,
+    ):
+        await anext(events)
+        response = await other.runs.http.post("/chats/two/interactions", json={"user_message": "hello"})
+        assert response.status_code == 503
+        assert int(response.headers["retry-after"]) > 0
+        assert stored.row_counts(other.name) == {}
+        async for _ in events:
+            pass
+        assert (await other.runs.say("two", "hello"))[-1].data["status"] == "COMPLETED"
+
+
+async def test_database_that_fails_before_an_answer(user: User, stored: Stored) -> None:
+    with stored.refusing_new_messages():
+        response = await user.chatkit.post("threads.create", input=user_input("hello"))
+    assert response.status_code in (500, 503)
+    assert response.json()["error"]
+    assert stored.conversations(user.name) == []
+
+
+async def test_database_that_fails_during_an_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script({**SLOW, "token_delay": 0.03}, says("Hello."))
+    async with user.chatkit.open("threads.create", input=user_input("count")) as events:
+        received = [await anext(events) for _ in range(4)]
+        with stored.refusing_new_messages():
+            received += [event async for event in events]
+    check_sequence(received, created=True)
+    assert [event["type"] for event in received].count("error") == 1
+    assert received[-1]["type"] == "error"
+    run = await stored.run_with_status(user.name, "failed")
+    assert run.conversation_id
+    assert (await user.chatkit.say("hello", run.conversation_id)).text == "Hello."

@@ -1,0 +1,130 @@
+"""A process dies while it answers: the conversation is free again, and nothing is lost or done twice."""
+
+import asyncio
+import signal
+
+import pytest
+
+from client.chatkit import user_input
+from tests.runs_client import names, text_of
+from tests.scripted_model import ScriptedModel
+from tests.support.completions import check_pairs
+from tests.support.fixtures import NewUser
+from tests.support.model_requests import requests_to
+from tests.support.script import add_task, call, calls, says, start_coder
+from tests.support.stack import Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+CHAT = "groceries"
+FREE_SECONDS = 15
+HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
+
+pytestmark = pytest.mark.long(seconds=6)
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return "pair"
+
+
+async def start(user: User, text: str, *, until_event: str) -> str:
+    async with user.runs.interact(CHAT, text) as events:
+        run = (await anext(events)).data["interaction_id"]
+        async for event in events:
+            if event.name == until_event:
+                break
+    return run
+
+
+async def say_when_free(user: User, text: str) -> None:
+    """Sends a message until it is taken."""
+    async with asyncio.timeout(FREE_SECONDS):
+        while True:
+            response = await user.runs.http.post(f"/chats/{CHAT}/interactions", json={"user_message": text})
+            if response.status_code == 200:
+                return
+            assert response.status_code == 409
+            await asyncio.sleep(0.2)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+async def test_conversation_is_free_again(
+    how: signal.Signals, stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(HANGS, says("Hello."))
+    run = await start(user, "count", until_event="answer_delta")
+    stack.backends[0].end(how)
+    other = new_user(user.name, backend=1)
+    await say_when_free(other, "hello")
+    assert stored.run_statuses(user.name) == ["interrupted", "completed"]
+    assert (await other.runs.get_interaction(CHAT, run))["status"] == "FAILED"
+
+
+async def test_tool_call_of_a_killed_process_is_made_once(
+    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """The task server has the call when the process dies; then the user has the message answered again."""
+    await model.script(add_task("milk"), add_task("milk"), says("It is on your list."))
+    other = new_user(user.name, backend=1)
+    with stored.locked("tasks"):
+        answer = user.chatkit.open("threads.create", input=user_input("add milk"))
+        async with answer as events:
+            thread = item = ""
+            async for event in events:
+                if event["type"] == "thread.created":
+                    thread = event["thread"]["id"]
+                if event["type"] == "thread.item.done" and event["item"]["type"] == "user_message":
+                    item = event["item"]["id"]
+                if event["type"] == "progress_update":
+                    break
+            stack.backends[0].end(signal.SIGKILL)
+    await until(lambda: stored.run_statuses(user.name) != ["running"], seconds=FREE_SECONDS)
+    answer = await other.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item)
+    assert answer.text == "It is on your list."
+    assert stored.titles(user.name) == ["milk"], "a retry sends the same idempotency key"
+    assert [operation for operation, _ in stored.task_calls(user.name)] == ["add"]
+
+
+async def test_text_shown_before_an_orderly_end_is_kept(
+    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """The process that is asked to end stores it first."""
+    await model.script(HANGS)
+    run = await start(user, "count", until_event="answer_delta")
+    stack.backends[0].end(signal.SIGTERM)
+    other = new_user(user.name, backend=1)
+    events = await other.runs.read(CHAT, run)
+    assert names(events)[-1] == "interaction_complete"
+    whole = [event.data["content"] for event in events if event.name == "answer"]
+    assert whole or text_of(events), "what was shown is kept"
+
+
+async def test_agent_of_a_killed_process(
+    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """The model is told what the agent had done, and that the outcome of its last call is unknown."""
+    writes, sleeps = call("write_file", path="a.txt", content="x"), call("run_command", command="touch begun; sleep 30")
+    await model.script(start_coder("write a.txt"), calls(writes, sleeps))
+    async with user.runs.interact(CHAT, "do it") as events:
+        await anext(events)
+        other = new_user(user.name, backend=1)
+        async with asyncio.timeout(FREE_SECONDS):
+            while "begun" not in [file["path"] for file in (await other.page.files(CHAT))["files"]]:
+                await asyncio.sleep(0.05)
+        stack.backends[0].end(signal.SIGKILL)
+    await model.reset()
+    await model.script(says("I look."))
+    await say_when_free(other, "what happened?")
+    [shown] = [item for item in await other.chatkit.items(thread_of(stored, user)) if item["type"] == "workflow"]
+    assert "loading" not in str(shown)
+    messages = (await requests_to(model))[-1]["messages"]
+    check_pairs(messages)
+    [told] = [message["content"] for message in messages if message["role"] == "tool"]
+    assert "a.txt" in told
+    assert "unknown" in told
+
+
+def thread_of(stored: Stored, user: User) -> str:
+    return str(stored.runs(user.name)[0].conversation_id)

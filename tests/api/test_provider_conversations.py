@@ -1,0 +1,282 @@
+"""Fifteen conversations with each provider: tools, reasoning, odd ids, limits, stops, refusals and faults."""
+
+import json
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from backend.model.providers import PROFILES
+from backend.settings import ProviderName
+from client.chatkit import user_input
+from tests.chatkit_client import Answer
+from tests.strict_provider import habits
+from tests.support.completions import call_delta, check_pairs, chunk
+from tests.support.providers import KEY, Talk, call, talking
+from tests.support.stack import Services
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+HISTORY_TOKENS = 2_500  # so few that one conversation is long
+
+# → temperature, effort, the field in which reasoning goes back
+SENT: dict[ProviderName, tuple[float | None, str | None, str | None]] = {
+    "cerebras": (1.5, "low", "reasoning"),
+    "openai": (2.0, None, None),
+    "anthropic": (None, None, None),
+    "gemini": (None, "low", None),
+    "mistral": (1.5, None, None),
+    "groq": (2.0, "low", None),
+    "openrouter": (2.0, "low", "reasoning"),
+    "ollama": (2.0, None, "reasoning"),
+    "vllm": (2.0, None, None),
+    "lmstudio": (2.0, None, None),
+    "llamacpp": (2.0, None, None),
+    "custom": (2.0, None, None),
+}
+HIDES_THOUGHTS = ("anthropic", "gemini")
+
+
+async def one_call(talk: Talk, stored: Stored) -> None:
+    answer = await talk.say("add milk", {"tool_calls": [call("add_task", title="milk")]}, {"text": "Added."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["milk"])
+    if talk.provider == "gemini":
+        [called] = [message for message in (await talk.bodies())[-1]["messages"] if message.get("tool_calls")]
+        assert called["tool_calls"][0]["extra_content"] == habits.SIGNATURE
+
+
+async def two_parallel_calls(talk: Talk, stored: Stored) -> None:
+    both = [call("add_task", title="a"), call("add_task", title="b")]
+    answer = await talk.say("add a and b", {"tool_calls": both}, {"text": "Added both."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added both.", ["a", "b"])
+    answer = await talk.say("thanks", {"text": "You are welcome."})
+    assert (answer.error, answer.text) == (None, "You are welcome.")
+
+
+async def calls_over_three_steps(talk: Talk, stored: Stored) -> None:
+    answer = await talk.say(
+        "look, add c and d, then see to them",
+        {"tool_calls": [call("list_tasks")]},
+        {"tool_calls": [call("add_task", title="c"), call("add_task", title="d")]},
+        {
+            "tool_calls": [
+                call("update_task", task_id=1, title="C"),
+                call("complete_task", task_id=1),
+                call("delete_task", task_id=2),
+            ]
+        },
+        {"text": "Done.", "usage": None},
+    )
+    assert (answer.error, answer.text) == (None, "Done.")
+    assert [(task.title, task.status) for task in stored.tasks(talk.user.name)] == [("C", "completed")]
+    bodies = await talk.bodies()
+    assert len(bodies) == 4
+    for earlier, later in pairwise(bodies):
+        assert later["messages"][: len(earlier["messages"])] == earlier["messages"]
+
+
+async def call_and_text(talk: Talk, stored: Stored) -> None:
+    first = {"text": "I add it.", "tool_calls": [call("add_task", title="d")]}
+    answer = await talk.say("add d", first, {"text": "It is there."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "I add it.\nIt is there.", ["d"])
+
+
+async def reasoning_then_call(talk: Talk, stored: Stored) -> None:
+    thinking = {"reasoning": "One thing to add.", "tool_calls": [call("add_task", title="e")]}
+    answer = await talk.say("add e", thinking, {"text": "Added.", "reasoning": "Good."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["e"])
+    assert ("One thing to add." in str(answer.events)) is (talk.provider not in HIDES_THOUGHTS)
+    messages = (await talk.bodies())[-1]["messages"]
+    replayed = {field: message[field] for message in messages for field in message if field.startswith("reasoning")}
+    field = SENT[talk.provider][2]
+    assert replayed == ({field: "One thing to add."} if field else {})
+    assert "One thing to add." not in str([message["content"] for message in messages])
+
+
+async def odd_ids(talk: Talk, stored: Stored) -> None:
+    none = [chunk(call_delta(index=0, name="add_task", arguments='{"title": "f"}')), chunk({}, "tool_calls")]
+    again = [
+        chunk(call_delta(index=0, id="0", name="add_task", arguments='{"title": "g"}')),
+        chunk(call_delta(index=1, id="0", name="add_task", arguments='{"title": "h"}')),
+        chunk({}, "tool_calls"),
+    ]
+    answer = await talk.say("add f, g and h", {"raw": none}, {"raw": again}, {"text": "Added."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["f", "g", "h"])
+    answer = await talk.say("good", {"text": "Yes."}, quoted_text="Added.")
+    assert (answer.error, answer.text) == (None, "Yes.")
+
+
+async def broken_arguments(talk: Talk, stored: Stored) -> None:
+    broken = {"name": "add_task", "arguments": '{"title": "i', "id": "1"}
+    answer = await talk.say("add i", {"tool_calls": [broken]}, {"text": "That did not work."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "That did not work.", [])
+    answer = await talk.say("again", {"tool_calls": [call("add_task", title="i")]}, {"text": "Added."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["i"])
+
+
+async def unknown_tool(talk: Talk, stored: Stored) -> None:
+    answer = await talk.say("mail it", {"tool_calls": [call("send mail!", to="ann")]}, {"text": "I cannot."})
+    assert (answer.error, answer.text) == (None, "I cannot.")
+    answer = await talk.say("never mind", {"text": "All right."})
+    assert (answer.error, answer.text) == (None, "All right.")
+
+
+async def output_limit_in_a_call(talk: Talk, stored: Stored) -> None:
+    cut = {"name": "add_task", "arguments": '{"title": "a long', "id": "1"}
+    answer = await talk.say("add it", {"tool_calls": [cut], "finish_reason": "length"}, {"text": "Too long."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Too long.", [])
+    answer = await talk.say("count", {"text": "One, two, thr", "finish_reason": "length"})
+    assert answer.text == "One, two, thr"
+    assert "output limit" in answer.of("notice")[0]["message"]
+
+
+async def long_conversation_with_memory(talk: Talk, stored: Stored) -> None:
+    await talk.user.page.http.put("/memory", json={"text": "* I work nights\n"}, headers={"If-Match": "*"})
+    story = {"text": "once upon a time " * 120}
+    for number in range(8):
+        if number == 7:  # a summary is written after an answer, and read by the next run
+            await until(lambda: stored.has_summary(talk.user.name, talk.thread_id))
+        answer = await talk.say(f"tell me story {number}", {**story, "when": f"story {number}"})
+        assert answer.error is None
+    [*_, last] = [str(body["messages"]) for body in await talk.bodies() if "tools" in body]
+    assert "I work nights" in last
+    assert "Summary of the conversation" in last
+
+
+async def stop_in_the_middle(talk: Talk, stored: Stored) -> None:
+    slow = {"text": "One, two, three, four, five, six, seven, eight.", "token_delay": 0.05}
+    await talk.model.script({"tool_calls": [call("list_tasks")]}, slow)
+    params = {"thread_id": talk.thread_id, "input": user_input("count")}
+    async with talk.user.chatkit.open("threads.add_user_message", **params) as events:
+        async for event in events:
+            if "text_delta" in str(event):
+                break
+    await until(lambda: stored.run_statuses(talk.user.name) != ["running"])
+    answer = await talk.say("go on", {"text": "Nine."})
+    assert (answer.error, answer.text) == (None, "Nine.")
+
+
+async def refusal(talk: Talk, stored: Stored) -> None:
+    refuses = {"raw": [chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")]}
+    answer = await talk.say("do something bad", refuses)
+    assert (answer.error, answer.text) == (None, "I will not do that.")
+    answer = await talk.say("why", {"text": "Because."})
+    assert (answer.error, answer.text) == (None, "Because.")
+
+
+async def busy_then_answered(talk: Talk, stored: Stored) -> None:
+    busy = {"status": 429, "body": habits.error(talk.provider, f"Requests per minute exceeded for {KEY}", 429)}
+    answer = await talk.say("hello", busy, {**busy, "headers": {"retry-after": "0.02"}}, {"text": "Here I am."})
+    assert (answer.error, answer.text) == (None, "Here I am.")
+    assert [event["text"] for event in answer.of("progress_update")] == ["The model is busy, trying again…"] * 2
+    answer = await talk.say("hello", {**busy, "headers": {"retry-after": "3600"}})
+    assert "busy right now" in error(answer)["message"]
+    ready = await talk.user.page.http.get("/ready")
+    assert KEY not in str([answer.events, ready.text])
+    answer = await talk.say("and now", {"text": "Now."})
+    assert (answer.error, answer.text) == (None, "Now.")
+
+
+async def error_in_the_stream(talk: Talk, stored: Stored) -> None:
+    answer = await talk.say("hello", {"raw": [chunk({"content": "Let me"}), habits.failing_midway(talk.provider)]})
+    assert (answer.text, error(answer)["allow_retry"]) == ("Let me", True)
+    assert "busy right now" in error(answer)["message"]
+    answer = await talk.say("again", {"tool_calls": [call("add_task", title="k")]}, {"text": "Added."})
+    assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["k"])
+
+
+async def cut_off_stream(talk: Talk, stored: Stored) -> None:
+    answer = await talk.say("hello", {"text": "Half of it", "eof_after": 4})
+    assert (answer.text, error(answer)["allow_retry"]) == ("Half of it", True)
+    assert "cut off" in error(answer)["message"]
+    answer = await talk.say("thank you", {"text": "You are welcome."})
+    assert (answer.error, answer.text) == (None, "You are welcome.")
+
+
+CONVERSATIONS: tuple[Callable[[Talk, Stored], Awaitable[None]], ...] = (
+    one_call,
+    two_parallel_calls,
+    calls_over_three_steps,
+    call_and_text,
+    reasoning_then_call,
+    odd_ids,
+    broken_arguments,
+    unknown_tool,
+    output_limit_in_a_call,
+    long_conversation_with_memory,
+    stop_in_the_middle,
+    refusal,
+    busy_then_answered,
+    error_in_the_stream,
+    cut_off_stream,
+)
+
+
+@pytest.mark.parametrize("provider", SENT)
+async def test_conversations(
+    provider: ProviderName, services: Services, user: User, stored: Stored, subtests: pytest.Subtests
+) -> None:
+    settings = {"HISTORY_TOKENS": str(HISTORY_TOKENS), "LLM_TEMPERATURE": "2.0"}
+    async with talking(services, user, provider, **settings) as talk:
+        for conversation in CONVERSATIONS:
+            with subtests.test(conversation.__name__):
+                async with talk.of_new_user() as other:
+                    await conversation(other, stored)
+                assert talk.strict.refused == []
+                for body in await talk.bodies():
+                    check_body(provider, body)
+
+
+# A server behind the profile `custom` → the fields of a request that it rejects.
+UNNAMED: dict[ProviderName, list[str]] = {
+    "openai": ["max_tokens"],
+    "anthropic": ["temperature"],
+    "gemini": [],
+    "mistral": ["stream_options", "temperature"],
+    "openrouter": [],
+    "ollama": [],
+    "vllm": [],
+    "lmstudio": [],
+    "llamacpp": [],
+}
+
+
+@pytest.mark.parametrize("server", UNNAMED)
+async def test_custom_server_is_sent_no_field_twice_that_it_rejects(
+    server: ProviderName, services: Services, user: User, stored: Stored
+) -> None:
+    async with talking(services, user, "custom", None, server, LLM_TEMPERATURE="2.0") as talk:
+        calls = [call("add_task", title="a"), call("add_task", title="b")]
+        answer = await talk.say("add a and b", {"tool_calls": calls}, {"text": "Added."})
+        assert (answer.error, answer.text) == (None, "Added."), talk.strict.refused
+        assert stored.titles(user.name) == ["a", "b"]
+        answer = await talk.say("thanks", {"text": "You are welcome."})
+        assert (answer.error, answer.text) == (None, "You are welcome.")
+    assert len(talk.strict.refused) == len(UNNAMED[server]), talk.strict.refused
+    assert all(field in reason for field, reason in zip(UNNAMED[server], talk.strict.refused, strict=True))
+
+
+def check_body(provider: ProviderName, body: dict[str, Any]) -> None:
+    check_pairs(body["messages"])
+    if "tools" not in body:  # of a summary
+        return
+    temperature, effort, _ = SENT[provider]
+    profile = PROFILES[provider]
+    usage = None if "stream_options" in profile.omits else {"include_usage": True}
+    assert body.get("stream_options") == usage
+    assert body[profile.max_tokens_field] == 1000
+    assert (body.get("temperature"), body.get("reasoning_effort")) == (temperature, effort)
+    assert len(body["tools"]) == 7
+    assert body["tool_choice"] == "auto"
+    for message in body["messages"]:
+        for called in message.get("tool_calls") or ():
+            assert isinstance(json.loads(called["function"]["arguments"]), dict)
+
+
+def error(answer: Answer) -> dict[str, Any]:
+    assert answer.error is not None
+    return answer.error

@@ -1,0 +1,483 @@
+"""What users get of what providers send: raw frames, quirks of each provider, faults and limits."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.responses import RedirectResponse
+from starlette.types import Receive, Scope, Send
+
+from backend.model.providers import PROFILES
+from backend.settings import ProviderName
+from tests.chatkit_client import Answer
+from tests.conftest import find_free_port
+from tests.runs_client import id_of, names, text_of
+from tests.scripted_model import ScriptedModel
+from tests.serving import serve
+from tests.strict_provider.rules import RULES, refusals
+from tests.support.backends import local_backend
+from tests.support.completions import call_delta, check_pairs, chunk
+from tests.support.model_requests import requests_to
+from tests.support.providers import KEY, call, talking
+from tests.support.script import add_task, says
+from tests.support.stack import Services
+from tests.support.stored import Stored
+from tests.support.users import User
+
+pytestmark = pytest.mark.long
+
+DONE = "data: [DONE]\n\n"
+Json = dict[str, Any]
+
+
+def raw(*frames: str) -> Json:
+    """A response of these frames."""
+    return {"raw": [*frames, DONE]}
+
+
+ODD_CALLS = {
+    "no ids": [
+        call_delta(index=0, name="add_task", arguments='{"title": "a"}'),
+        call_delta(index=1, name="add_task", arguments='{"title": "b"}'),
+    ],
+    "the same id twice": [
+        call_delta(index=0, id="0", name="add_task", arguments='{"title": "a"}'),
+        call_delta(index=1, id="0", name="add_task", arguments='{"title": "b"}'),
+    ],
+    "every index 0": [
+        call_delta(index=0, id="a", name="add_task", arguments='{"title": "a"}'),
+        call_delta(index=0, id="b", name="add_task", arguments='{"title": "b"}'),
+    ],
+    "in pieces": [
+        call_delta(index=0, id="a", name="add_task", arguments='{"ti'),
+        call_delta(index=1, id="b", name="add_task", arguments='{"title"'),
+        call_delta(index=0, arguments='tle": "a"}'),
+        call_delta(index=1, id="b", arguments=': "b"}'),
+    ],
+    "an empty name after the first piece": [
+        call_delta(index=0, id="a", name="add_task", arguments='{"title": '),
+        call_delta(index=0, id="", name="", arguments='"a"}'),
+        call_delta(index=1, id="b", name="add_task", arguments='{"title": "b"}'),
+    ],
+}
+
+
+@pytest.mark.parametrize("deltas", ODD_CALLS.values(), ids=ODD_CALLS)
+async def test_odd_tool_calls(deltas: list[Any], user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(raw(*map(chunk, deltas), chunk({}, "tool_calls")), says("Added."))
+    assert (await user.chatkit.say("add a and b")).text == "Added."
+    assert stored.titles(user.name) == ["a", "b"]
+    messages = (await requests_to(model))[1]["messages"]
+    check_pairs(messages)
+    [ids] = [{made["id"] for made in message["tool_calls"]} for message in messages if message.get("tool_calls")]
+    assert len(ids) == 2
+    assert all(ids)
+
+
+async def test_calls_without_ids_in_two_messages(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """The same id again is another call."""
+    for title in ("a", "b"):
+        call = {"name": "add_task", "arguments": {"title": title}, "id": "0"}
+        await model.script({"tool_calls": [call]}, says("Added."))
+        events = await user.runs.say("chat", f"add {title}")
+        assert names(events).count("tool_result") == 1
+    assert stored.titles(user.name) == ["a", "b"]
+    for body in await requests_to(model):
+        check_pairs(body["messages"])
+
+
+async def test_empty_text_beside_calls_is_no_message(user: User, model: ScriptedModel) -> None:
+    frames = [
+        chunk({"role": "assistant", "content": ""}),
+        chunk(call_delta(index=0, id="a", name="add_task", arguments='{"title": "a"}') | {"content": ""}),
+        chunk({"content": ""}, "tool_calls"),
+    ]
+    await model.script(raw(*frames), says("Added."))
+    answer = await user.chatkit.say("add a")
+    assert [item["type"] for item in answer.items].count("assistant_message") == 1
+    assert answer.text == "Added."
+
+
+async def test_response_without_its_end(user: User, model: ScriptedModel) -> None:
+    """What was shown stays, with an error after which the user may try again."""
+    await model.script({"text": "half of it", "eof_after": 2}, says("Whole."))
+    answer = await user.chatkit.say("hello")
+    assert answer.text.startswith("half")
+    assert error_of(answer)["allow_retry"]
+    again = await user.chatkit.stream(
+        "threads.retry_after_item", thread_id=answer.thread_id, item_id=answer.user_item_id
+    )
+    assert again.text == "Whole."
+
+
+def error_of(answer: Answer) -> Json:
+    assert answer.error is not None
+    return answer.error
+
+
+def loose(delta: dict[str, Any], **fields: Any) -> str:
+    return f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}], **fields})}\n\n"
+
+
+LOOSE = {
+    "nothing but choices": loose({"content": "x"}),
+    "a role of its own": loose({"role": "bot", "content": "x"}),
+    "numbers for texts": loose({"content": "x"}, id=1, model=2, object=3, created="now"),
+    "null where a list belongs": loose({"content": "x", "tool_calls": None}, usage=None, service_tier=None),
+    "usage in another shape": loose({"content": "x"}, usage={"prompt_tokens": None}),
+}
+
+
+@pytest.mark.parametrize("frame", LOOSE.values(), ids=LOOSE)
+async def test_chunks_that_break_the_schema(frame: str, user: User, model: ScriptedModel) -> None:
+    await model.script(raw(frame, chunk({}, "eos")))
+    answer = await user.chatkit.say("hello")
+    assert (answer.error, answer.text) == (None, "x")
+
+
+@pytest.mark.parametrize(
+    ("finish", "notice"), [("stop", False), ("length", True), ("content_filter", None), ("end_turn", False)]
+)
+async def test_finish_reasons(finish: str, notice: bool | None, user: User, model: ScriptedModel) -> None:
+    """An answer that was cut at the output limit says so."""
+    await model.script({"text": "One, two, thr", "finish_reason": finish})
+    answer = await user.chatkit.say("count")
+    assert (answer.error, answer.text) == (None, "One, two, thr")
+    if notice is not None:
+        assert bool(answer.of("notice")) is notice
+
+
+async def test_refusal_is_the_answer(user: User, model: ScriptedModel) -> None:
+    await model.script(raw(chunk({"refusal": "I will not"}), chunk({"refusal": " do that."}, "stop")))
+    answer = await user.chatkit.say("do something bad")
+    assert (answer.error, answer.text) == (None, "I will not do that.")
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+async def test_reasoning(field: str, user: User, model: ScriptedModel) -> None:
+    """ChatKit shows it as a workflow, the run API as thinking; it is no part of the answer."""
+    step = {"text": "Four.", "reasoning": "Two and two.", "reasoning_field": field}
+    await model.script(step, step)
+    answer = await user.chatkit.say("add up")
+    assert answer.text == "Four."
+    [workflow] = [item["workflow"] for item in answer.items if item["type"] == "workflow"]
+    assert [task["content"] for task in workflow["tasks"]] == ["Two and two."]
+    events = await user.runs.say("chat", "add up")
+    assert [event.data["content"] for event in events if event.name == "thinking"] == ["Two and two."]
+    assert text_of(events) == "Four."
+
+
+LONE = "\ud83d"  # the half of a pair; json.dumps sends it as an escape
+UNSTORABLE: dict[str, list[dict[str, Any]]] = {
+    "text": [{"content": f"a\x00{LONE}b"}],
+    "refusal": [{"refusal": f"a\x00{LONE}b"}],
+    "reasoning": [{"reasoning": f"a\x00{LONE}b"}, {"content": "x"}],
+    "reasoning_content": [{"reasoning_content": f"a\x00{LONE}b"}, {"content": "x"}],
+    "name": [call_delta(index=0, name=f"add\x00{LONE}task", arguments="{}")],
+    "arguments": [call_delta(index=0, name="add_task", arguments=f'{{"title": "a\x00{LONE}b"}}')],
+    "a field of the provider's own": [{"content": "x", "annotations": [{"a": [f"a\x00{LONE}b"]}], "audio": None}],
+}
+
+
+@pytest.mark.parametrize("case", UNSTORABLE)
+async def test_what_postgresql_cannot_hold(case: str, user: User, model: ScriptedModel) -> None:
+    await model.script(raw(*map(chunk, UNSTORABLE[case]), chunk({}, "stop")), says("Done."))
+    events = await user.runs.say("chat", "go")
+    assert events[-1].data["status"] == "COMPLETED"
+    shown = repr([event.data for event in await user.runs.read("chat", id_of(events))])
+    assert "\\x00" not in shown
+    assert "\\ud83d" not in shown
+    assert "\ufffd" in shown or case in ("name", "a field of the provider's own")
+
+
+# what the model writes inside its arguments → what the tool is given
+ESCAPES = {
+    r"a\ud800b": "a\ufffdb",
+    r"a\uDC00\uD800b": "a\ufffd\ufffdb",
+    r"a\ud83d\ud83d\ude00b": "a\ufffd\U0001f600b",
+    r"a\ud83d\ude00b": "a\U0001f600b",
+    r"a\\ud800b": r"a\ud800b",
+    r"a\\\ud800b": "a\\\ufffdb",
+    r"a\n\u00e9\ud800": "a\n\u00e9\ufffd",
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("written", ESCAPES)
+async def test_escaped_halves_of_pairs(written: str, size: int, user: User, model: ScriptedModel) -> None:
+    text = f'{{"title": "milk", "description": "{written}"}}'
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    frames = [chunk(call_delta(index=0, id="a", name="add_task", arguments=pieces[0]))]
+    frames += [chunk(call_delta(index=0, arguments=piece)) for piece in pieces[1:]]
+    await model.script(raw(*frames, chunk({}, "tool_calls")), says("Done."))
+    assert (await user.chatkit.say("go")).text == "Done."
+    [task] = (await user.page.tasks("all"))["tasks"]
+    assert task["description"] == ESCAPES[written]
+
+
+async def test_escape_that_never_ends(user: User, model: ScriptedModel, stored: Stored) -> None:
+    cut = chunk(call_delta(index=0, id="a", name="add_task", arguments=r'{"title": "a\ud8'))
+    await model.script(raw(cut, chunk({}, "tool_calls")), add_task("b"), says("Done."))
+    assert (await user.chatkit.say("go")).text == "Done."
+    assert stored.titles(user.name) == ["b"]
+
+
+# models that are asked otherwise than the provider's own → temperature, effort
+OTHERS: dict[tuple[str, str], tuple[float | None, str | None]] = {
+    ("cerebras", "qwen-3.8-27b"): (0.7, None),
+    ("openai", "gpt-4o-mini"): (0.7, None),
+    ("openai", "gpt-5-mini"): (None, None),
+    ("openai", "o4-mini"): (None, None),
+    ("openai", "gpt-5.6-luna"): (None, "none"),
+    ("openai", "gpt-6-luna"): (None, "none"),
+    ("ollama", "gpt-oss:20b"): (0.7, "low"),
+    ("anthropic", "claude-3-haiku-20240307"): (0.7, None),
+    ("anthropic", "claude-opus-4-20250514"): (0.7, None),
+    ("anthropic", "claude-sonnet-4-6"): (0.7, None),
+    ("anthropic", "claude-opus-4-7"): (None, None),
+    ("anthropic", "claude-sonnet-5"): (None, None),
+    ("groq", "qwen/qwen3.6-27b"): (0.7, None),
+    ("openrouter", "anthropic/claude-opus-5-5"): (0.7, None),
+    ("custom", "gpt-oss"): (0.7, None),
+}
+
+
+@pytest.mark.parametrize(("provider", "name"), OTHERS)
+async def test_request_to_another_model(
+    provider: str, name: str, services: Services, user: User, model: ScriptedModel
+) -> None:
+    given = {"LLM_PROVIDER": provider, "LLM_MODEL": name, "LLM_BASE_URL": f"{services.model.url}/v1"}
+    await model.script(says("Hello."))
+    async with (
+        local_backend(services, **given, LLM_API_KEY=KEY, LLM_TEMPERATURE="0.7") as backend,
+        User(backend, user.name) as there,
+    ):
+        thread = (await there.page.begin("A talk"))["id"]
+        assert (await there.chatkit.say("hello", thread)).text == "Hello."
+    [body] = await requests_to(model)
+    assert [*refusals(provider, body)] == []
+    assert (body.get("temperature"), body.get("reasoning_effort")) == OTHERS[provider, name]
+
+
+KEYLESS = ("ollama", "vllm", "lmstudio", "llamacpp", "custom")
+WITH_KEYS = [name for name in PROFILES if name in RULES and name not in KEYLESS]
+KEYS = {f"{name.upper()}_API_KEY": f"key-of-{name}" for name in WITH_KEYS}
+
+
+@pytest.mark.parametrize("provider", WITH_KEYS)
+async def test_key_of_the_provider_that_is_set(provider: ProviderName, services: Services, user: User) -> None:
+    """And no other one, nor the variables of OpenAI's client where the provider is another."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_ORG_ID", "org-of-mine")
+        patch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway: gateway-of-mine")
+        async with talking(services, user, provider, LLM_API_KEY="", **KEYS) as talk:
+            assert (await talk.say("hello", says("Hello."))).text == "Hello."
+    sent = [headers["authorization"] for headers in talk.strict.headers]
+    assert sent == [f"Bearer key-of-{provider}"] * len(sent)
+    mine = {value for headers in talk.strict.headers for value in headers.values() if value.endswith("-of-mine")}
+    assert mine == ({"org-of-mine", "gateway-of-mine"} if provider == "openai" else set())
+
+
+async def test_badly_written_call_is_asked_for_again(services: Services, user: User) -> None:
+    """Groq answers it with an error."""
+    failed = {"error": {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": "<f"}}
+    async with talking(services, user, "groq") as talk:
+        assert (await talk.say("hello", {"status": 400, "body": failed}, says("Here it is."))).text == "Here it is."
+
+
+async def test_redirect_is_not_followed_and_no_proxy_used(services: Services, user: User, model: ScriptedModel) -> None:
+    async def elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
+        await RedirectResponse(f"{services.model.url}/v1/chat/completions", 307)(scope, receive, send)
+
+    async with serve(elsewhere, lifespan="off") as url:
+        async with local_backend(services, LLM_BASE_URL=f"{url}/v1") as backend, User(backend, user.name) as there:
+            assert (await there.chatkit.say("hello")).error
+        assert await model.requests() == []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HTTP_PROXY", url)
+            patch.delenv("NO_PROXY", raising=False)
+            patch.delenv("no_proxy", raising=False)
+            await model.script(says("Hello."))
+            async with local_backend(services) as backend, User(backend, user.name) as there:
+                assert (await there.chatkit.say("hello")).text == "Hello."
+
+
+async def leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize("listens", [False, True])
+async def test_model_that_is_not_there(listens: bool, services: Services, user: User) -> None:
+    """Nothing listens at its address, or it leaves before it answers."""
+    port = find_free_port()
+    server = await asyncio.start_server(leave, "127.0.0.1", port) if listens else None
+    given = {"LLM_BASE_URL": f"http://127.0.0.1:{port}/v1"}
+    async with local_backend(services, **given) as backend, User(backend, user.name) as there:
+        answer = await there.chatkit.say("hello")
+    if server:
+        server.close()
+    assert error_of(answer)["allow_retry"]
+
+
+MILK: Json = {"tool_calls": [call("add_task", title="milk")]}
+
+
+class TestOllama:
+    """Its streams lose calls, and its requests are cut without a word."""
+
+    async def test_lost_calls_are_asked_for_whole(self, services: Services, user: User, stored: Stored) -> None:
+        async with talking(services, user, "ollama", {"loses_calls": True}) as talk:
+            thoughtful = {**MILK, "reasoning": "Milk."}
+            answer = await talk.say("add milk", thoughtful, thoughtful, says("Added."))
+            bodies = await requests_to(talk.model)
+        assert (answer.error, answer.text) == (None, "Added.")
+        assert stored.titles(user.name) == ["milk"]
+        assert [body.get("stream", False) for body in bodies] == [True, False, False]
+
+    async def test_empty_response(self, services: Services, user: User) -> None:
+        async with talking(services, user, "ollama") as talk:
+            assert (await talk.say("hello", {"finish_reason": "stop"}, {"finish_reason": "stop"})).error
+            assert (await talk.say("hello", says("Again."))).text == "Again."
+
+    @pytest.mark.parametrize(("setting", "titles"), [("streamed", []), ("whole", ["milk"])])
+    async def test_calls_lost_beside_text(
+        self, setting: str, titles: list[str], services: Services, user: User, stored: Stored
+    ) -> None:
+        """LLM_TOOL_CALLS=whole has them."""
+        async with talking(services, user, "ollama", {"loses_calls": True}, LLM_TOOL_CALLS=setting) as talk:
+            answer = await talk.say("add milk", {**MILK, "text": "I add it."}, says("Added."))
+        assert stored.titles(user.name) == titles
+        assert answer.text == ("I add it.\nAdded." if titles else "I add it.")
+
+    @pytest.mark.parametrize(("context", "warnings"), [(1_200, 1), (16_384, 0)])
+    async def test_small_context(
+        self, context: int, warnings: int, services: Services, user: User, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The log says once which setting of Ollama to change."""
+        async with talking(services, user, "ollama", {"context": context}) as talk:
+            for _ in range(2):
+                assert (await talk.say("hello", says("Hello."))).error is None
+        logged = [record for record in caplog.records if "OLLAMA_CONTEXT_LENGTH" in record.getMessage()]
+        assert len(logged) == warnings
+
+
+MB = 1_000_000
+EVENTS, JSON = "text/event-stream", "application/json"
+
+
+@dataclass
+class Flood:
+    """A model's server that sends these pieces to whoever asks, as fast as they are taken."""
+
+    pieces: Callable[[], Iterable[bytes]]
+    kind: str = EVENTS
+    status: int = 200
+    encoding: str = "identity"
+    asked: int = 0
+    sent: int = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        self.asked += 1
+        headers = [(b"content-type", self.kind.encode()), (b"content-encoding", self.encoding.encode())]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        for piece in self.pieces():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            self.sent += len(piece)
+            await asyncio.sleep(0)  # the backend runs on the same event loop
+        await send({"type": "http.response.body", "body": b""})
+
+
+def repeated(piece: bytes, megabytes: int) -> Iterator[bytes]:
+    joined = piece * max(1, 50_000 // len(piece))
+    for _ in range(megabytes * MB // len(joined)):
+        yield joined
+
+
+def one_line(megabytes: int) -> Iterator[bytes]:
+    yield b'data: {"choices": [{"index": 0, "delta": {"content": "'
+    yield from repeated(b"x", megabytes)
+
+
+def packed(pieces: Iterable[bytes]) -> list[bytes]:
+    data = gzip.compress(b"".join(pieces))
+    return [data[start : start + 16_000] for start in range(0, len(data), 16_000)]
+
+
+def frames(**delta: Any) -> Callable[[], Iterable[bytes]]:
+    return lambda: repeated(chunk(delta).encode(), 10)
+
+
+FLOODS: dict[str, Flood] = {
+    "one line": Flood(lambda: one_line(10)),
+    "one frame of many lines": Flood(lambda: repeated(b"data: 1\n", 10)),
+    "comments": Flood(lambda: repeated(b": waiting\n\n", 10)),
+    "a field that nobody reads": Flood(frames(padding="x" * 10_000)),
+    "text": Flood(frames(content="x" * 10)),
+    "reasoning": Flood(frames(reasoning="x" * 10)),
+    "arguments": Flood(frames(**call_delta(index=0, name="add_task", arguments="x" * 10))),
+    "calls without arguments": Flood(frames(**call_delta(id="a", name="a"))),
+    "empty chunks": Flood(frames()),
+    "gzip": Flood(lambda: packed(one_line(10)), encoding="gzip"),
+    "the body of an error": Flood(lambda: one_line(10), JSON, 400),
+    "not streamed": Flood(lambda: packed(one_line(10)), JSON, encoding="gzip"),
+}
+
+
+@asynccontextmanager
+async def flooded(services: Services, user: User, flood: Flood, **environment: str) -> AsyncIterator[User]:
+    async with (
+        serve(flood, lifespan="off") as url,
+        local_backend(services, LLM_BASE_URL=f"{url}/v1", LIMIT_ANSWER_CHARS="20000", **environment) as backend,
+        User(backend, user.name) as there,
+    ):
+        yield there
+
+
+@pytest.mark.parametrize("case", FLOODS)
+async def test_response_over_the_limit(case: str, services: Services, user: User) -> None:
+    """It ends with an error that names the setting, and is not asked for again."""
+    flood = FLOODS[case]
+    whole = {"LLM_TOOL_CALLS": "whole"} if case == "not streamed" else {}
+    async with flooded(services, user, flood, **whole) as there:
+        answer = await there.chatkit.say("hello")
+        assert (await there.page.http.get("/health")).status_code == 200
+    assert "LIMIT_ANSWER_CHARS" in error_of(answer)["message"]
+    assert flood.asked == 1
+
+
+async def test_long_response_within_the_limit(services: Services, user: User) -> None:
+    told = [chunk({"content": "word " * 100}) for _ in range(30)]
+    flood = Flood(lambda: packed(map(str.encode, [*told, chunk({}, "stop"), DONE])), encoding="gzip")
+    async with flooded(services, user, flood) as there:
+        answer = await there.chatkit.say("hello")
+    assert (answer.error, len(answer.text)) == (None, 15_000)
+
+
+SILENT: dict[str, tuple[Json, str]] = {
+    "no headers": ({"delay": 60}, "LLM_FIRST_TOKEN_SECONDS"),
+    "no frame": ({"raw": [": waiting\n\n"], "hang": True}, "LLM_FIRST_TOKEN_SECONDS"),
+    "a role alone": ({"raw": [chunk({"role": "assistant"})], "hang": True}, "LLM_FIRST_TOKEN_SECONDS"),
+    "comments without an end": ({"raw": [": waiting\n\n"] * 1_000, "token_delay": 0.05}, "LLM_FIRST_TOKEN_SECONDS"),
+    "after some text": ({"raw": [chunk({"content": "Let me"})], "hang": True}, "LLM_SILENCE_SECONDS"),
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+async def test_silent_model(case: str, services: Services, user: User, model: ScriptedModel) -> None:
+    """The error names the setting; the model is not asked again."""
+    step, setting = SILENT[case]
+    await model.script(step)
+    seconds = {"LLM_FIRST_TOKEN_SECONDS": "0.6", "LLM_SILENCE_SECONDS": "0.3"}
+    async with local_backend(services, **seconds) as backend, User(backend, user.name) as there:
+        answer = await there.chatkit.say("hello")
+    assert setting in error_of(answer)["message"]
+    assert answer.text == ("Let me" if setting == "LLM_SILENCE_SECONDS" else "")
+    assert [request["outcome"] for request in await model.finished_requests()] == ["client_closed"]

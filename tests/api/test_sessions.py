@@ -1,0 +1,193 @@
+"""The page's session cookie: where it counts, and that signing out ends it in every process."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from client.chatkit import request, user_input
+from tests.scripted_model import ScriptedModel
+from tests.support.fixtures import NewUser
+from tests.support.script import add_task, says
+from tests.support.stack import AUDIENCE, Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, minted
+
+LIST = request("threads.list")
+SESSION = "todo-assistant/session"
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return "pair"
+
+
+class Browser:
+    """Requests as the page makes them; each cookie is named, none is remembered."""
+
+    def __init__(self, url: str) -> None:
+        self.http = httpx2.AsyncClient(base_url=url, trust_env=False)
+        self.own = {"Origin": url}
+
+    async def sign_in(self, user: User, **claims: Any) -> str:
+        token = minted(IDP_SECRET, **{"sub": user.name, "iss": ISSUER, "aud": AUDIENCE} | claims)
+        response = await self.http.post("/session", headers={"Authorization": f"Bearer {token}"})
+        assert response.status_code == 200, response.text
+        assert response.json()["user_id"] == user.name
+        self.http.cookies.clear()
+        return response.headers["set-cookie"].partition(";")[0]
+
+    async def sign_out(self, *cookies: str, **headers: str) -> httpx2.Response:
+        sent = self.own | headers | ({"Cookie": "; ".join(cookies)} if cookies else {})
+        return await self.http.delete("/session", headers=sent)
+
+    async def status(self, cookie: str, **headers: str) -> int:
+        return (
+            await self.http.post("/chatkit", json=LIST, headers=self.own | headers | {"Cookie": cookie})
+        ).status_code
+
+
+@pytest.fixture
+async def browser(stack: Stack) -> AsyncIterator[Browser]:
+    browser = Browser(stack.url)
+    async with browser.http:
+        yield browser
+
+
+async def test_cookie_signs_in(browser: Browser, user: User, model: ScriptedModel, stored: Stored) -> None:
+    assert (await browser.http.post("/session")).status_code == 401
+    token = {"Authorization": f"Bearer {user.token}"}
+    flags = (await browser.http.post("/session", headers=token)).headers["set-cookie"].lower()
+    assert {"httponly", "samesite=strict"} <= {flag.strip() for flag in flags.split(";")}
+    await model.script(add_task("milk"), says("Done."))
+    body = request("threads.create", input=user_input("add milk"))
+    assert (await browser.http.post("/chatkit", json=body, headers=browser.own)).status_code == 200
+    assert stored.titles(user.name) == ["milk"]
+
+
+async def test_cookie_over_https(browser: Browser, user: User) -> None:
+    """Its name is one that no other host can set."""
+    https = {"X-Forwarded-Proto": "https", "Authorization": f"Bearer {user.token}"}
+    name, _, rest = (await browser.http.post("/session", headers=https)).headers["set-cookie"].partition("=")
+    value, _, flags = rest.partition(";")
+    assert name == "__Host-todo_session"
+    assert {"secure", "httponly", "path=/", "samesite=strict"} <= {flag.strip().lower() for flag in flags.split(";")}
+    assert "domain" not in flags.lower()
+    browser.http.cookies.clear()
+    own = {"Origin": browser.own["Origin"].replace("http", "https"), "X-Forwarded-Proto": "https"}
+    for cookie, status in (
+        (f"__Host-todo_session={value}", 200),
+        (f"todo_session={value}", 401),
+        (f"todo_session=x; __Host-todo_session={value}", 200),
+    ):
+        assert await browser.status(cookie, **own) == status, cookie
+    left = await browser.sign_out(f"__Host-todo_session={value}", **own)
+    assert {"max-age=0", "secure"} <= {flag.strip().lower() for flag in left.headers["set-cookie"].split(";")}
+
+
+@pytest.mark.parametrize(
+    ("origin", "site", "status"),
+    [
+        ("own", None, 200),
+        ("own", "same-origin", 200),
+        (None, "same-origin", 200),
+        (None, None, 403),
+        (None, "none", 403),
+        ("own", "same-site", 403),
+        ("own", "cross-site", 403),
+        ("own", "none", 403),
+        ("own", "", 403),
+        ("https://evil.example", None, 403),
+    ],
+)
+async def test_cookie_counts_from_the_own_page_only(
+    browser: Browser, user: User, origin: str | None, site: str | None, status: int
+) -> None:
+    headers = {"Cookie": await browser.sign_in(user)}
+    headers |= browser.own if origin == "own" else {"Origin": origin} if origin else {}
+    headers |= {} if site is None else {"Sec-Fetch-Site": site}
+    assert (await browser.http.post("/chatkit", json=LIST, headers=headers)).status_code == status
+
+
+async def test_two_cookies_are_rejected(browser: Browser, user: User, new_user: NewUser) -> None:
+    """One of them may have been set by another host, to have the user write into somebody else's conversations."""
+    one, other = await browser.sign_in(user), await browser.sign_in(new_user())
+    for sent in ((one, other), (other, one), (one, "todo_session="), (one, one)):
+        for separator in ("; ", ";"):
+            assert await browser.status(separator.join(sent)) == 401
+    assert (await browser.sign_out(one, other)).status_code == 204
+    assert [await browser.status(cookie) for cookie in (one, other)] == [401, 401], "signing out ends both"
+
+
+async def test_signed_out(browser: Browser, stack: Stack, user: User, new_user: NewUser) -> None:
+    other_process = Browser(stack.backends[1].url)
+    cookie, another, others = [await browser.sign_in(one) for one in (user, user, new_user())]
+    async with other_process.http:
+        assert await other_process.status(cookie) == 200
+        left = await browser.sign_out(cookie)
+        assert left.status_code == 204
+        assert left.headers["set-cookie"].startswith('todo_session="";')
+        assert [await one.status(cookie) for one in (browser, other_process)] == [401, 401]
+    # The last character of a signature has bits that say nothing.
+    spellings = [cookie[:-1] + last for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"]
+    assert {await browser.status(spelling) for spelling in (*spellings, f"{cookie}=", f"{cookie}; x")} == {401}
+    assert (await browser.sign_out(cookie)).status_code == 204, "again changes nothing"
+    assert [await browser.status(one) for one in (another, others)] == [200, 200]
+    token = {"Authorization": f"Bearer {user.token}"}
+    assert (await browser.http.post("/chatkit", json=LIST, headers=token)).status_code == 200
+
+
+async def test_another_site_cannot_sign_out(browser: Browser, user: User) -> None:
+    cookie = await browser.sign_in(user)
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert (await browser.sign_out(cookie, **headers)).status_code == 403
+    assert await browser.status(cookie) == 200
+
+
+def forged_cookies(user: User) -> list[str]:
+    mint = {"sub": user.name, "iss": OWN_ISSUER}
+    names: list[object] = ["a\0b", "", "x" * 1_000, None, 7, ["x"]]
+    return [
+        "todo_session=garbage",
+        "todo_session=",
+        f"todo_session={minted('x' * 40, **mint, aud=SESSION, jti='x')}",
+        f"todo_session={minted(MCP_TOKEN_SECRET, **mint, aud=f'{user.stack.services.mcp.url}/mcp')}",
+        f"todo_session={minted(MCP_TOKEN_SECRET, **mint, aud=SESSION)}",  # as an older version made them
+        *(f"todo_session={minted(MCP_TOKEN_SECRET, **mint, aud=SESSION, jti=name)}" for name in names),
+    ]
+
+
+async def test_forged_cookie(browser: Browser, user: User, stored: Stored) -> None:
+    for cookie in forged_cookies(user):
+        assert await browser.status(cookie) == 401, cookie
+        assert (await browser.sign_out(cookie)).status_code == 204
+    assert (await browser.sign_out()).status_code == 204
+    assert stored.row_counts(user.name) == {}
+
+
+async def test_cookie_is_no_bearer_token(browser: Browser, user: User) -> None:
+    _, _, value = (await browser.sign_in(user)).partition("=")
+    headers = {"Authorization": f"Bearer {value}"}
+    assert (await browser.http.post("/chatkit", json=LIST, headers=headers)).status_code == 401
+
+
+async def test_lifetime_of_a_session(browser: Browser, user: User) -> None:
+    """It lasts no longer than the token, and can be ended however long that is."""
+    almost_over = await browser.sign_in(user, exp=int(time.time()) - 5)
+    assert almost_over, "a token is accepted within the leeway for clocks"
+    endless = await browser.sign_in(user, exp=253_402_300_799)
+    await browser.sign_out(endless)
+    assert await browser.status(endless) == 401
+
+
+async def test_without_a_database_nobody_is_told_to_be_signed_out(browser: Browser, user: User, stored: Stored) -> None:
+    cookie = await browser.sign_in(user)
+    with stored.renamed("ended_sessions"):
+        left = await browser.sign_out(cookie)
+        assert left.status_code == 503
+        assert "set-cookie" not in left.headers
+        assert await browser.status(cookie) == 503
+    assert await browser.status(cookie) == 200

@@ -1,0 +1,165 @@
+"""What cannot work as it is configured ends at its start with one sentence; what may still come is waited for."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from tests.conftest import ROOT, find_free_port, migrate
+from tests.logins import as_admin, as_service
+from tests.processes import INHERITED, ServiceProcess
+from tests.serving import serve
+from tests.support.stack import SIGN_IN, Services
+from tests.tokens import IDP_SECRET, MCP_TOKEN_SECRET
+
+pytestmark = pytest.mark.long(seconds=10)
+
+URL = "postgresql://localhost/todo"
+JWT = {**SIGN_IN, "AUTH_AUDIENCE": "todo"}
+BOTH = ("backend", "mcp_server")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Settings that cannot work, and what the sentence must name."""
+
+    settings: dict[str, str]
+    names: str
+    services: tuple[str, ...] = ("backend",)
+    secrets: tuple[str, ...] = field(default=(IDP_SECRET, MCP_TOKEN_SECRET, "very-secret"))
+
+
+INVALID = [
+    Case({"DATABASE_URL": ""}, "DATABASE_URL", BOTH),
+    Case({"DATABASE_URL": "mysql://very-secret@x"}, "DATABASE_URL", BOTH),
+    Case({"DATABASE_URL": "postgresql://me:very-secret@host:port/todo"}, "DATABASE_URL"),
+    Case({"TIME_ZONE": "Mars/Olympus"}, "TIME_ZONE", BOTH),
+    Case({"TEST_NOW": "tomorrow"}, "TEST_NOW"),
+    Case({"TEST_NOW": "2026-11-22T10:50:00Z", "MCP_HOST": "0.0.0.0", **JWT}, "TEST_NOW", ("mcp_server",)),
+    Case({"TRUSTED_PROXIES": "10.0.0.7:80"}, "TRUSTED_PROXIES"),
+    Case({"LIMIT_HEADERS": "none"}, "LIMIT_HEADERS", BOTH),
+    Case({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
+    Case({"BACKEND_HOST": "0.0.0.0"}, "BACKEND_HOST"),
+    Case({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
+    Case({"HISTORY_TOKENS": "999"}, "HISTORY_TOKENS"),
+    Case({"LLM_PROVIDER": "skynet"}, "LLM_PROVIDER"),
+    Case({"LLM_PROVIDER": "openai"}, "OPENAI_API_KEY"),
+    Case({"LLM_PROVIDER": "custom", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
+    Case({"APPROVALS": "bulk,delete_tsk"}, "delete_tsk"),
+    Case({"APPROVALS": "none,bulk"}, "APPROVALS"),
+    Case({**JWT, "AUTH_ISSUER": ""}, "AUTH_ISSUER", BOTH),
+    Case({**JWT, "AUTH_AUDIENCE": ""}, "AUTH_AUDIENCE"),
+    Case({**JWT, "MCP_TOKEN_SECRET": ""}, "MCP_TOKEN_SECRET"),
+    Case({**JWT, "AUTH_JWKS_URL": "http://127.0.0.1/keys"}, "AUTH_JWKS_URL", BOTH),
+    Case({**JWT, "AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": "keys.json"}, "AUTH_JWKS_URL"),
+    Case({**JWT, "AUTH_JWT_SECRET": "short"}, "AUTH_JWT_SECRET", BOTH),
+    Case({**JWT, "AUTH_JWT_SECRET": "please-change-this-secret-0123456789"}, "AUTH_JWT_SECRET"),
+    Case({"MCP_TOKEN_SECRET": "password1" * 4}, "MCP_TOKEN_SECRET", BOTH),
+    Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "must differ"),
+]
+
+
+def run(service: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    command = [sys.executable, "-m", service, *arguments]
+    environment = {**inherited, **settings}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def problem_with(case: Case, service: str) -> str | None:
+    """What is wrong with how a service rejects the settings."""
+    done = run(service, "check", **{"DATABASE_URL": URL} | case.settings)
+    text = done.stdout + done.stderr
+    if done.returncode != os.EX_CONFIG:
+        return f"exit status {done.returncode}"
+    if case.names not in text or len(text.splitlines()) != 1:
+        return text
+    return next((f"shows {secret}" for secret in case.secrets if secret in text), None)
+
+
+def test_invalid_settings() -> None:
+    cases = [(case, service) for case in INVALID for service in case.services]
+    with ThreadPoolExecutor(2) as pool:
+        problems = list(pool.map(lambda each: problem_with(*each), cases))
+    found = {f"{service}, {case.settings}": problem for (case, service), problem in zip(cases, problems, strict=True)}
+    assert {name: problem for name, problem in found.items() if problem} == {}
+
+
+def test_valid_settings() -> None:
+    for settings in (
+        {},
+        JWT,
+        {"BACKEND_HOST": "0.0.0.0", "AUTH_NONE_BEYOND_LOOPBACK": "true"},
+        {"TRUSTED_PROXIES": " 10.0.0.7, 172.16.0.0/12,, ::1 "},
+    ):
+        done = run("backend", "check", DATABASE_URL=URL, **settings)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("service", BOTH)
+def test_unknown_command(service: str) -> None:
+    done = run(service, "chekc")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "check" in done.stderr
+
+
+UNSAFE = {
+    "row-level security is off": "ALTER TABLE messages DISABLE ROW LEVEL SECURITY",
+    "a policy is missing": "DROP POLICY owner_only ON runs",
+    "a policy shows everything": "CREATE POLICY p ON task_changes USING (true)",
+    "a table has no policy": "CREATE TABLE notes (user_id text); GRANT SELECT ON notes TO todo_app",
+}
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_database_that_does_not_keep_users_apart(fresh_database_url: str, name: str) -> None:
+    with psycopg.connect(as_admin(fresh_database_url)) as connection:
+        connection.execute(UNSAFE[name].encode())
+    done = run("mcp_server", DATABASE_URL=fresh_database_url, MCP_PORT=str(find_free_port()))
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_superuser_is_no_login_for_a_service(fresh_database_url: str) -> None:
+    url = as_admin(fresh_database_url)
+    done = run("mcp_server", DATABASE_URL=url, MCP_PORT=str(find_free_port()))
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert url not in done.stderr
+
+
+async def test_service_waits_for_what_it_needs(services: Services, empty_database_url: str, tmp_path: Path) -> None:
+    """Its database is not migrated and its workspace is away when it starts."""
+    port = find_free_port()
+    settings = services.backend_environment() | {
+        "DATABASE_URL": as_service(empty_database_url),
+        "WORKSPACE_URL": f"http://127.0.0.1:{port}/mcp",
+    }
+    backend = ServiceProcess("backend", "BACKEND_PORT", tmp_path / "backend.log", **settings)
+    backend.start()
+    workspace = Starlette(routes=[Route("/ready", lambda _: JSONResponse({"confinement": "landlock"}))])
+    try:
+        await asyncio.to_thread(backend.wait_until_ready, path="/health")
+        async with httpx2.AsyncClient(base_url=backend.url, trust_env=False) as http:
+
+            async def wait_for(status: int, text: str) -> None:
+                async with asyncio.timeout(60):
+                    while (found := await http.get("/ready")).status_code != status or text not in found.text:
+                        await asyncio.sleep(0.05)
+
+            await wait_for(503, "migrat")
+            await asyncio.to_thread(migrate, empty_database_url)
+            await wait_for(503, "workspace")
+            async with serve(workspace, lifespan="off", port=port):
+                await wait_for(200, "landlock")
+    finally:
+        backend.end()

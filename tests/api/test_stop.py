@@ -1,0 +1,165 @@
+"""Answers that are stopped, or end before their time: what was shown is kept, and the conversation says so."""
+
+import asyncio
+import json
+import re
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from client.chatkit import request, user_input
+from tests.chatkit_client import text_of
+from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS, shown_texts, start_run, thread_of
+from tests.support.fixtures import NewUser
+from tests.support.model_requests import requests_to
+from tests.support.script import add_task, call, calls, says
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+CHAT = "groceries"
+WORDS = "one two three four five six seven eight nine ten eleven twelve"
+
+
+async def ending(user: User, thread: str) -> str | None:
+    """The icon of the conversation's last item, if that says how an answer ended."""
+    last = (await user.chatkit.items(thread))[-1]
+    return last["task"]["icon"] if last["type"] == "task" else None
+
+
+async def ended(user: User, stored: Stored) -> str:
+    """The conversation of the user's newest run, as soon as that has ended."""
+    await until(lambda: stored.runs(user.name) and not {"running", "waiting"} & {*stored.run_statuses(user.name)})
+    return stored.conversations(user.name)[-1]
+
+
+async def leave_in_chatkit(user: User, text: str, *, at: str) -> str:
+    """What was shown when the stream was closed, at the first event of this kind; that stops the answer."""
+    shown = ""
+    async with user.chatkit.open("threads.create", input=user_input(text)) as events:
+        async for event in events:
+            if event["type"] == "thread.item.updated" and "delta" in event["update"]:
+                shown += event["update"]["delta"]
+            if event["type"] == at and (at != "thread.item.updated" or shown):
+                break
+    return shown
+
+
+async def test_closing_the_stream_stops_the_answer(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(HANGS, says("Going on."))
+    shown = await leave_in_chatkit(user, "count", at="thread.item.updated")
+    thread = await ended(user, stored)
+    assert stored.run_statuses(user.name) == ["cancelled"]
+    assert [request["outcome"] for request in await model.finished_requests()] == ["client_closed"]
+    kept = [text_of(item) for item in await user.chatkit.items(thread) if item["type"] == "assistant_message"]
+    assert len(kept) == 1
+    assert kept[0].startswith(shown)
+    assert await ending(user, thread) == "play"
+    await user.chatkit.say("go on", thread)
+    messages = (await requests_to(model))[-1]["messages"]
+    assert kept[0] in [message["content"] for message in messages]
+    assert await ending(user, thread) is None
+
+
+async def test_stop_lets_a_running_task_tool_finish(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """Calls that have not begun are not made, and the model is asked nothing more."""
+    await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Never."))
+    with stored.locked("tasks"):
+        run = await start_run(user, CHAT, "add both", until="tool_call")
+        await user.runs.cancel(CHAT, run)
+    thread = await ended(user, stored)
+    assert stored.titles(user.name) == ["milk"]
+    assert stored.run_statuses(user.name) == ["cancelled"]
+    assert len(await model.requests()) == 1
+    assert await ending(user, thread) == "play"
+    await model.reset()
+    await model.script(says("Hello."))
+    await user.runs.say(CHAT, "hello")
+    outputs = [one["content"] for one in (await requests_to(model))[-1]["messages"] if one["role"] == "tool"]
+    assert len(outputs) == 2, "each call has an output"
+    assert "milk" in outputs[0]
+
+
+@pytest.mark.parametrize("stack_name", ["pair"])
+async def test_stop_reaches_another_process(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(HANGS)
+    run = await start_run(user, CHAT, "count", until="answer_delta")
+    await new_user(user.name, backend=1).runs.cancel(CHAT, run)
+    await ended(user, stored)
+    assert stored.run_statuses(user.name) == ["cancelled"]
+    assert [request["outcome"] for request in await model.finished_requests()] == ["client_closed"]
+
+
+@pytest.mark.parametrize("share", [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1])
+async def test_connection_that_breaks_at_any_byte(
+    share: float, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    """A raw socket that is reset with unread data in it: the answer stops, and what was shown is stored."""
+    await model.script({"text": WORDS, "chunk_chars": 3, "token_delay": 0.004})
+    received = await read_bytes(user, count=int(share * 6_500))
+    if share or stored.runs(user.name):
+        await ended(user, stored)
+    shown = "".join(re.findall(r'"delta":"([^"]*)"', received.decode(errors="ignore")))
+    for conversation in stored.conversations(user.name):
+        said, *answer = await shown_texts(user, conversation)
+        assert said == "count"
+        assert "".join(answer).startswith(shown)
+        assert WORDS.startswith("".join(answer))
+    assert stored.conversations(user.name) or b'"user_message"' not in received
+
+
+async def read_bytes(user: User, *, count: int) -> bytes:
+    """The first bytes of an answer; then the connection is reset."""
+    url = urlsplit(user.url)
+    reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    body = json.dumps(request("threads.create", input=user_input("count"))).encode()
+    head = (
+        "POST /chatkit HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {user.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    received = b""
+    while len(received) < count and (more := await reader.read(count - len(received))):
+        received += more
+    linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")  # reset instead of an orderly end
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.close()
+    return received
+
+
+@pytest.mark.parametrize(("step", "icon"), [({"status": 400}, "info"), ({"text": "Half", "cut_after": 2}, "reload")])
+async def test_failure_is_shown_after_a_reload(step: Any, icon: str, user: User, model: ScriptedModel) -> None:
+    await model.script(step, says("Hello."))
+    answer = await user.chatkit.say("hello")
+    assert answer.error is not None
+    assert await ending(user, answer.thread_id) == icon
+    assert (await user.chatkit.items(answer.thread_id))[-1]["task"]["title"] == answer.error["message"]
+    await user.chatkit.stream("threads.retry_after_item", thread_id=answer.thread_id, item_id=answer.user_item_id)
+    assert await ending(user, answer.thread_id) is None
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+async def test_answer_cut_short_by_the_provider(reason: str, user: User, model: ScriptedModel) -> None:
+    await model.script({"text": "One, two, thr", "finish_reason": reason})
+    answer = await user.chatkit.say("count")
+    [notice] = answer.of("notice")
+    assert answer.text == "One, two, thr"
+    assert (await user.chatkit.items(answer.thread_id))[-1]["task"]["title"] == notice["message"]
+
+
+async def test_stopped_run_of_the_run_api_is_told_in_chatkit(user: User, model: ScriptedModel) -> None:
+    await model.script(add_task("milk"), HANGS)
+    run = await start_run(user, CHAT, "add milk", until="answer_delta")
+    await user.runs.cancel(CHAT, run)
+    await user.runs.read(CHAT, run)
+    thread = await thread_of(user, CHAT)
+    kinds = [item["type"] for item in await user.chatkit.items(thread)]
+    assert kinds[:2] == ["user_message", "widget"]
+    assert kinds[-1] == "task"

@@ -1,0 +1,138 @@
+"""Summaries of a conversation that its user asks for; what the model reads of them is in the golden requests."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from client.connection import Refused
+from tests.runs_client import agent_events, id_of, names, plain
+from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
+from tests.support.fixtures import NewUser
+from tests.support.script import add_task, delete_tasks, says
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+CHAT = "groceries"
+
+
+async def talk(user: User, model: ScriptedModel, count: int, *, first: int = 0) -> list[str]:
+    """The ids of so many runs."""
+    await model.script(*[says("Yes.")] * count)
+    return [id_of(await user.runs.say(CHAT, f"hello {number}")) for number in range(first, first + count)]
+
+
+async def test_summary(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await talk(user, model, 4)
+    await model.script(says("Much was said."), says("Hello."))
+    assert await user.runs.compact(CHAT) == {"status": "compacted", "messages": 4}
+    assert await user.runs.compact(CHAT) == {"status": "nothing to compact", "messages": 0}
+    assert len(stored.runs(user.name)) == 4, "it is no run"
+    interaction = (await user.runs.get_chat(CHAT))["interactions"][-1]
+    assert interaction["usage"]["requests"] == 2, "its use counts"
+    thread = await thread_of(user, CHAT)
+    assert [item["type"] for item in await user.chatkit.items(thread)].count("task") == 1, "the page shows it"
+    events = await user.runs.say(CHAT, "and now?")
+    assert names(events)[:3] == ["interaction_started", "compaction", "turn_start"]
+    assert (await shown_texts(user, thread))[0] == "hello 0", "nothing is lost"
+
+
+async def test_summary_is_told_by_the_run_that_reads_it_first(user: User, model: ScriptedModel) -> None:
+    runs = await talk(user, model, 4)
+    await model.script(says("Much."))
+    await user.runs.compact(CHAT)
+    runs += await talk(user, model, 4, first=4)
+    events = [await user.runs.read(CHAT, run) for run in runs]
+    assert [number for number, each in enumerate(events) if "compaction" in names(each)] == [4]
+    for run, each in zip(runs, events, strict=True):
+        assert (await user.runs.get_interaction(CHAT, run))["agent_events"] == agent_events(each)
+    assert plain(await user.runs.read(CHAT, runs[4])) == plain(events[4])
+
+
+@pytest.mark.parametrize(
+    "step", [{"status": 400}, says(" "), {"raw": ["<html>"], "headers": {"content-type": "text/html"}}]
+)
+async def test_failed_summary_changes_nothing(step: Any, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await talk(user, model, 4)
+    thread = await thread_of(user, CHAT)
+    before = await user.chatkit.items(thread)
+    await model.script(step)
+    with pytest.raises(Refused) as refused:
+        await user.runs.compact(CHAT)
+    assert refused.value.status in (502, 503)
+    assert not stored.has_summary(user.name, thread)
+    assert await user.chatkit.items(thread) == before
+
+
+async def test_nothing_to_summarise(user: User, new_user: NewUser, model: ScriptedModel) -> None:
+    await talk(user, model, 2)
+    assert await user.runs.compact(CHAT) == {"status": "nothing to compact", "messages": 0}
+    assert len(await model.requests()) == 2
+    with pytest.raises(Refused) as refused:
+        await new_user().runs.compact(await thread_of(user, CHAT))
+    assert refused.value.status == 404
+
+
+@pytest.mark.parametrize("state", ["running", "waiting"])
+async def test_busy_conversation(state: str, user: User, model: ScriptedModel, stored: Stored) -> None:
+    await talk(user, model, 3)
+    tasks = [f"task {number}" for number in range(1, 12)]
+    await model.script(add_task(tasks[0], also=tasks[1:]))
+    await model.script(HANGS if state == "running" else delete_tasks(*range(1, 12)))
+    run = await start_run(user, CHAT, "go on", until="answer_delta" if state == "running" else "approval_required")
+    await until(lambda: stored.run_statuses(user.name)[-1] == state)
+    with pytest.raises(Refused) as refused:
+        await user.runs.compact(CHAT)
+    assert refused.value.status == 409
+    await user.runs.cancel(CHAT, run)
+
+
+async def test_two_at_once_make_one_summary(user: User, model: ScriptedModel) -> None:
+    await talk(user, model, 4)
+    await model.script(*[{**says("Much was said."), "delay": 0.1}] * 2)
+    both = await asyncio.gather(*(user.runs.compact(CHAT) for _ in range(2)), return_exceptions=True)
+    assert [one for one in both if not isinstance(one, Refused)], both
+    thread = await thread_of(user, CHAT)
+    assert [item["type"] for item in await user.chatkit.items(thread)].count("task") == 1
+
+
+@pytest.mark.parametrize("stack_name", ["limits"])
+async def test_summary_counts_against_the_limits(user: User, model: ScriptedModel) -> None:
+    await talk(user, model, 4)
+    await model.script(says("Much was said."))
+    assert (await user.runs.compact(CHAT))["status"] == "compacted"
+    with pytest.raises(Refused) as refused:
+        await user.runs.say(CHAT, "hello")
+    assert refused.value.status == 429
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+async def test_retry_drops_the_summary_of_what_it_replaces(number: int, user: User, model: ScriptedModel) -> None:
+    await talk(user, model, 4)
+    await model.script(says("Much was said."), says("Again."))
+    await user.runs.compact(CHAT)
+    thread = await thread_of(user, CHAT)
+    item = (await user_items(user, thread))[number]
+    await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item["id"])
+    assert not [one for one in await user.chatkit.items(thread) if one["type"] == "task"]
+    sent = str((await model.finished_requests())[-1]["body"]["messages"])
+    assert "Much was said." not in sent
+    assert [text for text in (f"hello {n}" for n in range(4)) if text in sent] == [
+        f"hello {n}" for n in range(number + 1)
+    ]
+
+
+async def test_summary_of_a_path_that_was_left_is_dropped(user: User, model: ScriptedModel) -> None:
+    await talk(user, model, 4)
+    await model.script({"when": "Summarise", **says("Much was said."), "delay": 0.5}, says("Again."))
+    making = asyncio.create_task(user.runs.compact(CHAT))
+    await model.received_requests(5)
+    thread = await thread_of(user, CHAT)
+    item = (await user_items(user, thread))[1]
+    await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=item["id"])
+    assert (await making)["messages"] == 0
+    assert not [one for one in await user.chatkit.items(thread) if one["type"] == "task"]

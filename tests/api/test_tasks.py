@@ -1,0 +1,486 @@
+"""The page's list of tasks: views, changes, undo, and what is rejected."""
+
+import asyncio
+import itertools
+import os
+import random
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.chatkit_client import ChatKit
+from tests.scripted_model import ScriptedModel
+from tests.support.backends import local_backend
+from tests.support.script import add_task, says
+from tests.support.stack import NOW, Services, Stack
+from tests.support.stored import Stored
+from tests.support.task_list import ZONE, Person
+from tests.support.users import User
+
+pytestmark = pytest.mark.long
+
+NewPerson = Callable[..., Awaitable[Person]]
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+async def new_person(stack: Stack) -> AsyncIterator[NewPerson]:
+    """Makes people whom no other test knows, at the stack or at another backend."""
+    async with AsyncExitStack() as clients:
+
+        async def make(url: str = stack.url) -> Person:
+            chat = await clients.enter_async_context(ChatKit(url))
+            return Person(chat, f"person-{os.getpid()}-{next(_numbers)}")
+
+        yield make
+
+
+@pytest.fixture
+async def alice(new_person: NewPerson) -> Person:
+    return await new_person()
+
+
+@pytest.fixture
+async def bob(new_person: NewPerson) -> Person:
+    return await new_person()
+
+
+VIEWS = ("today", "upcoming", "all", "done", "deleted")
+READS = [*(f"/tasks?view={view}" for view in VIEWS), "/tasks/changes", "/tasks/changes?after=0", "/tasks/1"]
+
+
+def day(ahead: int) -> str:
+    return (date.fromisoformat(NOW[:10]) + timedelta(days=ahead)).isoformat()
+
+
+@pytest.mark.parametrize("path", READS)
+async def test_who_is_nobody_sees_nothing(alice: Person, path: str) -> None:
+    for headers in ({"Authorization": ""}, {"Authorization": "Bearer garbage"}):
+        assert await alice.sentence(401, "GET", path, **headers)
+    assert (await alice.ask("GET", path, Origin="https://evil.example")).status_code == 403
+    assert (await alice.ask("GET", path, Host="evil.example")).status_code == 421
+
+
+async def test_a_person_sees_their_own_only(alice: Person, bob: Person) -> None:
+    await alice.add("alice's", due="today")
+    assert await alice.titles("all") == ["alice's"]
+    for view in VIEWS:
+        seen = await bob.view(view)
+        assert (seen["tasks"], seen["total"], seen["last"]) == ([], 0, 0)
+    assert await bob.news(0) == {"last": 0, "task_ids": [], "more": False}
+
+
+async def test_a_task_as_it_is_shown(alice: Person) -> None:
+    details: dict[str, Any] = {
+        "due": "2030-11-27 15:00",
+        "priority": "high",
+        "labels": ["home"],
+        "repeat": "FREQ=DAILY",
+    }
+    task = await alice.add("water", description="the plants", **details)
+    assert task == {
+        "id": 1,
+        "title": "water",
+        "description": "the plants",
+        "status": "pending",
+        "due": "2030-11-27",
+        "time": "15:00",
+        "priority": "high",
+        "labels": ["home"],
+        "repeat": "FREQ=DAILY",
+        "completed": None,
+        "deleted": None,
+    }
+    plain = await alice.add("milk")
+    assert [plain[name] for name in ("due", "time", "priority", "labels", "repeat", "description")] == [
+        *(None, None, None, [], None, "")
+    ]
+    assert (await alice.view("all"))["tasks"] == [task, plain]
+
+
+async def test_one_task_whatever_its_state(alice: Person, bob: Person) -> None:
+    task = await alice.add("water", due="2030-11-27 15:00", labels=["home"])
+    path = f"/tasks/{task['id']}"
+    assert (await alice.ask("GET", path)).json() == task
+    (done,) = (await alice.done("PATCH", path, {"status": "completed"}))["tasks"]
+    assert (await alice.ask("GET", path)).json() == done
+    (gone,) = (await alice.done("DELETE", path))["tasks"]
+    seen = (await alice.ask("GET", path)).json()
+    assert seen == gone | {"deleted": seen["deleted"]}
+    assert seen["deleted"] is not None
+    for person, other in ((alice, "/tasks/2"), (bob, path)):
+        assert await person.sentence(404, "GET", other)
+    for odd in ("0", "-1", "x", "1.5", str(2**63)):
+        assert await alice.sentence(400, "GET", f"/tasks/{odd}")
+
+
+async def test_the_views(alice: Person) -> None:
+    for title, due in (("later", day(9)), ("late", day(-1)), ("soon", day(1)), ("now", day(0)), ("some day", None)):
+        await alice.add(title, **({"due": due} if due else {}))
+    for title in ("first", "second", "third"):
+        task = await alice.add(title)
+        await alice.done("PATCH", f"/tasks/{task['id']}", {"status": "completed"})
+    for number in (6, 7):
+        await alice.done("DELETE", f"/tasks/{number}")
+    assert await alice.titles("today") == ["late", "now"]
+    assert await alice.titles("upcoming") == ["soon", "later"]
+    assert await alice.titles("all") == ["late", "now", "soon", "later", "some day"]
+    assert await alice.titles("done") == ["third"]
+    assert await alice.titles("deleted") == ["second", "first"]
+    gone = (await alice.view("deleted"))["tasks"][0]
+    assert gone["status"] == "deleted"
+    assert datetime.fromisoformat(gone["deleted"]) >= datetime.fromisoformat(gone["completed"])
+    page = await alice.view("today")
+    assert (page["view"], page["time_zone"], page["total"], page["next_cursor"]) == ("today", ZONE, 2, None)
+    assert page["now"].startswith(NOW[:10])
+    assert "days" in page
+    assert page["days"] is None
+
+
+async def test_done_by_day(alice: Person, stored: Stored) -> None:
+    for title in "abcde":
+        task = await alice.add(title)
+        await alice.done("PATCH", f"/tasks/{task['id']}", {"status": "completed"})
+    stored.spread_completions(alice.name, days=10)
+    page = await alice.view("done", limit=2)
+    assert [one["day"] for one in page["days"]] == [day(ahead) for ahead in range(-27, 1)]
+    done = {one["day"]: one["done"] for one in page["days"] if one["done"]}
+    assert sum(done.values()) == 2
+    titles = [task["title"] for task in page["tasks"]]
+    while page["next_cursor"]:
+        page = await alice.view("done", limit=2, cursor=page["next_cursor"])
+        assert page["days"] is None
+        titles += [task["title"] for task in page["tasks"]]
+    assert titles == list("abcde"), "the newest completion first"
+
+
+async def test_filters(alice: Person) -> None:
+    await alice.add("buy milk", labels=["shop"], priority="high")
+    await alice.add("buy bread", labels=["shop"])
+    await alice.add("call mum")
+    assert await alice.titles("all", query="buy") == ["buy milk", "buy bread"]
+    assert await alice.titles("all", query="") == await alice.titles("all")
+    assert await alice.titles("all", label="shop", priority="none") == ["buy bread"]
+    assert await alice.titles("all", priority="high") == ["buy milk"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("", "?view=", "?view=tomorrow", "?view=all&limit=0", "?view=all&limit=101", "?view=all&limit=x"),
+        *("?view=all&priority=urgent", "?view=all&cursor=garbage", f"?view=all&query={'x' * 201}"),
+        *(f"?view=all&label={'x' * 41}", "?view=all&query=%00", f"?view=all&cursor={'x' * 3_000}"),
+    ],
+)
+async def test_what_cannot_be_asked(alice: Person, asked: str) -> None:
+    assert len(await alice.sentence(400, "GET", f"/tasks{asked}")) < 400
+
+
+@pytest.mark.parametrize("after", ["-1", "x", "", "1.5", str(2**63)])
+async def test_numbers_that_are_none(alice: Person, after: str) -> None:
+    assert await alice.sentence(400, "GET", f"/tasks/changes?after={after}")
+
+
+async def test_what_is_changed_anywhere_is_heard_of(
+    alice: Person, bob: Person, stack: Stack, model: ScriptedModel
+) -> None:
+    seen = (await alice.view("all"))["last"]
+    assert await alice.news() == {"last": seen, "task_ids": [], "more": False}
+    await alice.add("here")
+    await model.script(add_task("elsewhere"), says("Added."))
+    async with User(stack, alice.name) as user:
+        await user.chatkit.say("add it")
+    await bob.add("nobody's business")
+    news = await alice.news(seen)
+    assert news["task_ids"] == [1, 2]
+    assert (await alice.view("all"))["last"] == news["last"]
+    assert await alice.news(news["last"]) == {"last": news["last"], "task_ids": [], "more": False}
+
+
+async def test_time_zone_of_the_request_or_the_last(alice: Person) -> None:
+    await alice.view("all")
+    for zone, expected in (("", ZONE), ("Asia/Tokyo", "Asia/Tokyo"), ("", "Asia/Tokyo")):
+        answer = await alice.ask("GET", "/tasks?view=all", **{"X-Time-Zone": zone})
+        assert answer.json()["time_zone"] == expected
+
+
+async def test_task_server_is_away(services: Services, new_person: NewPerson) -> None:
+    away = {"MCP_INTERNAL_URL": "http://127.0.0.1:9/mcp", "MCP_RESEND_SECONDS": "0.1"}
+    async with local_backend(services, **away) as backend:
+        alice = await new_person(backend.url)
+        for path in READS:
+            assert await alice.sentence(503, "GET", path)
+        assert await alice.sentence(503, "POST", "/tasks", {"title": "bread"})
+        assert await alice.sentence(503, "DELETE", "/tasks/1")
+
+
+CHANGES: list[tuple[str, str, Any]] = [
+    ("POST", "/tasks", {"title": "x"}),
+    ("PATCH", "/tasks/1", {"title": "x"}),
+    ("PATCH", "/tasks/1", {"status": "completed"}),
+    ("DELETE", "/tasks/1", None),
+    ("POST", "/tasks/undo", {"batch": "batch"}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+class TestStrangers:
+    async def test_who_is_nobody_changes_nothing(
+        self, alice: Person, stored: Stored, method: str, path: str, body: Any
+    ) -> None:
+        await alice.add("milk")
+        before = stored.tasks(alice.name)
+        assert await alice.sentence(401, method, path, body, Authorization="")
+        assert await alice.sentence(401, method, path, body, Authorization="Bearer garbage")
+        for origin in ("https://evil.example", "null"):
+            assert (await alice.ask(method, path, body, Origin=origin)).status_code == 403
+        assert stored.tasks(alice.name) == before
+
+    async def test_a_page_of_another_site_cannot_use_the_cookie(
+        self, alice: Person, stored: Stored, method: str, path: str, body: Any
+    ) -> None:
+        await alice.add("milk")
+        session = await alice.chat.http.post("/session", headers=alice.headers)
+        cookie = {"Cookie": session.headers["set-cookie"].partition(";")[0]}
+        alice.chat.http.cookies.clear()
+        before = stored.tasks(alice.name)
+        for foreign in ({}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
+            answer = await alice.chat.http.request(method, path, json=body, headers=cookie | foreign)
+            assert answer.status_code == 403
+        assert stored.tasks(alice.name) == before
+        own = cookie | {"Origin": alice.chat.base_url}
+        answer = await alice.chat.http.request(method, path, json=body, headers=own)
+        assert answer.status_code in (200, 201, 409), "a batch that is none is a conflict"
+
+
+async def test_another_person_s_tasks_are_not_there(alice: Person, bob: Person, stored: Stored) -> None:
+    added = await alice.done("POST", "/tasks", {"title": "alice's"}, key="same")
+    await alice.add("alice's second")
+    await bob.done("POST", "/tasks", {"title": "bob's"}, key="same")
+    before = stored.tasks(alice.name)
+    for method, body in (("PATCH", {"title": "mine"}), ("PATCH", {"status": "completed"}), ("DELETE", None)):
+        assert await bob.sentence(404, method, "/tasks/2", body)
+    assert await bob.sentence(409, "POST", "/tasks/undo", {"batch": added["batch"]})
+    changed = await bob.done("PATCH", "/tasks/1", {"priority": "low", "also": [2, 3]})
+    assert ([task["title"] for task in changed["tasks"]], changed["not_found"]) == (["bob's"], [2, 3])
+    assert stored.tasks(alice.name) == before
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        *[("POST", "/tasks", body) for body in (None, [], "x", {}, {"title": ""}, {"title": 5}, {"title": "a\nb"})],
+        *[("POST", "/tasks", {"title": "x", **more}) for more in ({"id": 1}, {"user_id": "bob"}, {"also": ["y"]})],
+        *[("POST", "/tasks", {"title": "x", "due": due}) for due in ("whenever", "2026-02-30", "Mon 2026-11-24", 5)],
+        *[("POST", "/tasks", {"title": "x", **more}) for more in ({"labels": "home"}, {"repeat": "FREQ=DAILY"})],
+        *[("PATCH", "/tasks/1", body) for body in ({}, {"status": "deleted"}, {"undo": False}, {"priority": "urgent"})],
+        ("PATCH", "/tasks/1", {"undo": True, "title": "x"}),
+        *[("PATCH", "/tasks/1", {"status": "completed", "also": also}) for also in ([0], ["x"], [*range(2, 102)])],
+        ("PATCH", "/tasks/1", {"title": "x", "also": [2]}),
+        *[("PATCH", f"/tasks/{odd}", {"title": "x"}) for odd in ("0", "-1", "x", str(2**63))],
+        *[("DELETE", f"/tasks/{odd}", None) for odd in ("0", "x", "1?also=x", "1?also=1,,2", "1?also=-1")],
+        ("DELETE", f"/tasks/1?also={','.join(map(str, range(2, 102)))}", None),
+        *[("POST", "/tasks/undo", body) for body in ({}, {"batch": ""}, {"batch": 5}, {"batch": "x" * 201})],
+        ("POST", "/tasks/undo", {"batch": "a b"}),
+    ],
+)
+async def test_what_cannot_be_done_gets_a_sentence(
+    alice: Person, stored: Stored, method: str, path: str, body: Any
+) -> None:
+    await alice.add("milk")
+    before = stored.tasks(alice.name), stored.task_calls(alice.name)
+    sentence = await alice.sentence(400, method, path, body)
+    assert 20 < len(sentence) < 500
+    assert (stored.tasks(alice.name), stored.task_calls(alice.name)) == before
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 256])
+async def test_keys_that_are_none(alice: Person, stored: Stored, key: str) -> None:
+    assert await alice.sentence(400, "POST", "/tasks", {"title": "x"}, **{"Idempotency-Key": key})
+    assert stored.tasks(alice.name) == []
+
+
+async def test_bodies_that_are_no_json_or_too_large(alice: Person, stored: Stored) -> None:
+    await alice.add("milk")
+    http, headers = alice.chat.http, alice.headers
+    for method, path in (("POST", "/tasks"), ("PATCH", "/tasks/1")):
+        for content, kind, status in (
+            (b"title=x", "application/x-www-form-urlencoded", 415),
+            (b'{"title": "x"', "application/json", 400),
+            (b'{"title": "\\u0000"}', "application/json", 400),
+            (b'{"title": "\\ud800"}', "application/json", 400),
+            (b"[" * 5_000, "application/json", 400),
+            (b'{"title": "' + b"x" * 2**21 + b'"}', "application/json", 413),
+        ):
+            given = headers | {"Content-Type": kind}
+            answer = await http.request(method, path, content=content, headers=given)
+            assert (answer.status_code, set(answer.json())) == (status, {"error"}), (content[:20], answer.text)
+    assert len(stored.tasks(alice.name)) == 1
+
+
+async def test_the_same_key_twice_is_done_once(alice: Person, stored: Stored) -> None:
+    steps: list[tuple[str, str, Any]] = [
+        ("POST", "/tasks", {"title": "milk"}),
+        ("POST", "/tasks", {"title": "water", "due": "2030-01-01", "repeat": "FREQ=DAILY"}),
+        ("PATCH", "/tasks/1", {"due": "tomorrow", "labels": ["shop"]}),
+        ("PATCH", "/tasks/2", {"status": "completed"}),
+        ("DELETE", "/tasks/1?also=99", None),
+    ]
+    answers: list[dict[str, Any]] = []
+    for number, (method, path, body) in enumerate(steps):
+        answers.append(await alice.done(method, path, body, key=f"key-{number}"))
+        before = stored.tasks(alice.name), stored.task_calls(alice.name)
+        assert await alice.done(method, path, body, key=f"key-{number}") == answers[-1]
+        assert (stored.tasks(alice.name), stored.task_calls(alice.name)) == before
+    undone = await alice.done("POST", "/tasks/undo", {"batch": answers[-1]["batch"]}, key="undo")
+    assert await alice.done("POST", "/tasks/undo", {"batch": answers[-1]["batch"]}, key="undo") == undone
+    assert [task["status"] for task in undone["tasks"]] == ["pending"]
+    for method, path, body in (("POST", "/tasks", {"title": "bread"}), ("DELETE", "/tasks/1", None)):
+        assert await alice.sentence(409, method, path, body, key="key-0")
+    assert {actor for _, actor in stored.task_calls(alice.name)} == {"person"}
+
+
+async def test_a_task_is_changed(alice: Person) -> None:
+    full: dict[str, Any] = {"due": "2030-11-27 15:00", "priority": "high", "labels": ["home", "plants"]}
+    await alice.add("water", description="all", repeat="FREQ=DAILY", **full)
+
+    async def changed(**wanted: Any) -> dict[str, Any]:
+        (task,) = (await alice.done("PATCH", "/tasks/1", wanted))["tasks"]
+        return task
+
+    assert (await changed(title="Water"))["title"] == "Water"
+    assert (await changed(description=None))["description"] == ""
+    assert (await changed(add_labels=["out"], remove_labels=["home"]))["labels"] == ["out", "plants"]
+    assert (await changed(labels=["one"]))["labels"] == ["one"]
+    assert (await changed(labels=[]))["labels"] == []
+    assert (await changed(labels=[], add_labels=["two"]))["labels"] == ["two"]
+    assert (await changed(priority=None))["priority"] is None
+    assert (await changed(due="+1d"))["due"] == "2030-11-28"
+    assert (await changed(due="2030-12-01 all day"))["time"] is None
+    assert (await changed(repeat=""))["repeat"] is None
+    assert (await changed(due=""))["due"] is None
+    assert (await changed(due="2030-12-24"))["due"] == "2030-12-24"
+    assert (await changed(due=None))["due"] is None
+    assert (await changed(status="completed", title="Done"))["status"] == "completed"
+    assert (await changed(status="pending"))["completed"] is None
+    assert (await alice.view("all"))["tasks"][0]["title"] == "Done"
+
+
+async def test_a_repeating_task_leaves_its_next(alice: Person) -> None:
+    rule = {"due": "2030-11-27 15:00", "repeat": "FREQ=DAILY;COUNT=3", "labels": ["home"]}
+    await alice.add("water", description="all", **rule)
+    await alice.add("milk")
+    done = await alice.done("PATCH", "/tasks/1", {"status": "completed", "also": [2]})
+    ticked, milk, following = done["tasks"]
+    assert [(task["id"], task["status"]) for task in done["tasks"]] == [
+        (1, "completed"),
+        (2, "completed"),
+        (3, "pending"),
+    ]
+    assert ticked["completed"]
+    assert milk["title"] == "milk"
+    assert following == (await alice.view("all"))["tasks"][0]
+    assert (following["due"], following["time"], following["labels"]) == ("2030-11-28", "15:00", ["home"])
+    assert following["repeat"] != ticked["repeat"], "one of three is gone"
+    undone = await alice.done("POST", "/tasks/undo", {"batch": done["batch"]})
+    assert [(task["id"], task["status"]) for task in undone["tasks"]] == [(1, "pending"), (2, "pending")]
+    assert await alice.titles("all") == ["water", "milk"]
+
+
+async def test_a_hundred_tasks_at_once_and_back(alice: Person) -> None:
+    await asyncio.gather(*(alice.add(f"task {number}") for number in range(100)))
+    others = [*range(2, 101)]
+    moved = await alice.done("PATCH", "/tasks/1", {"due": "2030-01-01", "also": others})
+    assert [task["id"] for task in moved["tasks"]] == [1, *others]
+    gone = await alice.done("DELETE", f"/tasks/1?also={','.join(map(str, others))}")
+    assert {(task["status"], task["due"], task["title"] != "") for task in gone["tasks"]} == {
+        ("deleted", "2030-01-01", True)
+    }
+    assert (await alice.view("all"))["total"] == 0
+    back = await alice.done("POST", "/tasks/undo", {"batch": gone["batch"]})
+    assert len(back["tasks"]) == 100
+    assert (await alice.view("all", limit=1))["total"] == 100
+
+
+async def test_what_was_changed_since_is_not_taken_back(alice: Person) -> None:
+    await alice.add("milk")
+    first = await alice.done("PATCH", "/tasks/1", {"title": "bread"})
+    await alice.done("PATCH", "/tasks/1", {"title": "eggs"})
+    sentence = await alice.sentence(409, "POST", "/tasks/undo", {"batch": first["batch"]})
+    assert "eggs" in sentence
+    assert await alice.titles("all") == ["eggs"]
+    assert await alice.sentence(409, "POST", "/tasks/undo", {"batch": "never"})
+
+
+async def test_an_added_task_is_taken_back(alice: Person) -> None:
+    added = await alice.done("POST", "/tasks", {"title": "milk"})
+    (task,) = (await alice.done("POST", "/tasks/undo", {"batch": added["batch"]}))["tasks"]
+    assert (task["id"], task["status"]) == (1, "deleted")
+    assert await alice.titles("all") == []
+
+
+async def test_deleted_tasks_come_back(alice: Person) -> None:
+    for title in ("milk", "bread"):
+        await alice.add(title)
+    await alice.done("DELETE", "/tasks/1?also=2")
+    back = await alice.done("PATCH", "/tasks/1", {"undo": True, "also": [2]})
+    assert [(task["id"], task["status"]) for task in back["tasks"]] == [(1, "pending"), (2, "pending")]
+    assert await alice.titles("all") == ["milk", "bread"]
+
+
+async def test_requests_per_minute(services: Services, new_person: NewPerson) -> None:
+    async with local_backend(services, LIMIT_REQUESTS_PER_MINUTE="3") as backend:
+        alice, bob = await new_person(backend.url), await new_person(backend.url)
+        for title in "abc":
+            await alice.add(title)
+        assert await alice.sentence(429, "POST", "/tasks", {"title": "d"})
+        assert (await bob.add("e"))["id"] == 1
+
+
+MANY = 200
+FIELDS = [
+    *("title", "description", "due", "priority", "labels", "add_labels", "remove_labels", "repeat", "status", "also"),
+    *("batch", "user_id", "undo", "id"),
+]
+ODD: list[Any] = [
+    *(None, True, 0, -1, 2**63, 1e308, [], {}, [[]], {"a": {}}, "", " ", "\x00", "x" * 5_000, "\u202e", "__proto__"),
+    *("milk", "tomorrow", "none", "*", ["*"], ["x"] * 11, [1, 2], [0], "[1", "next", "+1d", "completed", "pending"),
+    *("FREQ=DAILY", "high", "'; DROP TABLE tasks; --", "9999-12-31", "2026-02-30T25:61Z"),
+]
+PATHS = ["/tasks", "/tasks/1", "/tasks/2", "/tasks/0", "/tasks/x", "/tasks/undo", "/tasks/changes", "/tasks/9e9"]
+QUERIES = [
+    "",
+    "?also=1,2",
+    "?also=x",
+    "?view=all",
+    "?view=done&limit=3",
+    "?after=-1",
+    "?view=all&cursor=e30",
+    "?after=1",
+]
+
+
+async def test_random_requests(alice: Person, bob: Person, stored: Stored) -> None:
+    seed = secrets.randbelow(10**6)
+    chance = random.Random(seed)
+    await bob.add("bob's", due="tomorrow", labels=["home"])
+    before = stored.tasks(bob.name)
+    statuses: set[int] = set()
+    for number in range(MANY):
+        method, path = chance.choice(["GET", "POST", "PATCH", "DELETE"]), chance.choice(PATHS) + chance.choice(QUERIES)
+        body = {name: chance.choice(ODD) for name in chance.sample(FIELDS, chance.randint(0, 3))}
+        key = chance.choice([None, "a", "b", secrets.token_hex(4)])
+        answer = await alice.ask(method, path, None if method in ("GET", "DELETE") else body, key=key)
+        place = f"seed {seed}, request {number}: {method} {path} {body}"[:600]
+        assert answer.status_code < 500, f"{answer.status_code} {answer.text} at {place}"
+        for secret in ("postgresql", "Traceback", "psycopg", "bob's"):
+            assert secret not in answer.text, place
+        statuses.add(answer.status_code)
+    assert statuses >= {200, 400, 404}
+    assert stored.tasks(bob.name) == before
+    assert await bob.titles("upcoming") == ["bob's"]

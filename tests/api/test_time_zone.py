@@ -1,0 +1,77 @@
+"""The user's time zone: of the request, else the last one known, else the server's."""
+
+import pytest
+
+from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS, start_run, thread_of
+from tests.support.model_requests import notes_of_time, requests_to
+from tests.support.script import add_task, says
+from tests.support.stored import Stored
+from tests.support.users import User
+
+pytestmark = pytest.mark.long
+
+HEADER = "X-Time-Zone"
+
+
+def set_zone(user: User, zone: str | None) -> None:
+    user.chatkit.http.headers.pop(HEADER, None)
+    if zone is not None:
+        user.chatkit.http.headers[HEADER] = zone
+
+
+async def last_notes(model: ScriptedModel) -> list[str]:
+    return notes_of_time((await requests_to(model))[-1])
+
+
+async def test_zone_of_the_request_is_remembered(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """It decides which day it is: at 9 in Berlin it is the evening before in Honolulu."""
+    await model.script(*[says("Hello.")] * 4)
+    for zone, day in (
+        (None, "Wed 2026-11-25"),
+        ("Pacific/Honolulu", "Tue 2026-11-24"),
+        (None, "Tue 2026-11-24"),
+        ("Asia/Tokyo", "Wed 2026-11-25"),
+    ):
+        set_zone(user, zone)
+        await user.chatkit.say("hello")
+        [note] = await last_notes(model)
+        assert note.startswith(day)
+    assert note.endswith("Asia/Tokyo")
+
+
+async def test_tools_know_the_zone(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(add_task("run", due="today"), says("Added."))
+    set_zone(user, "Pacific/Honolulu")
+    await user.chatkit.say("I ran")
+    assert [task.due for task in stored.tasks(user.name)] == ["2026-11-24"]
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "localtime", "A" * 5_000, "Europe/Berlin; x"])
+async def test_unknown_zone_is_ignored(zone: str, user: User, model: ScriptedModel) -> None:
+    await model.script(says("Hello."))
+    set_zone(user, zone)
+    assert (await user.chatkit.say("hello")).text == "Hello."
+    [note] = await last_notes(model)
+    assert note.endswith("Europe/Berlin"), "the server's"
+
+
+async def test_rejected_message_changes_no_zone(user: User, model: ScriptedModel) -> None:
+    await model.script(HANGS, says("Hello."))
+    run = await start_run(user, "one", "count", until="answer_delta")
+    set_zone(user, "Asia/Tokyo")
+    assert (await user.chatkit.say("and this?", await thread_of(user, "one"))).error is not None
+    await user.runs.cancel("one", run)
+    set_zone(user, None)
+    await user.chatkit.say("hello")
+    assert [note.split(", ")[1] for note in await last_notes(model)] == ["Europe/Berlin"]
+
+
+async def test_calendar_feed_is_mentioned(user: User, model: ScriptedModel) -> None:
+    await model.script(*[says("Hello.")] * 3)
+    thread = (await user.chatkit.say("hello")).thread_id
+    assert (await user.page.http.post("/calendar")).status_code == 201
+    await user.chatkit.say("hello again", thread)
+    await user.page.http.delete("/calendar")
+    await user.chatkit.say("bye", thread)
+    assert ["calendar feed on" in note for note in await last_notes(model)] == [False, True, False]

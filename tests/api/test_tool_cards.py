@@ -1,0 +1,513 @@
+"""Each task tool in each state: what ChatKit shows of it, what the run API tells, and what a click does."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.chatkit_client import Answer
+from tests.scripted_model import ScriptedModel
+from tests.support.backends import local_backend
+from tests.support.cards import (
+    act,
+    act_synchronously,
+    action_of,
+    boxes,
+    component,
+    lines,
+    replaced,
+    shown_widgets,
+    tick,
+    undo,
+    undo_buttons,
+    widgets_of,
+)
+from tests.support.fixtures import NewUser
+from tests.support.model_requests import requests_to
+from tests.support.script import SLOW, add_task, call, calls, says
+from tests.support.stack import Services
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.tokens import OTHER_SECRET
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+Json = dict[str, Any]
+MILK = call("add_task", title="milk")
+BOTH = call("add_task", title="milk", also=["bread"])
+FIVE = call("add_task", title="milk", also=["bread", "eggs", "soap", "rice"])
+DETAILS: Json = {
+    "description": "two litres",
+    "due": "2026-11-27 15:00",
+    "priority": "high",
+    "labels": ["home", "shop"],
+    "repeat": "FREQ=WEEKLY;BYDAY=FR",
+}
+FACTS = "two litres · Fri 27 Nov 15:00 · High · every Friday · #home #shop"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is called in an earlier message, what then, and what is shown of that."""
+
+    before: tuple[Json, ...]
+    called: tuple[Json, ...]
+    cards: tuple[list[str], ...]
+    fails: bool = False
+
+
+CASES: dict[str, Case] = {
+    "added": Case((), (MILK,), (["☐ milk · Added · [Undo]"],)),
+    "added with all details": Case(
+        (), (call("add_task", title="milk", **DETAILS),), ([f"☐ milk · Added · [Undo] · {FACTS}"],)
+    ),
+    "a few added by one call": Case((), (BOTH,), (["☐ milk · Added · [Undo all]"], ["☐ bread · Added · [Undo all]"])),
+    "many added by one call": Case(
+        (), (FIVE,), (["5 tasks added", "[Undo]", "☐ milk", "☐ bread", "☐ eggs", "☐ soap", "☐ rice"],)
+    ),
+    "completed": Case((MILK,), (call("complete_task", task_id=1),), (["☑ milk · Completed · [Undo]"],)),
+    "completed twice": Case(
+        (MILK, call("complete_task", task_id=1)),
+        (call("complete_task", task_id=1),),
+        (["☑ milk · Completed · [Undo]"],),
+    ),
+    "a repeat completed": Case(
+        (call("add_task", title="milk", due="2026-11-27", repeat="FREQ=WEEKLY;BYDAY=FR"),),
+        (call("complete_task", task_id=1),),
+        (["☑ milk · Completed · [Undo] · Fri 27 Nov · every Friday · next on Fri 4 Dec"],),
+    ),
+    "many completed, and one that is not there": Case(
+        (FIVE,),
+        (call("complete_task", task_id=1, also=[2, 3, 4, 99]),),
+        (["4 tasks completed", "[Undo]", "☑ milk", "☑ bread", "☑ eggs", "☑ soap"],),
+    ),
+    "changed": Case((MILK,), (call("update_task", task_id=1, title="oat milk"),), (["☐ oat milk · Changed · [Undo]"],)),
+    "reopened": Case(
+        (MILK, call("complete_task", task_id=1)),
+        (call("update_task", task_id=1, status="pending"),),
+        (["☐ milk · Reopened · [Undo]"],),
+    ),
+    "deleted": Case(
+        (BOTH,),
+        (call("delete_task", task_id=1, also=[2]),),
+        (["☐ milk (deleted) · Deleted · [Undo all]"], ["☐ bread (deleted) · Deleted · [Undo all]"]),
+    ),
+    "a deletion undone": Case(
+        (MILK, call("delete_task", task_id=1)),
+        (call("update_task", task_id=1, undo=True),),
+        (["☐ milk · Undone"],),
+    ),
+    "an addition undone": Case((MILK,), (call("update_task", task_id=1, undo=True),), (["☐ milk (deleted) · Undone"],)),
+    "listed": Case((BOTH,), (call("list_tasks"),), (["2 tasks", "☐ milk", "☐ bread"],)),
+    "listed with all details": Case(
+        (call("add_task", title="milk", **DETAILS),), (call("list_tasks"),), (["1 task", f"☐ milk · {FACTS}"],)
+    ),
+    "found": Case((BOTH,), (call("list_tasks", query="bread"),), (["1 task", "☐ bread"],)),
+    "an empty list": Case((), (call("list_tasks"),), ()),
+    "a page of a list": Case(
+        (FIVE,),
+        (call("list_tasks", limit=2),),
+        (["The first 2 tasks", "☐ milk", "☐ bread", "There are more tasks. Ask for the rest to see them."],),
+    ),
+    "read to change one": Case(
+        (MILK,), (call("list_tasks"), call("complete_task", task_id=1)), (["☑ milk · Completed · [Undo]"],)
+    ),
+    "a task that is not there": Case((), (call("complete_task", task_id=99),), (), fails=True),
+    "arguments that are wrong": Case((), (call("add_task", title=""),), (), fails=True),
+    "a tool that is not there": Case((), (call("buy_task", title="milk"),), (), fails=True),
+}
+
+
+async def make_calls(user: User, model: ScriptedModel, *wanted: Json, thread: str | None = None) -> Answer:
+    """The answer with these calls, each in a model turn of its own."""
+    await model.script(*map(calls, wanted), says("Done."))
+    answer = await user.chatkit.say("go", thread)
+    assert (answer.error, answer.text) == (None, "Done.")
+    return answer
+
+
+async def list_of(user: User, model: ScriptedModel, *titles: str) -> tuple[str, Json]:
+    """The thread and the list's widget, of a list with these tasks."""
+    first, *others = titles
+    answer = await make_calls(user, model, call("add_task", title=first, also=others), call("list_tasks"))
+    return answer.thread_id, widgets_of(answer)[-1]
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_what_is_shown(name: str, user: User, model: ScriptedModel) -> None:
+    case = CASES[name]
+    if case.before:
+        await make_calls(user, model, *case.before)
+    answer = await make_calls(user, model, *case.called)
+    shown = widgets_of(answer)
+    assert tuple(map(lines, shown)) == case.cards
+    opened = await shown_widgets(user.chatkit, answer.thread_id)
+    assert [(item["id"], lines(item)) for item in opened] == [(item["id"], lines(item)) for item in shown]
+    steps = answer.of("progress_update")
+    done = [step for step in steps if step.get("icon") == "check"]
+    assert len(done) == (0 if case.fails else len(case.called))
+    assert all(step["text"] for step in steps)
+
+    [interaction] = (await user.runs.get_chat(answer.thread_id))["interactions"]
+    events = [event for event in interaction["agent_events"] if event["type"] != "ANSWER"]
+    assert [event["type"] for event in events] == ["TOOL_CALL", "TOOL_RESULT"] * len(case.called)
+    for wanted, made, result in zip(case.called, events[::2], events[1::2], strict=True):
+        assert (made["tool_name"], json.loads(made["tool_input"])) == (wanted["name"], wanted["arguments"])
+        assert result["id"] == made["id"]
+        assert result["tool_output"]
+        assert result["tool_output"].startswith("{") != case.fails
+
+
+@pytest.mark.parametrize(
+    ("due", "color"),
+    [
+        ("2026-11-24", "danger"),
+        ("2026-11-25 08:59", "danger"),
+        ("2026-11-25 23:59", "warning"),
+        ("2026-11-25", "warning"),
+        ("2026-11-26", "secondary"),
+    ],
+)
+async def test_color_of_a_due_date(due: str, color: str, user: User, model: ScriptedModel) -> None:
+    answer = await make_calls(user, model, call("add_task", title="milk"), call("update_task", task_id=1, due=due))
+    card = widgets_of(answer)[-1]["widget"]
+    badges = [part["color"] for part in _badges(card) if part.get("key", "").startswith(f"due-{due[:10]}")]
+    assert badges == [color]
+
+
+def _badges(root: Json) -> list[Json]:
+    found = [root] if root["type"] == "Badge" else []
+    return found + [badge for child in root.get("children", ()) for badge in _badges(child)]
+
+
+async def test_cards_of_one_model_turn_keep_their_order(user: User, model: ScriptedModel) -> None:
+    titles = [f"task {number}" for number in range(6)]
+    await model.script(calls(*(call("add_task", title=title) for title in titles)), says("Added."))
+    answer = await user.chatkit.say("add them")
+    shown = widgets_of(answer)
+    assert sorted(title for item in shown for title in boxes(item)) == titles
+    assert [item["id"] for item in await shown_widgets(user.chatkit, answer.thread_id)] == [i["id"] for i in shown]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("You have three tasks.", ["milk", "call Al", "milk & honey"]),
+        ("Call Al first: it is the oldest.", ["milk", "call Al", "milk & honey"]),
+        ("Two:\n\n- **2** milk\n* [ ] Call Al: oldest", ["milk", "call Al"]),
+        ("1. **milk & honey**: two jars", ["milk & honey"]),
+        ("I found no piano. You can say:\n\n- show all", []),
+    ],
+)
+async def test_list_below_an_answer_has_the_tasks_it_names(
+    words: str, shown: list[str], user: User, model: ScriptedModel
+) -> None:
+    titles = call("add_task", title="milk", also=["call Al", "milk & honey"])
+    await model.script(calls(titles), calls(call("list_tasks")), says(words))
+    lists = [item for item in widgets_of(await user.chatkit.say("which?")) if item["widget"]["type"] == "ListView"]
+    assert [title for item in lists for title in boxes(item)] == shown
+
+
+async def test_pages_of_one_list_are_one_widget(user: User, model: ScriptedModel, stored: Stored) -> None:
+    await make_calls(user, model, FIVE)
+    await make_calls(user, model, call("list_tasks", limit=2))
+    chat = (await user.runs.get_chats())["chats"][0]["id"]
+    [interaction] = (await user.runs.get_chat(chat))["interactions"]
+    [result] = [event for event in interaction["agent_events"] if event["type"] == "TOOL_RESULT"]
+    cursor = json.loads(result["tool_output"])["next_cursor"]
+    answer = await make_calls(
+        user, model, call("list_tasks", limit=2), call("list_tasks", limit=50, cursor=cursor), thread=chat
+    )
+    [whole] = widgets_of(answer)
+    assert lines(whole) == ["5 tasks", *(f"☐ {title}" for title in stored.titles(user.name))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "waits"),
+    [
+        ({"undo": True}, False),
+        ({"undo": "true"}, False),
+        ({"undo": False, "title": "x"}, True),
+        ({"title": "undo"}, True),
+    ],
+)
+async def test_undo_needs_no_approval(
+    arguments: Json, waits: bool, services: Services, user: User, model: ScriptedModel
+) -> None:
+    await make_calls(user, model, MILK, call("update_task", task_id=1, title="oat milk"))
+    async with local_backend(services, APPROVALS="always") as backend, User(backend, user.name) as asked:
+        await model.script(calls(call("update_task", task_id=1, **arguments)), says("Undone."))
+        answer = await asked.chatkit.say("undo it")
+        assert (answer.text == "") is waits
+
+
+class TestTick:
+    async def test_ticked_and_unticked(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        thread, item = await list_of(user, model, "milk", "bread")
+        requests = len(await model.finished_requests())
+        for number in range(1, 5):
+            answer = await tick(user.chatkit, item, "milk")
+            item = replaced(answer)
+            assert lines(item)[1] == ("☑ milk" if number % 2 else "☐ milk")
+            assert stored.tasks(user.name)[0].status == ("completed" if number % 2 else "pending")
+        assert len(await model.finished_requests()) == requests, "the model is not asked"
+        assert {actor for operation, actor in stored.task_calls(user.name) if operation != "add"} == {"person"}
+        assert (await shown_widgets(user.chatkit, thread))[-1] == item
+
+    async def test_synchronous(self, user: User, model: ScriptedModel) -> None:
+        _, item = await list_of(user, model, "milk", "bread")
+        action = action_of(boxes(item)["milk"])
+        for kind, line in ((action["type"], "☑ milk"), ("reopen_task", "☐ milk")):
+            status, answer = await act_synchronously(user.chatkit, item, {**action, "type": kind})
+            assert (status, lines(answer["updated_item"])[1]) == (200, line)
+
+    async def test_model_is_told(self, user: User, model: ScriptedModel) -> None:
+        thread, item = await list_of(user, model, 'milk "fresh"', "bread")
+        done = replaced(await tick(user.chatkit, item, 'milk "fresh"'))
+        await tick(user.chatkit, done, 'milk "fresh"')
+        await model.script(says("Hello."))
+        await user.chatkit.say("hello", thread)
+        messages = (await requests_to(model))[-1]["messages"]
+        told = [m["content"] for m in messages if m["role"] == "user" and '"milk \\"fresh\\""' in m["content"]]
+        assert len(told) == 2
+        assert all("HiddenContext" in one for one in told)
+        assert "HiddenContext" not in json.dumps(await user.chatkit.items(thread))
+
+    async def test_older_state_of_a_page(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        """A click does what the box that was clicked says, whatever has been done since, and once."""
+        _, old = await list_of(user, model, "milk", "bread")
+        done = replaced(await tick(user.chatkit, old, "milk"))
+        assert replaced(await tick(user.chatkit, old, "milk")) == done
+        reopened = replaced(await tick(user.chatkit, done, "milk"))
+        assert lines(replaced(await tick(user.chatkit, done, "milk"))) == lines(reopened)
+        assert [task.status for task in stored.tasks(user.name)] == ["pending", "pending"]
+
+    async def test_at_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        titles = ["milk", "bread", "eggs", "soap", "rice"]
+        thread, item = await list_of(user, model, *titles)
+        await asyncio.gather(*(tick(user.chatkit, item, title) for title in titles))
+        shown = (await shown_widgets(user.chatkit, thread))[-1]
+        assert lines(shown)[1:] == [f"☑ {title}" for title in titles]
+        assert {task.status for task in stored.tasks(user.name)} == {"completed"}
+
+    async def test_while_an_answer_streams(self, user: User, model: ScriptedModel) -> None:
+        thread, item = await list_of(user, model, "milk", "bread")
+        await model.script(SLOW)
+        async with asyncio.TaskGroup() as group:
+            answering = group.create_task(user.chatkit.say("talk", thread))
+            await model.received_requests(len(await model.requests()) + 1)
+            ticked = group.create_task(tick(user.chatkit, item, "milk"))
+        assert answering.result().error is None
+        assert lines(replaced(ticked.result()))[1] == "☑ milk"
+
+    async def test_all_widgets_of_the_task_follow(self, user: User, model: ScriptedModel) -> None:
+        thread, item = await list_of(user, model, "milk", "bread", "eggs")
+        await make_calls(user, model, call("update_task", task_id=2, title="rye bread"), thread=thread)
+        deleted = await make_calls(user, model, call("delete_task", task_id=3), thread=thread)
+        assert item["id"] in [event["item"]["id"] for event in deleted.of("thread.item.replaced")]
+        [shown] = [one for one in await shown_widgets(user.chatkit, thread) if one["id"] == item["id"]]
+        assert lines(shown) == ["2 tasks", "☐ milk", "☐ rye bread", "☐ eggs (deleted)"]
+        assert "onChangeAction" not in boxes(shown)["eggs (deleted)"]
+        await tick(user.chatkit, shown, "rye bread")
+        after = [one for one in await shown_widgets(user.chatkit, thread) if "rye bread" in boxes(one)]
+        assert len(after) == 3
+        assert all(boxes(one)["rye bread"]["defaultChecked"] for one in after)
+
+    async def test_deleted_task(self, user: User, model: ScriptedModel) -> None:
+        thread, item = await list_of(user, model, "milk", "bread")
+        await make_calls(user, model, call("delete_task", task_id=1))
+        answer = await tick(user.chatkit, item, "milk")
+        status, rejected = await act_synchronously(user.chatkit, item, action_of(boxes(item)["milk"]))
+        assert answer.error
+        assert status == 409
+        assert answer.error["message"].startswith(rejected["error"])
+        assert "milk (deleted)" in boxes((await shown_widgets(user.chatkit, thread))[-1])
+
+    async def test_repeat_whose_next_task_is_open(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        """It is not opened again beside the next one."""
+        answer = await make_calls(user, model, call("add_task", title="milk", due="2026-11-27", repeat="FREQ=DAILY"))
+        done = replaced(await tick(user.chatkit, widgets_of(answer)[0], "milk"))
+        assert (await tick(user.chatkit, done, "milk")).error
+        assert [task.status for task in stored.tasks(user.name)] == ["completed", "pending"]
+
+    PAYLOADS = (None, [], "1", 1, {}, {"task_id": None}, {"task_id": "1"}, {"task_id": 1.0}, {"task_id": True})
+    NUMBERS = ({"task_id": -1}, {"task_id": 3}, {"task_id": 2**70}, {"task_id": [1]}, {"payload": {"task_id": 1}})
+
+    async def test_what_the_widget_does_not_offer(
+        self, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+    ) -> None:
+        _, item = await list_of(user, model, "milk", "bread")
+        other = new_user()
+        await make_calls(other, model, FIVE)
+        before = stored.row_counts(user.name)
+        for payload in (*self.PAYLOADS, *self.NUMBERS):
+            action = {"type": "complete_task", "payload": payload}
+            assert (await act(user.chatkit, item, action)).error, payload
+            assert (await act_synchronously(user.chatkit, item, action))[0] == 400, payload
+        assert (await act(user.chatkit, item, {"type": "delete_task", "payload": {"task_id": 1}})).error
+        assert (await act_synchronously(other.chatkit, item, action_of(boxes(item)["milk"])))[0] == 404
+        tasks = [*stored.tasks(user.name), *stored.tasks(other.name)]
+        assert {task.status for task in tasks} == {"pending"}
+        assert stored.row_counts(user.name) == before
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"MCP_INTERNAL_URL": "http://127.0.0.1:9/mcp", "MCP_RESEND_SECONDS": "0.1"},
+            {"MCP_TOKEN_SECRET": OTHER_SECRET},
+        ],
+        ids=["away", "refuses"],
+    )
+    async def test_without_the_task_server(
+        self, changes: dict[str, str], services: Services, user: User, model: ScriptedModel
+    ) -> None:
+        """The click fails with a sentence, the conversation opens as it was, and the click can be repeated."""
+        thread, item = await list_of(user, model, "milk", "bread")
+        async with local_backend(services, **changes) as backend, User(backend, user.name) as cut_off:
+            assert (await tick(cut_off.chatkit, item, "milk")).error
+            assert (await act_synchronously(cut_off.chatkit, item, action_of(boxes(item)["milk"])))[0] == 503
+            assert (await shown_widgets(cut_off.chatkit, thread))[-1] == item
+        assert lines(replaced(await tick(user.chatkit, item, "milk")))[1] == "☑ milk"
+
+    async def test_reader_leaves(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        """What was clicked is done, and shown when the conversation is opened."""
+        thread, item = await list_of(user, model, "milk", "bread")
+        with stored.locked("tasks"):
+            params = {"thread_id": thread, "item_id": item["id"], "action": action_of(boxes(item)["milk"])}
+            clicking = asyncio.create_task(user.chatkit.stream("threads.custom_action", **params))
+            await asyncio.wait([clicking], timeout=0.3)
+            clicking.cancel()
+            await asyncio.wait([clicking])
+        await until(lambda: stored.tasks(user.name)[0].status == "completed")
+        async with asyncio.timeout(10):
+            while lines((await shown_widgets(user.chatkit, thread))[-1])[1] != "☑ milk":
+                await asyncio.sleep(0.02)
+
+
+class TestUndo:
+    async def test_addition(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        answer = await make_calls(user, model, MILK)
+        [card] = widgets_of(answer)
+        after = replaced(await undo(user.chatkit, card))
+        assert stored.titles(user.name) == []
+        assert lines(after) == ["☐ milk (deleted) · Undone"]
+        assert await shown_widgets(user.chatkit, answer.thread_id) == [after]
+        assert (await undo(user.chatkit, card)).error, "once"
+        assert ("undo", "person") in stored.task_calls(user.name)
+        await model.script(says("Hello."))
+        await user.chatkit.say("hello", answer.thread_id)
+        messages = (await requests_to(model))[-1]["messages"]
+        assert len([message for message in messages if message["role"] == "user"]) > 3, "the model is told"
+
+    async def test_whole_answer(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        thread, shown = await list_of(user, model, "milk", "bread", "eggs")
+        done = await make_calls(
+            user, model, call("complete_task", task_id=1), call("delete_task", task_id=2), thread=thread
+        )
+        first, second = widgets_of(done)
+        assert "[Undo all]" in lines(second)[0], "more was done before"
+        await undo(user.chatkit, second)
+        assert stored.titles(user.name) == ["milk", "bread", "eggs"]
+        assert {task.status for task in stored.tasks(user.name)} == {"pending"}
+        items = {item["id"]: item for item in await shown_widgets(user.chatkit, thread)}
+        assert [undo_buttons(items[card["id"]]) for card in (first, second)] == [[], []]
+        assert lines(items[shown["id"]]) == ["3 tasks", "☐ milk", "☐ bread", "☐ eggs"]
+
+    async def test_many_at_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        thread, _ = await list_of(user, model, "milk", "bread", "eggs", "soap")
+        completed = call("complete_task", task_id=1, also=[2, 3, 4])
+        [shown] = widgets_of(await make_calls(user, model, completed, thread=thread))
+        after = replaced(await undo(user.chatkit, shown))
+        assert undo_buttons(after) == []
+        assert {task.status for task in stored.tasks(user.name)} == {"pending"}
+
+    async def test_after_later_changes(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        """Nothing is undone, and the error names the task that was changed."""
+        [card] = widgets_of(await make_calls(user, model, MILK))
+        await make_calls(user, model, call("update_task", task_id=1, title="oat milk"))
+        refused = await undo(user.chatkit, card)
+        assert "oat milk" in (refused.error or {})["message"]
+        assert stored.titles(user.name) == ["oat milk"]
+
+    async def test_only_what_the_widget_offers_and_once(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        [milk] = widgets_of(await make_calls(user, model, MILK))
+        [bread] = widgets_of(await make_calls(user, model, call("add_task", title="bread")))
+        for payload in (action_of(undo_buttons(bread)[0])["payload"], {"batch": "run_1"}, {"batch": 1}, {}, None):
+            assert (await act(user.chatkit, milk, {"type": "undo", "payload": payload})).error
+        answers = await asyncio.gather(*(undo(user.chatkit, bread) for _ in range(4)))
+        assert sum(answer.error is None for answer in answers) == 1
+        assert stored.titles(user.name) == ["milk"]
+
+    async def test_synchronous(self, user: User, model: ScriptedModel, stored: Stored) -> None:
+        [card] = widgets_of(await make_calls(user, model, MILK))
+        status, answer = await act_synchronously(user.chatkit, card, action_of(undo_buttons(card)[0]))
+        assert (status, lines(answer["updated_item"])) == (200, ["☐ milk (deleted) · Undone"])
+        assert stored.titles(user.name) == []
+
+
+async def test_open_button_changes_nothing(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """It is for the page; a client that sends it has the widget again."""
+    thread, item = await list_of(user, model, "milk", "bread")
+    before = stored.row_counts(user.name)
+    for row in item["widget"]["children"]:
+        [button] = [b for b in _buttons(row) if b["onClickAction"]["type"] == "open_task"]
+        assert button["onClickAction"]["handler"] == "client"
+        assert replaced(await act(user.chatkit, item, action_of(button))) == item
+    assert (await act(user.chatkit, item, {"type": "open_task", "payload": {"task_id": 99}})).error
+    assert stored.row_counts(user.name) == before
+    assert (await shown_widgets(user.chatkit, thread))[-1] == item
+
+
+def _buttons(part: Json) -> list[Json]:
+    found = [part] if part["type"] == "Button" else []
+    return found + [one for child in part.get("children", ()) for one in _buttons(child)]
+
+
+@pytest.mark.parametrize("kind", ["items.list", "threads.get_by_id"])
+async def test_opened_conversation_shows_changes_made_elsewhere(kind: str, user: User, model: ScriptedModel) -> None:
+    thread, item = await list_of(user, model, "milk", "bread", "eggs", "soap")
+    await make_calls(
+        user,
+        model,
+        call("complete_task", task_id=1),
+        call("update_task", task_id=2, title="rye bread", due="2026-11-27 15:00"),
+        call("delete_task", task_id=3),
+    )
+    params = {"limit": 100, "order": "asc"} if kind == "items.list" else {}
+    answer = await user.chatkit.ask(kind, thread_id=thread, **params)
+    now = [one for one in answer.get("items", answer)["data"] if one["type"] == "widget"][-1]
+    assert now["id"] == item["id"]
+    assert lines(now) == ["3 tasks, 1 done", "☑ milk", "☐ rye bread · Fri 27 Nov 15:00", "☐ eggs (deleted)", "☐ soap"]
+    assert now["copy_text"].splitlines()[0] == "- [x] milk"
+
+
+async def test_thumb(user: User, model: ScriptedModel) -> None:
+    """It is there after a reload, and can be taken back."""
+    await model.script(says("Hello."))
+    answer = await user.chatkit.say("hello")
+    thread, [said] = answer.thread_id, [item for item in answer.items if item["type"] == "assistant_message"]
+    await user.chatkit.ask("items.feedback", thread_id=thread, item_ids=[said["id"]], kind="positive")
+    assert (await user.chatkit.items(thread))[-1] == {**said, "feedback": "positive"}
+    action = {"type": "take_feedback_back", "payload": {}}
+    assert await act_synchronously(user.chatkit, said, action) == (200, {"updated_item": said})
+    assert (await user.chatkit.items(thread))[-1] == said
+    assert (await act_synchronously(user.chatkit, {**said, "id": "msg_other"}, action))[0] == 404
+
+
+async def test_tick_holds_through_a_retry(user: User, model: ScriptedModel) -> None:
+    thread, item = await list_of(user, model, "milk", "bread")
+    await tick(user.chatkit, item, "milk")
+    [asked] = [one["id"] for one in await user.chatkit.items(thread) if one["type"] == "user_message"]
+    await model.script(calls(call("list_tasks")), says("Listed."))
+    answer = await user.chatkit.stream("threads.retry_after_item", thread_id=thread, item_id=asked)
+    assert lines(widgets_of(answer)[-1])[1] == "☑ milk"
+
+
+async def test_added_task_has_its_own_card(user: User, model: ScriptedModel) -> None:
+    await model.script(add_task("milk"), says("Added."))
+    [card] = widgets_of(await user.chatkit.say("add milk"))
+    assert component(card["widget"], "Checkbox")["label"] == "milk"
+    assert lines(replaced(await tick(user.chatkit, card, "milk")))[0].startswith("☑ milk")

@@ -1,0 +1,152 @@
+"""The page in a real browser, on running services; each test has a user and a browser context of its own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+
+from tests.browser import screen, task_list
+from tests.browser.draw_icons import chromium
+from tests.browser.task_list import TaskApi
+from tests.node_packages import installed
+from tests.scripted_model import ScriptedModel
+from tests.support.fixtures import NewUser
+from tests.support.stack import Stack
+from tests.support.users import User
+
+BUILT_IN = "/?ui=built-in"
+expect.set_options(timeout=30_000)  # a busy machine takes longer than the 5 s of the default
+SETTLED = """() => new Promise(requestAnimationFrame)
+    .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
+    .then(Promise.allSettled.bind(Promise))
+    .then(() => null)"""
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    return installed(Path(__file__).resolve().parent)
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return "page"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
+    model = ScriptedModel(stack.services.model.url)
+    await model.reset()
+    yield model
+    await model.reset()  # answers that are held end
+    await model.aclose()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
+    async with AsyncExitStack() as clients:
+
+        def make(name: str | None = None) -> User:
+            user = User(stack, name)
+            clients.push_async_exit(user)
+            return user
+
+        yield make
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def user(new_user: NewUser) -> User:
+    """Whom the page is opened for."""
+    return new_user()
+
+
+@pytest.fixture
+def tasks(user: User) -> TaskApi:
+    """The tasks of the page's user, read and changed as another program of theirs would."""
+    return TaskApi(user)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+OpenPage = Callable[..., Awaitable[Page]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedModel) -> AsyncIterator[OpenPage]:
+    """Opens the page in a new browser context; no script may fail in it, and no policy be violated."""
+    problems: list[str] = []
+    contexts: list[BrowserContext] = []
+
+    async def open_it(
+        path: str = BUILT_IN, *, signed_in: bool = True, prepare: Any = None, pane: str = "chat", **options: Any
+    ) -> Page:
+        context = await browser.new_context(base_url=stack.url, **options)
+        contexts.append(context)
+        context.set_default_timeout(30_000)
+        if signed_in:
+            await sign_in(context, user)
+        page = await context.new_page()
+        screen.watch(page, problems)
+        await page.add_init_script(f"try {{ localStorage['todo.pane'] ??= '{pane}' }} catch {{}}")  # on a small screen
+        if prepare is not None:
+            await prepare(page)
+        await page.goto(path)
+        return page
+
+    yield open_it
+    for context in contexts:
+        await context.close()
+    assert problems == []
+
+
+async def sign_in(context: BrowserContext, user: User) -> None:
+    """Exchanges the user's token for a session cookie, as the page does."""
+    response = await context.request.post("/session", headers={"Authorization": f"Bearer {user.token}"})
+    assert response.ok, await response.text()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_list(open_page: OpenPage) -> OpenPage:
+    """Opens the page, and waits until its list is loaded."""
+
+    async def open_it(**options: Any) -> Page:
+        page = await open_page(pane="tasks", timezone_id=task_list.ZONE, **options)
+        await task_list.loaded(page)
+        return page
+
+    return open_it
+
+
+Violations = Callable[[Page], Awaitable[list[str]]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def violations(node_modules: Path) -> Violations:
+    """What axe-core finds in the page as it is now, in both themes; it leaves the light one."""
+    script = (node_modules / "axe-core" / "axe.min.js").read_text()
+
+    async def find(page: Page) -> list[str]:
+        if not await page.evaluate("'axe' in window"):
+            # Evaluated by the debugger, as the page's own policy lets no foreign script in.
+            await page.evaluate(script)
+        found: list[str] = []
+        for theme in ("dark", "light"):
+            await page.emulate_media(color_scheme=theme)
+            await page.evaluate(SETTLED)
+            result = await page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", WCAG)
+            assert len(result["passes"]) > 5
+            for one in result["violations"]:
+                found += [f"{theme}: {one['id']}: {node['html']}" for node in one["nodes"]]
+        return found
+
+    return find

@@ -1,0 +1,105 @@
+"""What a person sees on the page, and does there."""
+
+import asyncio
+import json
+from typing import Any
+
+from playwright.async_api import Locator, Page, Route, expect
+
+
+def watch(page: Page, problems: list[str]) -> None:
+    """Collect what no page may do: script errors and policy violations; a lost connection is none."""
+    page.on("pageerror", lambda error: problems.append(f"script: {error}"))
+    page.on(
+        "console",
+        lambda message: (
+            problems.append(message.text)
+            if message.type == "error" and "Failed to load resource" not in message.text
+            else None
+        ),
+    )
+
+
+def message_box(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Message")
+
+
+def button(page: Page | Locator, name: str) -> Locator:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def log(page: Page) -> Locator:
+    return page.get_by_role("log", name="Conversation")
+
+
+def answers(page: Page) -> Locator:
+    return log(page).get_by_role("article", name="Assistant")
+
+
+def questions(page: Page) -> Locator:
+    return log(page).get_by_role("article", name="You")
+
+
+def task_list(page: Page) -> Locator:
+    return log(page).get_by_role("group", name="Task list")
+
+
+async def until(page: Page, expression: str) -> None:
+    """Wait until it is true in the page; Playwright waits by evaluating strings, which the page's policy forbids."""
+    async with asyncio.timeout(30):
+        while not await page.evaluate(f"Boolean({expression})"):
+            await asyncio.sleep(0.02)
+
+
+async def send(page: Page, text: str) -> None:
+    await message_box(page).fill(text)
+    await message_box(page).press("Enter")
+
+
+async def say(page: Page, text: str) -> None:
+    """Send it and wait for the end of the answer."""
+    await send(page, text)
+    await expect(message_box(page)).to_have_value("")  # before that, the buttons below are those of the last answer
+    await questions(page).filter(has_text=text).last.wait_for()
+    await answered(page)
+
+
+async def answered(page: Page) -> None:
+    await button(page, "Answer again").wait_for()
+    await button(page, "Send").wait_for()
+
+
+async def open_about(page: Page) -> Locator:
+    """What the badge in the header explains."""
+    await button(page, "Basic mode · Add AI").click()
+    panel = page.get_by_role("dialog", name="About this assistant")
+    await panel.wait_for()
+    return panel
+
+
+async def from_menu(page: Page, name: str) -> None:
+    await button(page, "Menu").click()
+    await button(page.get_by_role("dialog", name="Menu"), name).click()
+
+
+def history(page: Page) -> Any:
+    return page.get_by_role("navigation", name="Conversations")
+
+
+async def open_history(page: Page) -> None:
+    toggle = button(page, "Conversations")
+    if await toggle.get_attribute("aria-expanded") != "true":
+        await toggle.click()
+    await expect(history(page)).to_be_visible()
+
+
+async def on(page: Page, kind: str, handler: Any) -> None:
+    """Let the handler answer requests of one type."""
+
+    async def route(route: Route) -> None:
+        if json.loads(route.request.post_data or "{}").get("type") == kind:
+            await handler(route)
+        else:
+            await route.fallback()
+
+    await page.route("**/chatkit", route)

@@ -1,0 +1,94 @@
+"""Cards of tasks in the chat: undo, and how they look."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser import screen
+from tests.browser.conftest import OpenPage, Violations
+from tests.browser.task_list import TaskApi
+from tests.scripted_model import ScriptedModel
+from tests.support.script import call, calls, says
+from tests.support.stack import NOW
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+
+def cards(page: Page) -> Locator:
+    return screen.log(page).get_by_role("group", name="Card")
+
+
+def heard(page: Page) -> Locator:
+    return page.locator("todo-chat > [aria-live=polite]")
+
+
+async def called(page: Page, model: ScriptedModel, tool: str, **arguments: Any) -> None:
+    await model.script({"tool_calls": [{"name": tool, "arguments": arguments}]}, {"text": "Done."})
+    await screen.say(page, tool)
+
+
+async def test_undo(open_page: OpenPage, model: ScriptedModel, tasks: TaskApi) -> None:
+    page = await open_page()
+    await screen.say(page, "add milk")
+    await screen.button(cards(page), "Undo: milk").dblclick()
+    await expect(cards(page)).to_contain_text("Undone")
+    await expect(cards(page).get_by_role("checkbox")).to_be_focused()
+    await expect(heard(page)).to_have_text("Undone; milk (deleted)")
+    await expect(page.get_by_role("alert")).to_have_count(0)
+    await expect(cards(page).get_by_role("button")).to_have_count(0)
+    assert await tasks.titles() == []
+    await called(page, model, "add_task", title="tea")
+    await called(page, model, "update_task", task_id=2, title="green tea")
+    await screen.button(cards(page).nth(1), "Undo: green tea").click()
+    await expect(page.get_by_role("alert")).to_be_visible()  # it was changed since
+    assert await tasks.titles() == ["green tea"]
+
+
+async def test_cards_and_lists_are_readable_on_every_screen(
+    open_page: OpenPage, model: ScriptedModel, violations: Violations
+) -> None:
+    every_day = "FREQ=MONTHLY;BYMONTHDAY=" + ",".join(map(str, range(1, 29)))
+    await model.script(
+        calls(
+            call("add_task", title="Pay the rent", due="2026-11-20", priority="high", labels=["home"]),
+            call("add_task", title="Call mum", due="2026-11-25 18:00", repeat="FREQ=WEEKLY;BYDAY=WE"),
+            call("add_task", title="word " * 30, due="2027-01-04", priority="low", labels=["y" * 40, "z" * 40]),
+            call("add_task", title="x" * 150, description="z" * 300, due="2026-11-25", repeat=every_day),
+            call("add_task", title="Plain", description="two litres"),
+        ),
+        calls(call("complete_task", task_id=5)),
+        calls(call("list_tasks")),
+        says("There."),
+    )
+    page = await open_page(locale="en-US", timezone_id="UTC")
+    await page.clock.set_fixed_time(NOW)
+    await screen.say(page, "show all")
+    shown = screen.task_list(page)
+    for words in ("Fri, Nov 20", "Today 6:00 PM", "Jan 4, 2027", "#home", "High"):
+        await expect(shown.get_by_text(words, exact=True).first).to_be_visible()
+    wide = "[...document.querySelectorAll('.widget *')].filter(e => e.getBoundingClientRect().right > %s).length"
+    for width in (320, 390, 1280):
+        await page.set_viewport_size({"width": width, "height": 800})
+        assert await violations(page) == [], width
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert await page.evaluate(wide % "e.closest('.widget').getBoundingClientRect().right") == 0, width
+
+
+async def test_many_changed_tasks_are_one_list_with_the_readers_dates(
+    open_page: OpenPage, model: ScriptedModel
+) -> None:
+    page = await open_page(locale="de-DE")
+    titles = ["milk", "bread", "eggs", "soap"]
+    await model.script(
+        calls(call("add_task", title=titles[0], also=titles[1:], due="2099-11-27 15:00", repeat="FREQ=DAILY")),
+        says("All four."),
+    )
+    await screen.say(page, "add four")
+    shown = screen.task_list(page)
+    await expect(shown.get_by_text("27. Nov. 2099 15:00")).to_have_count(4)
+    await expect(heard(page)).to_contain_text("milk, 27. Nov. 2099 15:00; bread, 27. Nov. 2099 15:00;")
+    await model.script(calls(call("complete_task", task_id=1)), says("Done."))
+    await screen.say(page, "the milk is done")
+    await expect(shown.get_by_role("checkbox", name="milk")).to_be_checked()
+    await expect(cards(page)).to_contain_text("28. Nov. 2099 15:00")

@@ -1,0 +1,76 @@
+"""The memory is edited on the page, and no change is lost."""
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser import screen
+from tests.browser.conftest import OpenPage, Violations
+from tests.support.users import User
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def write_elsewhere(user: User, text: str) -> None:
+    await user.page.remember(text, "*")
+
+
+async def stored(user: User) -> str:
+    return (await user.page.memory()).text
+
+
+async def opened(page: Page) -> tuple[Locator, Locator]:
+    await screen.from_menu(page, "Memory")
+    dialog = page.get_by_role("dialog", name="Memory")
+    field = dialog.get_by_role("textbox", name="Memory")
+    await expect(field).to_be_enabled()
+    return dialog, field
+
+
+async def test_memory_is_edited_and_no_change_is_lost(open_page: OpenPage, violations: Violations, user: User) -> None:
+    page = await open_page(viewport={"width": 320, "height": 700})
+    await expect(screen.message_box(page)).to_be_visible()
+    dialog, field = await opened(page)
+    await expect(field).to_be_focused()
+    await field.fill("* I work nights\n")
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("status")).to_have_text("Saved. ")
+    assert await stored(user) == "* I work nights\n"
+    assert await violations(page) == []
+
+    await write_elsewhere(user, "theirs")
+    await field.fill("mine")
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("changed in another window")
+    await expect(dialog.get_by_label("The other version")).to_have_value("theirs")
+    await expect(field).to_have_value("mine")
+    assert await stored(user) == "theirs"
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("alert")).to_have_count(0)
+    assert await stored(user) == "mine"
+
+    much = f"{'<' * 99}\n" * 600  # which are read as four characters each
+    await field.fill(much)
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("status")).to_contain_text("241 of 600")
+    await field.fill("x" * 65_537)
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("65,536 bytes")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_text("Your changes to the memory are not saved yet.")).to_be_visible()
+    await page.reload()
+    dialog, field = await opened(page)
+    await expect(field).to_have_value("x" * 65_537)
+    await expect(dialog.get_by_role("status")).to_have_text("Not saved yet.")
+    assert await violations(page) == []
+    await screen.button(dialog, "Discard").click()
+    await expect(field).to_have_value(much)
+    await expect(field).to_be_focused()
+    await screen.button(dialog, "Close").click()
+    dialog, field = await opened(page)
+    await expect(field).to_have_value(much)
+    await page.route("**/memory", lambda route: route.abort())
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("alert")).to_be_visible()

@@ -1,0 +1,118 @@
+"""The page with a stand-in for OpenAI's widget: its options, its tasks, its theme, and what takes its place."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser import screen
+from tests.browser.conftest import OpenPage
+from tests.browser.stand_ins import READY, SCRIPT, WIDGET, serving, with_list_and_widget
+from tests.browser.task_list import TaskApi
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+WIDGET_PAGE = "/?ui=openai"
+FAILED = """this.dispatchEvent(new CustomEvent('chatkit.error',
+    {detail: {error: new Error('Domain verification failed')}}));"""
+CHANGE = """threadId => document.querySelector('openai-chatkit')
+    .dispatchEvent(new CustomEvent('chatkit.thread.change', {detail: {threadId}}))"""
+
+
+async def offline(page: Page) -> None:
+    await page.route(SCRIPT, lambda route: route.abort())
+
+
+def widget(page: Page) -> Any:
+    return page.get_by_text("The real widget", exact=True)
+
+
+async def test_widget_gets_its_options_and_theme_and_sends_the_time_zone(open_page: OpenPage) -> None:
+    page = await open_page(WIDGET_PAGE, prepare=serving(WIDGET % READY), timezone_id="Asia/Tokyo", color_scheme="light")
+    await expect(widget(page)).to_be_visible()
+    await expect(await screen.open_about(page)).to_contain_text("OpenAI's chat (ChatKit)")
+    await expect(page.locator("todo-chat")).to_have_count(0)
+    assert await page.evaluate("window.loaded") == 1
+    given = await page.evaluate("({...window.given, api: {...window.given.api, fetch: typeof window.given.api.fetch}})")
+    assert (given["api"]["url"], given["api"]["domainKey"]) == ("/chatkit", "local-dev")
+    assert given["threadItemActions"] == {"feedback": True, "retry": True}
+    assert len(given["startScreen"]["prompts"]) == 3
+    body = '{"type": "threads.list", "params": {}}'
+    init = "{method: 'POST', body, headers: {'Content-Type': 'application/json'}}"
+    async with page.expect_request(lambda request: request.post_data == body) as asked:
+        assert await page.evaluate(f"async (body) => (await given.api.fetch('/chatkit', {init})).status", body) == 200
+    headers = await (await asked.value).all_headers()
+    assert (headers["x-time-zone"], headers["content-type"]) == ("Asia/Tokyo", "application/json")
+    assert given["theme"]["colorScheme"] == "light"
+    await page.emulate_media(color_scheme="dark")
+    await screen.until(page, "window.given.theme.colorScheme === 'dark'")
+    await page.keyboard.press("Escape")
+    await screen.button(page, "Menu").click()
+    await page.get_by_role("radio", name="Light").check()
+    await screen.until(page, "window.given.theme.colorScheme === 'light'")
+
+
+async def test_widget_mentions_tasks_and_opens_them_in_the_list(open_page: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("Buy milk", due="2030-11-27")
+    await tasks.add("Call mum")
+    page = await open_page(WIDGET_PAGE, prepare=with_list_and_widget, viewport={"width": 390, "height": 844})
+    await expect(widget(page)).to_be_visible()
+    assert await page.evaluate("given.entities.onTagSearch('mi')") == [
+        {"id": "1", "title": "Buy milk", "interactive": True, "data": {"due": "Nov 27, 2030"}}
+    ]
+    assert len(await page.evaluate("given.entities.onTagSearch('')")) == 2
+    shown = await page.evaluate("given.entities.onRequestPreview({id: '1', title: 'Buy milk', data: {due: 'Nov 27'}})")
+    assert [part["value"] for part in shown["preview"]["children"]] == ["Buy milk", "Nov 27"]
+    tab = page.get_by_role("tab", name="Tasks")
+    action = "{type: 'open_task', payload: {task_id: 2}}"
+    for opens, number in (
+        ("given.entities.onClick({id: '1', title: 'Buy milk'})", 1),
+        (f"given.widgets.onAction({action}, {{id: 'wid_1', widget: null}})", 2),
+        ("given.header.rightAction.onClick()", 2),
+    ):
+        await page.get_by_role("tab", name="Chat").click()
+        await page.evaluate(f"void ({opens})")
+        await expect(tab).to_have_attribute("aria-selected", "true")
+        assert await page.evaluate("window.shown") == number
+    before = await page.evaluate("window.refreshed")
+    await page.locator("openai-chatkit").dispatch_event("chatkit.response.end")
+    assert await page.evaluate("window.refreshed") == before + 1
+
+
+async def test_widget_opens_what_the_address_names_and_remembers_it(open_page: OpenPage) -> None:
+    page = await open_page(prepare=serving(WIDGET % READY))
+    await screen.say(page, "add milk")
+    address = await page.evaluate("location.pathname")
+    thread = address.removeprefix("/c/")
+    await page.goto(f"{address}?ui=openai")
+    await expect(widget(page)).to_be_visible()
+    assert await page.evaluate("window.given.initialThread") == thread
+    for opened in (thread, "thr_0123456789abcdef0123456789abcdef"):
+        await page.evaluate(CHANGE, opened)
+        assert await page.evaluate("location.pathname") == f"/c/{opened}"
+    await page.go_back()
+    await screen.until(page, f"window.asked === '{thread}'")
+    await page.evaluate(CHANGE, "thr_x")
+    await page.goto(WIDGET_PAGE)
+    await expect(widget(page)).to_be_visible()
+    assert await page.evaluate("window.given.initialThread") == "thr_x"
+
+
+@pytest.mark.parametrize("prepare", [offline, serving(WIDGET % FAILED)], ids=["offline", "failing"])
+async def test_built_in_chat_takes_the_place_of_a_widget_that_fails(open_page: OpenPage, prepare: Any) -> None:
+    page = await open_page(WIDGET_PAGE, prepare=prepare)
+    await expect(screen.message_box(page)).to_be_visible()
+    await expect(await screen.open_about(page)).to_contain_text("OpenAI's chat is unavailable")
+    await expect(page.locator("openai-chatkit")).to_have_count(0)
+    await page.keyboard.press("Escape")
+    await screen.say(page, "add milk")
+
+
+async def test_one_can_switch_between_the_two(open_page: OpenPage) -> None:
+    page = await open_page(WIDGET_PAGE, prepare=serving(WIDGET % READY))
+    await screen.open_about(page)
+    await page.get_by_role("link", name="Use the built-in chat").click()
+    await expect(screen.message_box(page)).to_be_visible()
+    await screen.open_about(page)
+    await page.get_by_role("link", name="Use OpenAI's chat").click()
+    await expect(widget(page)).to_be_visible()

@@ -1,0 +1,141 @@
+"""Messages that are written while an answer runs: they wait, are sent at once, removed, or given back."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser import screen
+from tests.browser.conftest import OpenPage, Violations
+from tests.scripted_model import ScriptedModel
+from tests.support.script import call, calls, held, says
+from tests.support.stored import Stored
+from tests.support.users import User
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+SLOW = held("word word ", "and end")
+WAITS = "Will be sent after this answer."
+
+
+def queue(page: Page) -> Locator:
+    return screen.log(page).get_by_role("list", name="Waiting messages")
+
+
+async def count_and_queue(page: Page, *texts: str) -> None:
+    """Asks for an answer that is held, and writes while it runs."""
+    await screen.send(page, "count")
+    await expect(screen.answers(page).last).to_contain_text("word word")
+    for text in texts:
+        await screen.message_box(page).fill(text)
+        await expect(screen.button(page, "Stop")).to_be_visible()
+        await screen.button(page, "Send next").click()
+        await expect(screen.message_box(page)).to_have_value("")
+        await expect(screen.message_box(page)).to_be_focused()
+    await expect(queue(page).get_by_text(WAITS)).to_have_count(len(texts))
+
+
+async def test_waiting_messages_are_answered_after_the_answer(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script(SLOW, says("Second."), says("Third."))
+    await count_and_queue(page, "the second", "the third")
+    await page.reload()
+    await expect(queue(page).get_by_text(WAITS)).to_have_count(2)
+    await expect(screen.answers(page)).to_have_count(1)
+    await model.release()
+    await expect(screen.answers(page).last).to_contain_text("Third.")
+    await screen.answered(page)
+    await expect(screen.questions(page)).to_have_text(["count", "the second", "the third"], use_inner_text=True)
+    await expect(queue(page)).to_have_count(0)
+    seen = await screen.log(page).inner_text()
+    await page.reload()
+    await expect(screen.questions(page)).to_have_count(3)
+    assert await screen.log(page).inner_text() == seen
+
+
+async def test_one_is_sent_at_once_and_one_is_removed(
+    open_page: OpenPage, model: ScriptedModel, violations: Violations
+) -> None:
+    page = await open_page(viewport={"width": 320, "height": 640})
+    await model.script({**SLOW, **calls(call("list_tasks"), text=SLOW["text"])}, says("Quick."), says("Later."))
+    await count_and_queue(page, "never, a message that is longer than the width of a small screen", "quick", "later")
+    await screen.message_box(page).fill("more")
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await screen.message_box(page).fill("")
+    never, quick = [queue(page).get_by_role("listitem").filter(has_text=text) for text in ("never", "quick")]
+    await screen.button(never, "Remove").focus()
+    await page.keyboard.press("Enter")
+    await expect(never).to_have_count(0)
+    await expect(page.locator(":focus")).to_have_count(1)
+    await screen.button(quick, "Send now").click()
+    await expect(quick).to_contain_text("The assistant reads this next.")
+    await model.release()
+    await screen.answered(page)
+    await expect(screen.questions(page)).to_have_text(["count", "quick", "later"], use_inner_text=True)
+    sent = [str(request["body"]["messages"][-1]["content"]) for request in await model.finished_requests()]
+    assert sent[-2:] == ["quick", "later"]
+
+
+async def test_rejected_and_stopped_messages_are_given_back(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script(SLOW)
+    await count_and_queue(page)
+    await screen.on(
+        page, "threads.add_user_message", lambda route: route.fulfill(status=429, json={"error": "Too many."})
+    )
+    await screen.send(page, "and then")
+    await expect(page.get_by_role("alert")).to_contain_text("Too many.")
+    await expect(screen.message_box(page)).to_have_value("and then")
+    await page.unroute_all()
+    await screen.message_box(page).press("Enter")
+    await expect(queue(page).get_by_text(WAITS)).to_have_count(1)
+    await expect(screen.message_box(page)).to_have_value("")
+    await screen.button(page, "Stop").click()
+    await expect(screen.message_box(page)).to_have_value("and then")
+    await expect(queue(page)).to_have_count(0)
+    await page.reload()
+    await expect(screen.log(page).get_by_text("You stopped this answer.")).to_be_visible()
+    await expect(queue(page)).to_have_count(0)
+    await expect(screen.message_box(page)).to_have_value("and then")
+
+
+async def test_messages_after_a_failed_answer_can_be_sent_again(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script({**SLOW, "cut_after": 3}, says("Here you are."))
+    await count_and_queue(page, "and then", "never mind")
+    await model.release()
+    await expect(queue(page).get_by_text("Not sent.")).to_have_count(2)
+    await page.reload()
+    await expect(queue(page).get_by_text("Not sent.")).to_have_count(2)
+    never = queue(page).get_by_role("listitem").filter(has_text="never mind")
+    await screen.button(never, "Remove").click()
+    await expect(never).to_have_count(0)
+    await screen.button(queue(page), "Send again").click()
+    await expect(screen.answers(page).last).to_contain_text("Here you are.")
+    await expect(queue(page)).to_have_count(0)
+    await page.reload()
+    await expect(screen.questions(page)).to_have_text(["count", "and then"], use_inner_text=True)
+    await expect(queue(page)).to_have_count(0)
+
+
+async def test_message_that_arrives_after_the_end_is_answered_at_once(
+    open_page: OpenPage, model: ScriptedModel, stored: Stored, user: User
+) -> None:
+    page = await open_page()
+    await model.script(SLOW, says("Second."))
+
+    async def late(route: Any) -> None:
+        if "while_running" in route.request.post_data:
+            await model.release()
+            await stored.run_with_status(user.name, "completed")
+        await route.continue_()
+
+    await screen.on(page, "threads.add_user_message", late)
+    await screen.send(page, "count")
+    await expect(screen.answers(page).last).to_contain_text("word word")
+    await screen.send(page, "the second")
+    await expect(screen.answers(page).last).to_contain_text("Second.")
+    await screen.answered(page)
+    await expect(screen.questions(page)).to_have_text(["count", "the second"], use_inner_text=True)
+    await expect(queue(page)).to_have_count(0)

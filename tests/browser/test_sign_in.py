@@ -1,0 +1,97 @@
+"""Sign-in with a token, and sign-out, which leaves nothing behind."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser import screen
+from tests.browser.conftest import OpenPage
+from tests.support.fixtures import NewUser
+from tests.support.users import User
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def sign_in(page: Page, token: str) -> None:
+    await page.get_by_label("Token").fill(token)
+    await screen.button(page, "Sign in").click()
+
+
+async def test_sign_in_and_again_after_the_session_has_ended(open_page: OpenPage, user: User) -> None:
+    page = await open_page(signed_in=False)
+    await expect(page.get_by_text("Sign in to see your tasks.")).to_be_visible()
+    await expect(page.get_by_text("Paste your access token")).to_be_visible()
+    await expect(page.get_by_text("No sign-in")).to_have_count(0)
+    await expect(screen.message_box(page)).to_have_count(0)
+    await sign_in(page, "no token at all")
+    await expect(page.get_by_role("alert")).to_be_visible()
+    await sign_in(page, user.token)
+    await screen.say(page, "add milk")
+    await page.reload()
+    await expect(screen.questions(page)).to_have_text(["add milk"], use_inner_text=True)
+    await page.context.clear_cookies()
+    await screen.send(page, "add bread")
+    await expect(page.get_by_label("Token")).to_be_visible()
+    await expect(screen.log(page)).to_have_count(0)
+    await sign_in(page, user.token)
+    await expect(screen.questions(page)).to_have_count(1)
+    await expect(screen.message_box(page)).to_have_value("add bread")
+    await screen.message_box(page).press("Enter")
+    await expect(screen.questions(page)).to_have_count(2)
+    await screen.answered(page)
+
+
+async def test_next_user_finds_nothing_of_the_last(open_page: OpenPage, user: User, new_user: NewUser) -> None:
+    page = await open_page(signed_in=False)
+    await sign_in(page, user.token)
+    await screen.say(page, "add secret plans")
+    await screen.message_box(page).fill("half a secret")
+    await page.route("**/session", lambda route: route.abort())
+    await screen.from_menu(page, "Sign out")
+    await expect(page.get_by_text("Could not sign you out")).to_be_visible()
+    await expect(screen.questions(page)).to_have_count(1)
+    await page.unroute_all()
+    await screen.from_menu(page, "Sign out")
+    await expect(page.get_by_label("Token")).to_be_visible()
+    assert "secret" not in await page.locator("body").inner_text()
+    assert "secret" not in await page.title()
+    assert await page.evaluate("location.pathname") == "/"
+    assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")
+    await sign_in(page, new_user().token)
+    await expect(screen.message_box(page)).to_have_value("")
+    await screen.say(page, "show my list")
+    assert "secret" not in await page.locator("body").inner_text()
+
+
+async def test_dialog_closes_with_the_session_and_keeps_its_text_for_its_user(
+    open_page: OpenPage, user: User, new_user: NewUser
+) -> None:
+    page = await open_page(signed_in=False)
+    await sign_in(page, user.token)
+    await screen.from_menu(page, "Memory")
+    memory = page.get_by_role("textbox", name="Memory")
+    await memory.fill("my secret habits")
+    await page.context.clear_cookies()
+    await expect(page.get_by_label("Token")).to_be_focused()  # the list has asked
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await sign_in(page, user.token)
+    await screen.from_menu(page, "Memory")
+    await expect(memory).to_have_value("my secret habits")
+    await page.context.clear_cookies()
+    await screen.button(page, "Save").click()
+    await expect(page.get_by_label("Token")).to_be_focused()
+    await sign_in(page, new_user().token)
+    await screen.from_menu(page, "Memory")
+    await expect(memory).to_be_enabled()
+    await expect(memory).to_have_value("")
+
+
+async def test_message_on_its_way_is_forgotten_after_sign_out(open_page: OpenPage, user: User) -> None:
+    page = await open_page(prepare=lambda page: page.clock.install())
+    await screen.say(page, "add milk")
+    await page.route("**/chatkit", lambda route: None)
+    await screen.message_box(page).fill("a secret")
+    await screen.message_box(page).press("Enter")
+    await screen.from_menu(page, "Sign out")
+    await expect(page.get_by_label("Token")).to_be_visible()
+    await page.clock.run_for(2_000)  # longer than a stopped message is looked for
+    assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")

@@ -1,0 +1,141 @@
+"""The line that adds tasks: what is understood is shown before it is sent, and nothing that was written is lost."""
+
+import asyncio
+import signal
+
+import pytest
+from playwright.async_api import Route, expect
+
+from tests.browser import screen, task_list
+from tests.browser.conftest import OpenPage, Violations
+from tests.browser.task_list import TaskApi, today
+from tests.support.stack import Stack
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_parsed_fields_are_shown_and_can_stay_in_the_title(open_list: OpenPage, tasks: TaskApi) -> None:
+    page = await open_list(locale="en-GB")
+    await task_list.adding(page).fill("call mum every day at 23:59 #family !high")
+    chips = task_list.understood(page).locator(".chip")
+    await expect(chips).to_have_text(["Today, 23:59", "every day", "High", "#family"])
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.titles(page)).to_have_text(["call mum"])
+    await expect(task_list.adding(page)).to_have_value("")
+    await expect(task_list.adding(page)).to_be_focused()
+    task = await tasks.task("call mum")
+    assert (task["due"], task["time"], task["repeat"]) == (str(today()), "23:59", "FREQ=DAILY")
+    assert (task["labels"], task["priority"]) == (["family"], "high")
+
+    await task_list.adding(page).fill("watch the day after tomorrow")
+    await task_list.understood(page).get_by_role("button", name="Not a date: keep it in the title").click()
+    await task_list.understood(page).get_by_role("button", name="No date").click()
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.notice(page)).to_contain_text("Added “watch the day after tomorrow”")
+    assert (await tasks.task("watch the day after tomorrow"))["due"] is None
+
+
+async def test_view_and_day_give_the_date(open_list: OpenPage, tasks: TaskApi) -> None:
+    page = await open_list()
+    await task_list.adding(page).fill("milk")
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.titles(page)).to_have_text(["milk"])
+    await task_list.see(page, "Upcoming")
+    await task_list.section(page, "Tomorrow").hover()
+    await task_list.section(page, "Tomorrow").get_by_role("button", name="Add a task for Tomorrow").click()
+    await expect(task_list.adding(page)).to_be_focused()
+    await page.keyboard.type("bread")
+    await page.keyboard.press("Enter")
+    await expect(task_list.section(page, "Tomorrow")).to_contain_text("bread")
+    await expect(task_list.notice(page)).to_contain_text("Added “bread”")
+    assert [task["due"] for task in await tasks.view()] == [str(today()), str(today(1))]
+    await task_list.see(page, "Today")
+    await task_list.adding(page).fill("dentist in 3 days")
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.notice(page)).to_contain_text("Added “dentist”")
+    await task_list.notice(page).get_by_role("button", name="Show").click()
+    await expect(task_list.title_of(page, "dentist")).to_be_focused()
+    await expect(page.get_by_role("button", name="Upcoming", exact=True)).to_have_attribute("aria-current", "page")
+
+
+async def test_text_survives_a_reload_and_its_task_is_undone(open_list: OpenPage, tasks: TaskApi) -> None:
+    page = await open_list()
+    await task_list.adding(page).fill("milk")
+    await page.reload()
+    await expect(task_list.adding(page)).to_have_value("milk")
+    await task_list.adding(page).press("Enter")
+    await task_list.notice(page).get_by_role("button", name="Undo").click()
+    await expect(task_list.notice(page)).to_contain_text("Undone")  # the list shows it before
+    await expect(task_list.titles(page)).to_have_count(0)
+    assert await tasks.titles() == []
+
+
+async def test_rejected_task_is_kept_beside_newer_text(
+    open_list: OpenPage, violations: Violations, tasks: TaskApi
+) -> None:
+    page = await open_list(viewport={"width": 320, "height": 700})
+    since = asyncio.Event()
+
+    async def refuse(route: Route) -> None:
+        await since.wait()
+        await route.fulfill(status=400, json={"error": "No room."})
+
+    await page.route("**/tasks", refuse, times=1)
+    await task_list.adding(page).fill("oat milk #shop")
+    await task_list.adding(page).press("Enter")
+    await task_list.adding(page).fill("bread")
+    since.set()
+    await expect(page.get_by_role("alert")).to_have_text("“oat milk” was not added. No room.")
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    await page.reload()
+    await expect(task_list.adding(page)).to_have_value("bread")
+    await page.get_by_role("button", name="Edit: oat milk #shop").click()
+    await expect(task_list.adding(page)).to_have_value("oat milk #shop")
+    await expect(task_list.adding(page)).to_be_focused()
+    await task_list.adding(page).press("Enter")
+    await tasks.until("all", ["oat milk"])
+    await page.get_by_role("button", name="Edit: bread").click()
+    await expect(task_list.adding(page)).to_have_value("bread")
+    await expect(task_list.region(page).get_by_role("list", name="Not added")).to_have_count(0)
+
+
+async def test_lost_answer_adds_a_task_once_and_a_rejected_one_is_given_back(
+    open_list: OpenPage, tasks: TaskApi
+) -> None:
+    page = await open_list()
+
+    async def lose_the_response(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    await page.route("**/tasks", lose_the_response, times=1)
+    await task_list.adding(page).fill("milk")
+    await task_list.adding(page).press("Enter")
+    await expect(task_list.titles(page)).to_have_text(["milk"])
+    await tasks.until("all", ["milk"])
+    await expect(task_list.notice(page)).to_contain_text("Added “milk”")
+    text = f"bread #{'a' * 39} {' '.join(f'#l{at}' for at in range(8))} 12:00"
+    await task_list.adding(page).fill(text)
+    await page.route("**/tasks", lambda route: route.fulfill(status=400, json={"error": "No room."}), times=1)
+    await task_list.adding(page).press("Enter")
+    await expect(page.get_by_role("alert").filter(has_text="No room.")).to_be_visible()
+    await expect(task_list.adding(page)).to_have_value(text)
+    assert await tasks.titles() == ["milk"]
+
+
+async def test_tasks_added_without_server_are_saved_later(open_list: OpenPage, tasks: TaskApi, stack: Stack) -> None:
+    page = await open_list()
+    stack.backends[0].end(signal.SIGKILL)
+    try:
+        for title in ("milk", "bread"):
+            await task_list.adding(page).fill(title)
+            await task_list.adding(page).press("Enter")
+        await expect(task_list.region(page).get_by_text("Cannot reach the server. Reconnecting…")).to_be_visible()
+        await expect(task_list.region(page).get_by_text("2 changes will be saved")).to_be_visible()
+    finally:
+        await asyncio.to_thread(stack.ensure_running)
+    await page.reload()
+    await expect(task_list.titles(page)).to_have_text(["milk", "bread"])
+    await tasks.until("all", ["milk", "bread"])
+    await screen.until(page, "localStorage.getItem('todo.tasks.unsent') === null")

@@ -1,0 +1,334 @@
+"""`./todo` on the data of running services: export, log, forget, usage, calendar, mcp, models and token."""
+
+import json
+import stat
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from client.chatkit import user_input
+from tests.conftest import ROOT, find_free_port
+from tests.fake_ollama import listening
+from tests.fake_ollama import model as ollama_model
+from tests.scripted_model import ScriptedModel
+from tests.support.approvals import APIS, waiting_of
+from tests.support.commands import todo, todo_at
+from tests.support.fixtures import NewUser
+from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says, start_coder
+from tests.support.stack import Stack
+from tests.support.stored import Stored
+from tests.support.users import User
+from tests.tokens import MCP_TOKEN_SECRET
+from tests.waiting import until
+
+pytestmark = pytest.mark.long
+
+KEY = "sk-a-very-secret-key"
+
+
+def error_of(output: str) -> str:
+    """The one line of an error; nothing internal is shown."""
+    [line] = output.splitlines()
+    assert "Traceback" not in line
+    return line
+
+
+def contents(directory: Path) -> set[str]:
+    """The texts of all files below."""
+    return {path.read_text(errors="replace") for path in directory.rglob("*") if path.is_file()}
+
+
+class TestExportAndForget:
+    @pytest.fixture
+    def stack_name(self) -> str:
+        return "approvals"
+
+    @pytest.fixture
+    async def written(self, user: User, new_user: NewUser, model: ScriptedModel) -> User:
+        """A user with tasks, files, a memory, a calendar, an ended session and a call that waits for approval."""
+        await model.script(add_task("milk", also=["bread"]), says("Added."))
+        thread = (await user.chatkit.say("add milk and bread")).thread_id
+        await user.page.put_file(thread, "notes.txt", b"one two")
+        await user.page.remember("* I work nights", (await user.page.memory()).version)
+        await user.chatkit.http.post("/calendar")
+        await model.script(delete_tasks(1), {"status": 401})
+        await user.chatkit.say("delete milk", thread)
+        deleted = (await user.chatkit.say("fail")).thread_id
+        await user.chatkit.delete_thread(deleted)
+        async with httpx2.AsyncClient(base_url=user.url, trust_env=False) as http:
+            await http.post("/session", headers={"Authorization": f"Bearer {user.token}"})
+            await http.delete("/session", headers={"Origin": user.url})
+        return user
+
+    @pytest.fixture
+    async def other(self, new_user: NewUser, model: ScriptedModel) -> User:
+        user = new_user()
+        await model.script(add_task("something else"), says("Added."))
+        thread = (await user.chatkit.say("add something else")).thread_id
+        await user.page.put_file(thread, "notes.txt", b"three")
+        return user
+
+    async def test_everything_of_one_user(
+        self, stack: Stack, written: User, other: User, model: ScriptedModel, stored: Stored, tmp_path: Path
+    ) -> None:
+        name, document, archive = written.name, tmp_path / "user.json", tmp_path / "user.tar"
+        files = ("--output", str(document), "--files", str(archive))
+        exported = await todo_at(stack, "export", "--user", name, *files)
+        assert exported.returncode == 0, exported.stderr
+        assert {stat.S_IMODE(path.stat().st_mode) for path in (document, archive)} == {0o600}
+        await self._check_export(json.loads(document.read_text()), written, stored)
+        assert other.name not in document.read_text()
+        [thread] = [thread["id"] for thread in (await written.chatkit.list_threads()).data]
+        with tarfile.open(archive) as packed:
+            assert packed.getnames() == [thread, f"{thread}/notes.txt"]
+        again = await todo_at(stack, "export", "--user", name, *files)
+        assert again.returncode == 1, "a file that is there is not overwritten"
+
+        logged = await todo_at(stack, "export", "--user", name, "--format", "jsonl")
+        assert logged.returncode == 0, logged.stderr
+        async with written.page.log(thread) as lines:
+            assert [json.loads(line) for line in logged.stdout.splitlines()] == [json.loads(one) async for one in lines]
+        missing = await todo_at(stack, "export", "--user", name, "--format", "jsonl", "--thread", "thr_none")
+        assert missing.returncode == 1
+
+        cards = [item for item in await written.chatkit.items(thread) if item["type"] == "widget"]
+        before = stored.row_counts(other.name)
+        forgotten = await todo_at(stack, "forget", "--user", name, "--yes")
+        assert forgotten.returncode == 0, forgotten.stderr
+        assert stored.row_counts(name) == {}
+        assert stored.row_counts(other.name) == before
+        assert (await other.page.files((await other.chatkit.list_threads()).data[0]["id"]))["files"]
+        action = {"type": "approve", "payload": {}}
+        params = {"thread_id": thread, "item_id": cards[-1]["id"], "action": action}
+        assert (await written.chatkit.post("threads.custom_action", **params)).status_code == 404
+        for command in ("forget", "export"):
+            nothing = await todo_at(stack, command, "--user", name, *(["--yes"] if command == "forget" else []))
+            assert (nothing.returncode, nothing.stdout) == (1, "")
+            assert name in error_of(nothing.stderr)
+
+    async def _check_export(self, document: dict[str, Any], user: User, stored: Stored) -> None:
+        assert document["user"] == user.name
+        tasks, chat = document["todo"], document["chat"]
+        assert sorted(task["title"] for task in tasks["tasks"]) == ["bread", "milk"]
+        assert len(tasks["changes"]) == 2
+        [thread] = (await user.chatkit.list_threads()).data
+        [exported] = chat["threads"]
+        assert exported["id"] == thread["id"]
+        shown = {item["id"] for item in await user.chatkit.items(thread["id"])}
+        assert shown < {item["id"] for item in exported["items"]}, "tool calls are there, too"
+        assert [run["thread_id"] for run in chat["runs"]] == [thread["id"], thread["id"], None]
+        assert chat["runs"][0]["usage"]["model"] == "offline-rules"
+        [approval] = chat["approvals"]
+        assert (approval["call"]["name"], approval["decision"]) == ("delete_task", None)
+        assert len(chat["ended_sessions"]) == 1
+        [profile] = chat["profiles"]
+        assert profile["time_zone"] == "Europe/Berlin"
+        assert profile["memory"].strip() == "* I work nights"
+        assert profile["calendar"] is True, "of its secret only a hash is stored, and that is not exported"
+
+    async def test_what_agents_were_allowed_and_wrote(
+        self, stack: Stack, user: User, other: User, model: ScriptedModel, stored: Stored, tmp_path: Path
+    ) -> None:
+        await model.script(
+            start_coder("count"), calls(call("write_file", path="out.txt", content="a secret")), says("3"), says("3")
+        )
+        chat = await APIS["run_api"].say(user, "agents", "have it counted")
+        waiting = await waiting_of(user, chat)
+        await user.runs.approve(chat, waiting.run, waiting.approval, approved=True, always=True)
+        await until(lambda: stored.run_statuses(user.name) == ["completed"])
+        document, archive = tmp_path / "user.json", tmp_path / "user.tar"
+        files = ("--output", str(document), "--files", str(archive))
+        assert (await todo_at(stack, "export", "--user", user.name, *files)).returncode == 0
+        exported = json.loads(document.read_text())["chat"]
+        assert len(exported["consents"]) == 1
+        with tarfile.open(archive) as packed:
+            assert [name.partition("/")[2] for name in packed.getnames()] == ["", "out.txt"]
+        folders = Path(stack.services.workspace.environment["WORKSPACE_DIR"])
+        assert "a secret" in contents(folders)
+        before = stored.row_counts(other.name)
+        assert (await todo_at(stack, "forget", "--user", user.name, "--yes")).returncode == 0
+        assert stored.row_counts(user.name) == {}
+        assert "a secret" not in contents(folders)
+        assert "three" in contents(folders), "the other user's files are there"
+        assert stored.row_counts(other.name) == before
+
+    async def test_forget_stops_a_running_answer(
+        self, stack: Stack, user: User, model: ScriptedModel, stored: Stored
+    ) -> None:
+        await model.script({**SLOW, "token_delay": 1})
+        async with user.chatkit.open("threads.create", input=user_input("count")) as events:
+            async for event in events:
+                if event["type"] == "thread.item.updated":
+                    break
+            assert (await todo_at(stack, "forget", "--user", user.name, "--yes")).returncode == 0
+            assert (await model.finished_requests())[-1]["outcome"] == "client_closed"
+            rest = [event async for event in events]
+        assert all(event["type"] != "error" or event["allow_retry"] for event in rest)
+        assert stored.row_counts(user.name) == {}
+
+    async def test_login_of_the_services_is_not_enough(self, stack: Stack, other: User, stored: Stored) -> None:
+        before = stored.row_counts(other.name)
+        settings = {"MIGRATION_DATABASE_URL": "", "DATABASE_URL": stack.database_url}
+        for command in (("forget", "--user", other.name, "--yes"), ("usage",)):
+            rejected = await todo_at(stack, *command, **settings)
+            assert rejected.returncode == 1
+            assert "MIGRATION_DATABASE_URL" in rejected.stderr
+        assert stored.row_counts(other.name) == before
+
+
+async def test_usage(stack: Stack, user: User, model: ScriptedModel) -> None:
+    await model.script(says("Hello."), start_coder("write"), says("Written."), says("Done."))
+    thread = (await user.chatkit.say("hello")).thread_id
+    await user.chatkit.say("have it written", thread)
+    done = await todo_at(stack, "usage", "--user", user.name, "--json")
+    [row] = json.loads(done.stdout)
+    assert (row["user"], row["model"], row["turns"], row["requests"]) == (user.name, "offline-rules", 2, 4)
+    assert min(row["input_tokens"], row["output_tokens"]) > 0
+    assert row["by_agent"]["coder"]["requests"] == 1
+    table = await todo_at(stack, "usage", "--user", user.name)
+    assert table.stdout.splitlines()[-1].split()[:3] == ["total", "2", "4"]
+    nobody = await todo_at(stack, "usage", "--user", f"{user.name}-nobody", "--json")
+    assert json.loads(nobody.stdout) == []
+
+
+async def test_calendar(stack: Stack, user: User, model: ScriptedModel) -> None:
+    await model.script(add_task("milk", due="2026-12-01"), says("Done."))
+    await user.chatkit.say("add milk")
+    commands = ("calendar", "--user", user.name)
+    first, second = [await todo_at(stack, *commands, BACKEND_URL=f"{stack.url}/") for _ in range(2)]
+    for made in (first, second):
+        assert made.returncode == 0, made.stderr
+        assert made.stdout.startswith(f"{stack.url}/calendar/")
+    http = user.chatkit.http
+    assert (await http.get(first.stdout.strip())).status_code == 404, "a new address replaces the older one"
+    assert "SUMMARY:milk" in (await http.get(second.stdout.strip())).text
+    assert (await todo_at(stack, *commands, "--revoke")).returncode == 0
+    assert (await http.get(second.stdout.strip())).status_code == 404
+    for arguments, settings in (
+        ((*commands, "--revoke"), {}),
+        (("calendar", "--user", f"{user.name}-nobody"), {}),
+        (("calendar", "--user", user.name), {"AUTH_MODE": "none"}),
+        (commands, {"BACKEND_URL": "ftp://todo.example"}),
+    ):
+        rejected = await todo_at(stack, *arguments, **settings)
+        assert (rejected.returncode, rejected.stdout) == (1, "")
+        error_of(rejected.stderr)
+
+
+async def test_other_mcp_servers(stack: Stack, tmp_path: Path) -> None:
+    """Their tools are listed in full, approved, and seen to have changed since."""
+    description, file = tmp_path / "description", tmp_path / "mcp.json"
+    web: dict[str, Any] = {
+        "command": "/bin/sh",
+        "args": ["-c", f"printf '\\033]0;taken over\\007\\n' >&2; exec {sys.executable} -m tests.foreign_server"],
+        "cwd": str(ROOT),
+        "env": {"KEY": "${env:WEB_KEY}", "DESCRIPTION": str(description)},
+        "tools": ["say", "add_task"],
+    }
+    gone = {"command": "/no/such/program", "args": ["${env:WEB_KEY}"]}
+    file.write_text(json.dumps({"mcpServers": {"web": web, "gone": gone}}))
+
+    async def mcp(*arguments: str) -> tuple[int, str]:
+        settings = {"MCP_SERVERS_FILE": str(file), "WEB_KEY": KEY}
+        done = await todo_at(stack, "mcp", *arguments, **settings)
+        output = done.stdout + done.stderr
+        assert KEY not in output
+        assert "\x1b" not in output, "a terminal obeys nothing of a server's"
+        assert "\u202e" not in output
+        return done.returncode, output
+
+    status, listed = await mcp("list")
+    assert status == 0
+    assert "mcp.web.say: not approved" in listed
+    assert "mcp.web.much" in listed, "a tool that the file does not allow is shown, too"
+    assert "/no/such/program" in listed
+    assert (await mcp("approve", "web"))[0] == 0
+    description.write_text("Something else.")
+    _, listed = await mcp("list")
+    assert "mcp.web.say: changed" in listed, "it was approved"
+    assert "Something else." in listed
+    status, output = await mcp("test", "web")
+    assert status == 0
+    assert r"\x1b]0;taken over\x07" in output
+    status, output = await mcp("approve", "web", "much")
+    assert status == 1, "a tool that the file does not allow is not approved"
+    assert "Traceback" not in output
+    web["args"] = ["${env:DATABASE_URL}"]
+    file.write_text(json.dumps({"mcpServers": {"web": web}}))
+    assert (await mcp("list"))[0] == 1, "a setting of this program is given to nobody"
+
+
+@pytest.fixture
+def no_ollama() -> dict[str, str]:
+    return {"OLLAMA_HOST": f"127.0.0.1:{find_free_port()}"}
+
+
+MODEL_ANSWERS: dict[str, tuple[dict[str, Any], int, str]] = {
+    "a tool call": (calls(call("add_task", title="buy milk")), 0, "add_task"),
+    "the key in its text": (says(f"You sent {KEY}"), 1, "You sent"),
+    "a rejected key": ({"status": 401, "body": {"error": {"message": f"Incorrect key {KEY}"}}}, 1, ""),
+    "rubbish": ({"raw": ["data: {oops\n\n"]}, 1, ""),
+}
+
+
+@pytest.mark.parametrize("case", MODEL_ANSWERS)
+async def test_checked_model(stack: Stack, model: ScriptedModel, no_ollama: dict[str, str], case: str) -> None:
+    answer, status, text = MODEL_ANSWERS[case]
+    await model.script(answer)
+    url = f"{stack.services.model.url}/v1"
+    settings = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": url, "LLM_MODEL": "m", "LLM_API_KEY": KEY}
+    done = await todo_at(stack, "models", "--check", **settings, **no_ollama)
+    assert done.returncode == status
+    assert text in done.stdout
+    assert KEY not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_models() -> None:
+    tools = ("completion", "tools")
+    with listening(ollama_model("qwen3:8b", *tools), ollama_model("gemma3:4b", "completion")) as host:
+        alone = todo("models", OLLAMA_HOST=host)
+        assert alone.returncode == 0
+        assert "qwen3:8b (used)" in alone.stdout
+        custom = {"LLM_PROVIDER": "custom", "LLM_BASE_URL": f"http://{host}/v1", "LLM_MODEL": "gemma3:4b"}
+        beside = todo("models", LLM_API_KEY=KEY, OLLAMA_HOST=host, **custom)
+    assert f"custom, http://{host}/v1 (used: gemma3:4b)" in beside.stdout
+    assert f"ollama, http://{host}/v1" in beside.stdout
+    assert KEY not in beside.stdout + beside.stderr
+
+
+class TestToken:
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> str:
+        return str(tmp_path)
+
+    async def test_opens_the_task_server(self, stack: Stack, user: User, directory: str) -> None:
+        url, port = f"{stack.services.mcp.url}/mcp", str(stack.services.mcp.port)
+        made = await todo_at(stack, "token", "--user", user.name, "--data-dir", directory, "--mcp-port", port)
+        assert made.returncode == 0, made.stderr
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+        headers["authorization"] = f"Bearer {made.stdout.strip()}"
+        params = {"name": "add_task", "arguments": {"title": "milk"}}
+        response = await user.chatkit.http.post(url, json=body | {"params": params}, headers=headers)
+        assert response.status_code == 200, response.text
+        assert (await user.page.tasks("all"))["tasks"][0]["title"] == "milk"
+
+    @pytest.mark.parametrize(
+        ("arguments", "secret", "status"),
+        [
+            (("--days=0",), MCP_TOKEN_SECRET, 2),
+            (("--days=99999999999",), MCP_TOKEN_SECRET, 2),
+            (("--user", ""), MCP_TOKEN_SECRET, 2),
+            (("--user", "a\nb"), MCP_TOKEN_SECRET, 2),
+            ((), "", 1),
+        ],
+    )
+    def test_rejected(self, directory: str, arguments: tuple[str, ...], secret: str, status: int) -> None:
+        done = todo("token", "--user", "alice", "--data-dir", directory, *arguments, MCP_TOKEN_SECRET=secret)
+        assert (done.returncode, done.stdout) == (status, "")
+        error_of(done.stderr)

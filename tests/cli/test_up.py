@@ -1,0 +1,338 @@
+"""The real thing: what a person sees who types `./todo up`."""
+
+import asyncio
+import contextlib
+import datetime
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import jwt
+import psycopg
+import pytest
+
+from cli.database.postgres import Cluster
+from tests.chatkit_client import Answer, ChatKit
+from tests.fake_ollama import listening, model
+
+KEYS = ("AGENTS", "DATABASE_URL", "LLM_PROVIDER", "LLM_BASE_URL", "LLM_API_KEY", "CEREBRAS_API_KEY", "PG_BIN")
+SET = {
+    "CEREBRAS_API_KEY": "of-the-model",
+    "AWS_SECRET_ACCESS_KEY": "of-nobody-here",
+    "WIKI_KEY": "of-another-mcp-server",
+    "MCP_SERVERS_FILE": "mcp.json",
+    "LLM_PROVIDER": "offline",
+    "LOG_LEVEL": "INFO",
+    "OTEL_SERVICE_NAME": "todo",
+    "IDLE_TIMEOUT_SECONDS": "70",
+}
+
+
+@pytest.fixture
+def up(start, shared_dir, free_port):
+    """Starts `up` in its own data directory, on free ports; the ports are attributes of what it answers."""
+
+    def run(*options: str, chooses_workspace_port: bool = True, **variables: str):
+        port, mcp_port, workspace_port = free_port(), free_port(), free_port()
+        kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+        arguments = ["--port", str(port), "--mcp-port", str(mcp_port)]
+        arguments += ["--workspace-port", str(workspace_port)] if chooses_workspace_port else []
+        arguments += ["--data-dir", str(shared_dir / "data"), *options]
+        # Whoever runs the tests may have an Ollama here.
+        process = start(
+            "-m", "cli", "up", *arguments, env=kept | {"NO_COLOR": "1", "LLM_PROVIDER": "offline"} | variables
+        )
+        process.port, process.mcp_port, process.workspace_port = port, mcp_port, workspace_port
+        return process
+
+    return run
+
+
+def wait_until_up(process: subprocess.Popen[str]) -> str:
+    return read_until(process, "  page ")
+
+
+def read_until(process: subprocess.Popen[str], text: str) -> str:
+    lines = []
+    assert process.stdout
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(text):
+            return "".join(lines)
+    raise AssertionError("".join(lines))
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, body
+
+
+def say(port: int, text: str) -> str:
+    """What is answered, in a conversation of its own."""
+
+    async def ask() -> Answer:
+        async with ChatKit(f"http://127.0.0.1:{port}") as chat:
+            return await chat.say(text)
+
+    answer = asyncio.run(ask())
+    assert answer.error is None
+    return str(answer.items[1:])
+
+
+def child_of(process: subprocess.Popen[str], name: str) -> int:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return next(int(pid) for pid in children if name in Path(f"/proc/{pid}/cmdline").read_text())
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(line.split("=", 1) for line in lines if line)
+
+
+def tools_answer(port: int, *, token: str | None) -> int:
+    """The status of a request for the tools."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("POST", "/mcp", body, headers | ({"authorization": f"Bearer {token}"} if token else {}))
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def running_in(data_dir: Path) -> list[str]:
+    """The command lines of living processes that know this directory's socket or port."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                text = (entry / "environ").read_text(errors="replace") + (entry / "cmdline").read_text(errors="replace")
+            except OSError:
+                continue
+            if str(data_dir) in text:
+                found.append(text)
+    return found
+
+
+def check_what_each_part_knows(process: subprocess.Popen[str]) -> None:
+    """What it reads, of all that was set for `up`, and nothing else."""
+    parts = ("backend", "mcp_server", "offline_model")
+    backend, tools, model = (environment_of(child_of(process, part)) for part in parts)
+    assert {name for name in SET if name in backend} == SET.keys() - {"AWS_SECRET_ACCESS_KEY"}
+    services = {"LOG_LEVEL", "OTEL_SERVICE_NAME", "IDLE_TIMEOUT_SECONDS"}
+    assert {name for name in SET if name in tools} == services
+    assert {name for name in SET if name in model} == {"IDLE_TIMEOUT_SECONDS"}
+    assert all(part["PATH"] == os.environ["PATH"] for part in (backend, tools, model))
+    assert all({"DATABASE_URL", "MCP_TOKEN_SECRET"} <= part.keys() for part in (backend, tools))
+    assert not {"DATABASE_URL", "MCP_TOKEN_SECRET"} & model.keys()
+    assert not any("MIGRATION_DATABASE_URL" in part for part in (backend, tools, model))
+    pid = child_of(process, "\0workspace\0")
+    files = environment_of(pid)
+    assert {name for name in SET if name in files} == {"LOG_LEVEL", "IDLE_TIMEOUT_SECONDS"}
+    assert [name for name in files if re.search("DATABASE|KEY|SECRET|MCP|OTEL", name)] == ["WORKSPACE_TOKEN_SECRET"]
+    assert files["WORKSPACE_TOKEN_SECRET"] == backend["WORKSPACE_TOKEN_SECRET"] != backend["MCP_TOKEN_SECRET"]
+    assert "WORKSPACE_TOKEN_SECRET" not in tools | model
+    accounts = re.findall(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[0].split()
+    assert {*accounts} == {"61003" if os.getuid() == 0 else str(os.getuid())}
+
+
+@pytest.mark.parametrize("option", ["--port", "--mcp-port", "--workspace-port"])
+def test_port_in_use(up, option):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process = up(option, str(port))
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert output == (
+        f"error: Port {port} of 127.0.0.1 cannot be used (Address already in use): choose another port with {option}.\n"
+    )
+
+
+@pytest.mark.parametrize("options", [("--port", "--mcp-port"), ("--mcp-port", "--workspace-port")])
+def test_one_port_for_two(up, free_port, options):
+    port = str(free_port())
+    process = up(*(word for option in options for word in (option, port)))
+    output, _ = process.communicate(timeout=20)
+    assert (process.returncode, output.count("\n")) == (1, 1)
+    assert "cannot share port" in output
+
+
+def test_directory_that_cannot_be_written(up, tmp_path):
+    (tmp_path / "file").touch()
+    process = up("--data-dir", str(tmp_path / "file"))
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert re.fullmatch(r"error: The data directory \S+/file cannot be written: [\w ]+\.\n", output)
+
+
+@pytest.mark.long(seconds=20)
+class TestRunning:
+    def test_start_and_stop(self, up, shared_dir):
+        with socket.socket() as taken:
+            with contextlib.suppress(OSError):  # somebody else has it
+                taken.bind(("127.0.0.1", 8003))
+                taken.listen()
+            process = up(chooses_workspace_port=False)
+            output = wait_until_up(process)
+        parts = json.loads((shared_dir / "data/up.json").read_text())["parts"]
+        workspace_port = next(part["port"] for part in parts if part["name"] == "Workspace")
+        assert workspace_port != 8003
+        for name in ("PostgreSQL", "Migrations", "Offline model", "MCP server", "Workspace", "Backend"):
+            assert re.search(rf"^  starting  {name}$", output, re.MULTILINE)
+            assert re.search(rf"^  ready     {name}\b", output, re.MULTILINE)
+        assert f"  logs      {shared_dir}/data/logs, or ./todo logs\n" in output
+        assert f"  page      http://localhost:{process.port}/\n" in output, "for it OpenAI's widget needs no key"
+        assert f"http://127.0.0.1:{process.port}/chatkit" in output
+        assert f"http://127.0.0.1:{process.mcp_port}/mcp" in output
+        assert "offline: fixed rules" in output
+        status, body = get(process.port, "/ready")
+        assert (status, json.loads(body)["status"]) == (200, "ready")
+        assert get(process.mcp_port, "/ready")[0] == 200
+        assert tools_answer(process.mcp_port, token="made up") == 401, "its calls are signed, so a wrong token is told"
+        assert tools_answer(process.mcp_port, token=None) == 200, "and none is needed"
+        assert tools_answer(workspace_port, token=None) == 401, "nothing of the workspace is served without one"
+        for secret in ("mcp_token_secret", "workspace_token_secret"):
+            assert (shared_dir / "data" / secret).stat().st_mode & 0o777 == 0o600
+        assert (shared_dir / "data/workspaces").stat().st_mode & 0o777 == 0o700
+
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+        assert (process.returncode, output) == (0, "\nStopping …\nStopped.\n")
+        assert running_in(shared_dir) == []
+        logs = {path.stem for path in (shared_dir / "data/logs").iterdir()}
+        assert {"backend", "mcp-server", "workspace", "offline-model", "migrations", "postgres"} <= logs
+
+    def test_only_what_is_needed_is_started(self, up, shared_dir, empty_database_url):
+        with listening(model("qwen3:8b", "completion", "tools")) as ollama:
+            process = up(AGENTS="off", LLM_PROVIDER="", OLLAMA_HOST=ollama, DATABASE_URL=empty_database_url)
+            output = wait_until_up(process)
+        assert "PostgreSQL" not in output
+        assert "Workspace" not in output
+        told = environment_of(child_of(process, "backend"))
+        assert "WORKSPACE_URL" not in told
+        assert not (shared_dir / "data/workspaces").exists()
+        assert "Offline model" not in output
+        assert f"  model     qwen3:8b on ollama\n            found at http://{ollama}, on this machine" in output
+        assert "OLLAMA_CONTEXT_LENGTH" in output
+        assert (told["LLM_PROVIDER"], told["LLM_BASE_URL"]) == ("ollama", f"http://{ollama}/v1")
+        assert "OLLAMA_HOST" not in told
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+    def test_killed_and_started_again(self, up, shared_dir, eventually):
+        first = up()
+        wait_until_up(first)
+        first.kill()
+        first.wait()
+        ports = ("--port", "--mcp-port", "--workspace-port")
+        same = zip(ports, map(str, (first.port, first.mcp_port, first.workspace_port)), strict=True)
+        second = up(*(word for pair in same for word in pair))  # while services of the first still end
+        assert "ready     Backend" in wait_until_up(second)
+        second.kill()
+        second.wait()
+        eventually(lambda: running_in(shared_dir) == [], seconds=20)
+
+    def test_killed_parts_are_started_again(self, up, shared_dir):
+        process = up()
+        wait_until_up(process)
+        say(process.port, "add buy milk")
+        for name, shown in (
+            ("\0workspace\0", "Workspace"),
+            ("mcp_server", "MCP server"),
+            ("backend", "Backend"),
+            ("bin/postgres", "PostgreSQL"),
+        ):
+            os.kill(child_of(process, name), signal.SIGKILL)
+            assert f"  died      {shown}" in read_until(process, f"  ready     {shown}")
+            while get(process.port, "/ready")[0] != 200:
+                time.sleep(0.05)
+            assert "buy milk" in say(process.port, "show my tasks")
+
+        settings = shared_dir / "data/postgres/postgresql.conf"
+        good = settings.read_text()
+        settings.write_text(f"{good}no_such_setting = 1\n")
+        os.kill(child_of(process, "bin/postgres"), signal.SIGKILL)
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert re.search(r"error: PostgreSQL did not start; the end of [\s\S]*no_such_setting", output)
+        assert running_in(shared_dir) == []
+        settings.write_text(good)
+        with Cluster.start(shared_dir / "data") as cluster, psycopg.connect(cluster.admin_url) as connection:
+            assert connection.execute("SELECT title FROM tasks").fetchall() == [("buy milk",)]
+
+    def test_environments_status_and_logs(self, up, start, shared_dir):
+        def ask(*arguments: str) -> tuple[str, int]:
+            kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+            process = start("-m", "cli", *arguments, "--data-dir", str(shared_dir / "data"), env=kept)
+            output, _ = process.communicate(timeout=30)
+            return output, process.returncode
+
+        assert ask("status") == (
+            f"Nothing is running with the data in {shared_dir}/data. Start it with ./todo up.\n",
+            1,
+        )
+        servers = shared_dir / "mcp.json"
+        gone = {"command": "no-such-program", "env": {"KEY": "${env:WIKI_KEY}"}, "readOnly": True}
+        servers.write_text(json.dumps({"mcpServers": {"gone": gone}}))
+        first = up(**SET | {"MCP_SERVERS_FILE": str(servers)})
+        wait_until_up(first)
+        check_what_each_part_knows(first)
+        output, status = ask("status")
+        assert status == 0
+        today = datetime.datetime.now().astimezone().strftime("%Y-%m-%d")
+        missing = r"ready, but mcp\.gone cannot be used: the program no-such-program is not there"
+        for name, where, how in (("Backend", first.port, missing), ("MCP server", first.mcp_port, "ready")):
+            assert re.search(rf"^  {name} +127\.0\.0\.1:{where} +since {today} [\d:]+ +{how}$", output, re.MULTILINE)
+        assert re.search(r"^  Workspace +127\.0\.0\.1:\d+ +since .* ready, (no )?commands", output, re.MULTILINE)
+        assert re.search(r"^  PostgreSQL +a local socket +since .* runs$", output, re.MULTILINE)
+        assert f"  page  http://localhost:{first.port}/\n  data  {shared_dir}/data\n" in output
+        assert f"./todo up is process {first.pid}.\n" in output
+
+        assert ask("calendar", "--user", "local")[0].startswith(f"http://localhost:{first.port}/calendar/")
+        assert ask("calendar", "--user", "alice") == (
+            "error: There is no user alice: with AUTH_MODE=none the only user is local.\n",
+            1,
+        )
+        token, _ = ask("token", "--user", "local")
+        audience = jwt.decode(token.strip(), options={"verify_signature": False})["aud"]
+        assert audience == f"http://127.0.0.1:{first.mcp_port}/mcp"
+
+        second = up("--port", str(first.port))
+        output, _ = second.communicate(timeout=20)
+        assert second.returncode == 1
+        assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {first.pid}, ")
+        assert f"with the page at http://localhost:{first.port}/. ./todo status shows it" in output
+        assert output.count("\n") == 1
+
+        os.kill(child_of(first, "mcp_server"), signal.SIGSTOP)
+        output, status = ask("status")
+        assert status == 2
+        assert re.search(r"^  MCP server .* does not answer$", output, re.MULTILINE)
+        os.kill(child_of(first, "mcp_server"), signal.SIGCONT)
+
+        first.terminate()
+        first.communicate(timeout=60)
+        assert ask("status")[1] == 1
+        output, status = ask("logs", "backend")
+        assert status == 0
+        assert "backend listens on http://127.0.0.1" in output
+        assert " mcp-server | " in ask("logs")[0]
+
+    def test_database_that_cannot_be_reached(self, up, free_port):
+        process = up(DATABASE_URL=f"postgresql://nobody@127.0.0.1:{free_port()}/none")
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "The database cannot be reached" in output

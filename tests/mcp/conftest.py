@@ -1,0 +1,93 @@
+import itertools
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import httpx2
+import pytest
+
+from mcp_server.server import create_app
+from mcp_server.settings import Settings
+from tests.mcp.calls import Tools
+from tests.mcp.servers import AUDIENCE, NOW, open_server, sign_in_server
+from tests.processes import ServiceProcess
+from tests.serving import serve
+from tests.support.stored import Stored
+from tests.tokens import MCP_TOKEN_SECRET
+
+NewTools = Callable[..., Tools]
+Limited = Callable[..., AbstractAsyncContextManager[Tools]]
+_numbers = itertools.count(1)
+
+
+def new_user() -> str:
+    """Someone nobody else knows."""
+    return f"mcp-user-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def server(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """One process for all tests that need nothing special of it."""
+    with open_server(session_database_url, tmp_path_factory.mktemp("server") / "log") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def guarded(session_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """One process for all tests of a server that checks its callers."""
+    with sign_in_server(session_database_url, tmp_path_factory.mktemp("guarded") / "log") as server:
+        yield server
+
+
+@pytest.fixture
+async def http(server: ServiceProcess) -> AsyncIterator[httpx2.AsyncClient]:
+    async with http_client(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def guarded_http(guarded: ServiceProcess) -> AsyncIterator[httpx2.AsyncClient]:
+    async with http_client(guarded.url) as client:
+        yield client
+
+
+def http_client(url: str) -> httpx2.AsyncClient:
+    """Without TLS: reading the root certificates takes longer than most tests."""
+    limits = httpx2.Limits(max_connections=20)
+    return httpx2.AsyncClient(base_url=url, verify=False, trust_env=False, timeout=60, limits=limits)
+
+
+@pytest.fixture
+def user() -> str:
+    return new_user()
+
+
+@pytest.fixture
+def new_tools(http: httpx2.AsyncClient) -> NewTools:
+    """Makes the tools of users that no other test knows."""
+    return lambda name=None, **options: Tools(http, name or new_user(), **options)
+
+
+@pytest.fixture
+def tools(new_tools: NewTools, user: str) -> Tools:
+    return new_tools(user)
+
+
+@pytest.fixture
+def stored(session_database_url: str) -> Iterator[Stored]:
+    with Stored(session_database_url) as stored:
+        yield stored
+
+
+@pytest.fixture
+def limited(session_database_url: str) -> Limited:
+    """Starts a server with these limits, and answers the tools of a new user."""
+
+    @asynccontextmanager
+    async def start(**limits: int) -> AsyncIterator[Tools]:
+        common = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET, "test_now": NOW}
+        settings = Settings.model_validate({"database_url": session_database_url, **common, **limits})
+        async with serve(create_app(settings)) as url, http_client(url) as http:
+            yield Tools(http, new_user())
+
+    return start

@@ -1,0 +1,173 @@
+"""`GET /changes`, `GET /done` and `GET /tasks`: what is read of one's own tasks without a tool."""
+
+import asyncio
+import logging
+from typing import Any
+
+import httpx2
+import pytest
+
+from mcp_server.server import create_app
+from mcp_server.settings import Settings
+from tests.mcp.calls import Tools
+from tests.mcp.conftest import NewTools, http_client
+from tests.mcp.servers import AUDIENCE, own
+from tests.mcp.wire import call, result, send
+from tests.serving import serve
+from tests.support.stored import Stored
+from tests.tokens import MCP_TOKEN_SECRET
+
+PATHS = ["/changes", "/done", "/tasks?ids=1"]
+
+
+def signed(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_a_user_reads_their_own_tasks_only(tools: Tools, new_tools: NewTools) -> None:
+    other, nobody = new_tools(), new_tools()
+    await tools.add("a", also=["b"])
+    await tools.complete(1)
+    await other.add("c")
+    assert sorted((await tools.changes())["task_ids"]) == [1, 2]
+    assert (await other.changes())["task_ids"] == [1]
+    assert await nobody.changes() == {"last": 0, "task_ids": [], "more": False}
+    for each, done in ((tools, 1), (other, 0), (nobody, 0)):
+        days = (await each.http.get("/done", headers=signed(each.token))).json()["days"]
+        assert sum(day["done"] for day in days) == done
+    found = (await nobody.http.get("/tasks?ids=1,2", headers=signed(nobody.token))).json()["tasks"]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_foreign_hosts_pages_and_methods(http: httpx2.AsyncClient, path: str) -> None:
+    assert (await http.get(path, headers={"host": "evil.example"})).status_code == 421
+    assert (await http.get(path, headers={"origin": "https://evil.example"})).status_code == 403
+    assert (await http.post(path, json={})).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        *[(f"/changes?after={odd}", "after") for odd in ("", "-1", "x", "1.5", "٣", "9" * 30, "1e3")],
+        *[(f"/done?days={odd}", "days") for odd in ("0", "-1", "367", "x", "")],
+        *[(f"/tasks{odd}", "ids") for odd in ("", "?ids=", "?ids=1,", "?ids=x", "?ids=-1", "?ids=1 2")],
+        *[(f"/tasks?ids={odd}", "ids") for odd in ("1," * 100 + "1", "9" * 19, "٣")],
+        *[(f"/done?time_zone={odd}", "time_zone") for odd in ("Nowhere/At_All", "../../etc/passwd")],
+    ],
+)
+async def test_parameters_that_cannot_be_read(http: httpx2.AsyncClient, path: str, named: str) -> None:
+    answer = await http.get(path)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith(named)
+
+
+async def test_every_kind_of_change_is_listed_once(tools: Tools) -> None:
+    seen = 0
+    calls: list[tuple[str, dict[str, Any], list[int]]] = [
+        ("add_task", {"title": "a", "also": ["b", "c"]}, [1, 2, 3]),
+        ("update_task", {"task_id": 2, "due": "2030-01-01", "repeat": "FREQ=DAILY", "also": [1]}, [1, 2]),
+        ("complete_task", {"task_id": 2}, [2, 4]),
+        ("delete_task", {"task_id": 3}, [3]),
+        ("update_task", {"task_id": 3, "undo": True}, [3]),
+    ]
+    for tool, arguments, ids in calls:
+        await tools.call(tool, **arguments)
+        changes = await tools.changes(seen)
+        assert (sorted(changes["task_ids"]), changes["more"]) == (ids, False)
+        assert changes["last"] > seen
+        seen = changes["last"]
+        assert await tools.changes(seen) == {"last": seen, "task_ids": [], "more": False}
+    without_after = await tools.http.get("/changes", headers=signed(tools.token))
+    assert without_after.json() == {"last": seen, "task_ids": [], "more": False}
+    assert sorted((await tools.changes())["task_ids"]) == [1, 2, 3, 4], "each once"
+
+
+async def test_a_client_that_was_away_for_long_reads_anew(tools: Tools) -> None:
+    for _ in range(20):
+        await tools.add("a", also=["a"] * 49)
+    assert (len((await tools.changes())["task_ids"]), (await tools.changes())["more"]) == (1_000, False)
+    await tools.add("a")
+    changes = await tools.changes()
+    assert (changes["task_ids"], changes["more"]) == ([], True)
+    assert await tools.changes(changes["last"]) == {"last": changes["last"], "task_ids": [], "more": False}
+    assert await tools.changes(changes["last"] + 5) == changes, "of a log that is not there any more"
+
+
+async def test_no_change_is_missed_while_many_are_made(tools: Tools) -> None:
+    await tools.add("1", also=[str(number) for number in range(2, 41)])
+    last = (await tools.changes())["last"]
+    found: list[int] = []
+    calls = [tools.add("new") if number % 4 == 0 else tools.complete(number) for number in range(1, 41)]
+    making = asyncio.gather(*calls)
+    ended = False
+    while not ended:
+        ended = making.done()
+        changes = await tools.changes(last)
+        found, last = found + changes["task_ids"], changes["last"]
+    await making
+    assert sorted(found) == sorted([*[n for n in range(1, 41) if n % 4], *range(41, 51)])
+
+
+async def test_polls_are_limited_but_neither_logged_nor_counted_as_calls(
+    session_database_url: str, user: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    identity = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE}
+    settings = {"database_url": session_database_url, **identity, "limit_tool_calls_per_minute": 3}
+    caplog.set_level(logging.INFO)
+    async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+        caplog.clear()
+        answers = [await http.get("/changes?after=0", headers=signed(own(sub=user))) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert int(answers[-1].headers["retry-after"]) > 0
+        assert (await http.get("/changes", headers=signed(own(sub=f"{user}-b")))).status_code == 200
+        result(await send(http, call("list_tasks", {}, token=own(sub=user))))
+        lines = [record for record in caplog.records if record.name.startswith(("mcp_server", "service", "uvicorn"))]
+        assert [record.getMessage() for record in lines] == ["tool call"]
+
+
+async def test_done_by_day(session_database_url: str, stored: Stored, user: str) -> None:
+    """In Berlin 25 October 2026 has 25 hours; the clock stands in the night after it."""
+    common = {"mcp_url": AUDIENCE, "mcp_token_secret": MCP_TOKEN_SECRET, "time_zone": "Europe/Berlin"}
+    settings = {"database_url": session_database_url, **common, "test_now": "2026-10-26T00:30:00+01:00"}
+    async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+        tools = Tools(http, user)
+        moments = [
+            *("2026-10-23T21:59:59Z", "2026-10-23T22:00:00Z", "2026-10-24T21:59:59Z"),
+            *("2026-10-24T22:00:00Z", "2026-10-25T22:59:59Z", "2026-10-25T23:00:00Z"),
+        ]
+        await tools.add("x", also=["x"] * 6)
+        await tools.complete(*range(1, 7))
+        for number, moment in enumerate(moments, start=1):
+            stored.set_completion(user, number, moment)
+
+        async def done(query: str) -> list[tuple[str, int]]:
+            days = (await http.get(f"/done?{query}", headers=signed(tools.token))).json()["days"]
+            return [(day["day"], day["done"]) for day in days]
+
+        assert await done("days=3") == [("2026-10-24", 2), ("2026-10-25", 2), ("2026-10-26", 1)]
+        month = await done("")
+        assert (len(month), month[0][0], sum(number for _, number in month)) == (28, "2026-09-29", 6)
+        assert await tools.ids(done="2026-10-25") == [4, 5]
+        assert await tools.ids(done="..2026-10-24", status="completed") == [1, 2, 3]
+        assert await done("days=2&time_zone=UTC") == [("2026-10-24", 2), ("2026-10-25", 2)]
+        assert [day for day, _ in await done("days=1")] == ["2026-10-25"], "the zone that was named is kept"
+
+
+async def test_tasks_by_their_ids(tools: Tools) -> None:
+    async def read(ids: str) -> list[tuple[int, str, bool]]:
+        answer = await tools.http.get("/tasks", params={"ids": ids}, headers=signed(tools.token))
+        assert answer.status_code == 200, answer.text
+        return [(task["id"], task["status"], bool(task["deleted_at"])) for task in answer.json()["tasks"]]
+
+    await tools.add("a", also=["b", "c", "d"], labels=["home"])
+    await tools.complete(2)
+    await tools.delete(3, 4)
+    await tools.undo(4)
+    assert await read("3,2,1,4,2,9") == [
+        (1, "pending", False),
+        (2, "completed", False),
+        (3, "pending", True),
+        (4, "pending", False),
+    ]
+    assert await read("0,9223372036854775807") == []

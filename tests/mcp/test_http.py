@@ -1,0 +1,204 @@
+"""The HTTP edge: who may ask, how much, and where."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from mcp_server.server import create_app
+from mcp_server.settings import Settings
+from tests.logins import as_owner
+from tests.mcp.conftest import http_client
+from tests.mcp.wire import ENVELOPE, LEGACY, MODERN
+from tests.serving import serve
+from tests.support.stored import Stored
+
+both = pytest.mark.parametrize("version", [MODERN, LEGACY])
+
+
+@pytest.fixture
+async def public(session_database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """A server with settings for a public address."""
+    public = {"allowed_hosts": "todo.example, mcp", "allowed_origins": "https://page.example"}
+    app = create_app(Settings.model_validate({"database_url": session_database_url, **public}))
+    async with serve(app) as url, http_client(url) as client:
+        yield client
+
+
+@pytest.fixture
+def title(user: str) -> str:
+    """Of a task that nobody else adds for the local user."""
+    return user
+
+
+async def post(
+    client: httpx2.AsyncClient,
+    arguments: Any,
+    *,
+    version: str = MODERN,
+    path: str = "/mcp",
+    content: bytes | None = None,
+    **more_headers: str,
+) -> httpx2.Response:
+    body = content or json.dumps(request_body(arguments, version)).encode()
+    return await client.post(path, content=body, headers=headers(version) | more_headers)
+
+
+def request_body(arguments: Any, version: str) -> dict[str, Any]:
+    params = {"name": "add_task", "arguments": arguments} | ({"_meta": ENVELOPE} if version == MODERN else {})
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+def headers(version: str) -> dict[str, str]:
+    return {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": version,
+        "mcp-method": "tools/call",
+        "mcp-name": "add_task",
+    }
+
+
+@both
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"origin": "https://evil.example"}, 403),
+        ({"content": b"x" * 5 * 1024 * 1024}, 413),
+        *[
+            ({"content": content}, 400)
+            for content in (b"{", b"\xff", b"[]", b'"text"', b"{}", b"[" * 10_000, b'{"jsonrpc": "2.0", "id": 1}')
+        ],
+        ({"accept": "text/html"}, 406),
+    ],
+)
+async def test_rejected_requests(
+    http: httpx2.AsyncClient, stored: Stored, title: str, version: str, more: dict[str, Any], status: int
+) -> None:
+    response = await post(http, {"title": title}, version=version, **more)
+    assert response.status_code == status
+    if status == 400:
+        assert "error" in response.json()
+    assert title not in stored.titles("local")
+
+
+@both
+@pytest.mark.parametrize("arguments", [[1], "title", 5])
+async def test_arguments_that_are_no_object(http: httpx2.AsyncClient, version: str, arguments: Any) -> None:
+    response = await post(http, arguments, version=version)
+    assert response.status_code < 500
+    assert response.json()["error"]["code"] == -32602
+
+
+@both
+@pytest.mark.parametrize("odd", [{"title": "a\ud800"}, {"\udfff": 1}, {"title": float("nan")}])
+async def test_text_that_is_no_text(
+    http: httpx2.AsyncClient, stored: Stored, title: str, version: str, odd: dict[str, Any]
+) -> None:
+    response = await post(http, {"title": title, **odd}, version=version)
+    assert response.status_code < 500
+    answer = response.json()
+    assert "error" in answer or answer["result"]["isError"]
+    assert title not in stored.titles("local")
+
+
+async def test_unknown_protocols_and_paths(http: httpx2.AsyncClient) -> None:
+    assert (await post(http, {"title": "milk"}, version="2099-01-01")).status_code == 400
+    assert (await http.get("/mcp")).status_code == 405
+    assert (await http.get("/")).status_code == 404
+
+
+@both
+async def test_the_path_with_a_slash(http: httpx2.AsyncClient, version: str) -> None:
+    response = await post(http, {"title": "milk"}, version=version, path="/mcp/")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    assert response.json()["result"]["structuredContent"]["title"] == "milk"
+
+
+@both
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("application/json", "application/json"),
+        ("*/*", "application/json"),
+        ("", "application/json"),
+        (None, "application/json"),
+        ("text/event-stream", "text/event-stream"),
+        ("Text/Event-Stream;q=0.9", "text/event-stream"),
+    ],
+)
+async def test_accept(http: httpx2.AsyncClient, version: str, accept: str | None, media_type: str) -> None:
+    made = http.build_request("POST", "/mcp", json=request_body({"title": "milk"}, version), headers=headers(version))
+    del made.headers["accept"]
+    if accept is not None:
+        made.headers["accept"] = accept
+    response = await http.send(made)
+    assert (response.status_code, response.headers["content-type"]) == (200, media_type), response.text
+    body = response.text
+    if media_type == "text/event-stream":
+        event, data, *rest = body.splitlines()
+        assert (event, rest) == ("event: message", [""])
+        body = data.removeprefix("data: ")
+    assert json.loads(body)["result"]["structuredContent"]["title"] == "milk"
+
+
+async def test_spaces_around_header_values(http: httpx2.AsyncClient) -> None:
+    """They belong to no value (RFC 9110, section 5.5); no client library sends them, so the bytes are written here."""
+    request = http.build_request("POST", "/mcp", json=request_body({"title": "milk"}, MODERN), headers=headers(MODERN))
+    lines = [b"POST /mcp HTTP/1.1", *(name + b": \t" + value + b" \t " for name, value in request.headers.raw)]
+    reader, writer = await asyncio.open_connection(http.base_url.host, http.base_url.port)
+    writer.write(b"\r\n".join([*lines, b"", request.content]))
+    assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_the_owner_of_the_tables_is_ready_with_a_warning(session_database_url: str) -> None:
+    app = create_app(Settings.model_validate({"database_url": as_owner(session_database_url)}))
+    async with serve(app) as url, http_client(url) as http:
+        response = await http.get("/ready")
+    assert (response.status_code, response.json()["status"]) == (200, "ready")
+    assert response.json()["warning"]
+
+
+async def test_allowed_hosts(public: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
+    for host in ("todo.example", "mcp:8001", "localhost", "127.0.0.1:9"):
+        assert (await public.get("/health", headers={"host": host})).status_code == 200
+    assert (await public.get("/health", headers={"host": "other.example"})).status_code == 421
+    assert (await public.get("/health", headers={"origin": "https://other.example"})).status_code == 403
+    for named in ("other.example", "https://other.example", "ALLOWED_HOSTS", "ALLOWED_ORIGINS"):
+        assert named in caplog.text
+
+
+async def test_a_page_of_an_allowed_origin(public: httpx2.AsyncClient) -> None:
+    page = {"origin": "https://page.example"}
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "mcp-protocol-version"}
+    preflight = await public.options("/mcp", headers=page | asked)
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-origin"] == page["origin"]
+    answer = await post(public, {"title": ""}, origin=page["origin"])
+    assert answer.headers["access-control-allow-origin"] == page["origin"]
+    assert (await public.options("/mcp", headers={"origin": "https://evil.example"} | asked)).status_code == 403
+
+
+async def test_security_headers(http: httpx2.AsyncClient) -> None:
+    answers = [
+        *[await http.get(path) for path in ("/health", "/ready", "/metrics", "/nothing")],
+        await post(http, {"title": "milk"}),
+        await post(http, {"title": "milk"}, host="evil.example"),
+        await post(http, {"title": "milk"}, origin="https://evil.example"),
+        await post(http, None, content=b"{"),
+    ]
+    for answer in answers:
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "strict-transport-security" not in answer.headers
+    secure = await http.get("/health", headers={"x-forwarded-proto": "https"})
+    assert secure.headers["strict-transport-security"] == "max-age=31536000"

@@ -1,0 +1,465 @@
+"""`python -m mcp_server import`: todo.txt, CSV of Todoist and our own export; on a Sunday at 10:30 in Berlin."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.logins import as_owner
+from tests.mcp.calls import Tools
+from tests.processes import INHERITED
+from tests.support.stored import Stored
+from tests.waiting import until
+
+PARTLY = 4
+LINES = "(A) pay rent due:2026-11-27 rec:+1m +home\nx 2026-11-20 2026-11-01 call mum\nmilk\nmilk\n"
+ADDED = re.compile(r"Added ([\d,]+) tasks?(?:, ([\d,]+) (?:was|were) there already)?\.")
+
+
+class Imported:
+    """What an import said."""
+
+    def __init__(self, output: bytes, errors: bytes, status: int) -> None:
+        self.text, self.errors, self.status = output.decode(), errors.decode(), status
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many tasks were added, and how many were there already."""
+        found = ADDED.search(self.text)
+        assert found, self.text + self.errors
+        added, there = (int((number or "0").replace(",", "")) for number in found.groups())
+        return added, there
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """By place why it is no task."""
+        lines = [line for line in self.text.splitlines() if re.match(r"(lines?|task) \d", line)]
+        return {place: why for place, _, why in (line.partition(": ") for line in lines)}
+
+
+Import = Callable[..., Imported]
+
+
+@pytest.fixture
+def user_environment(session_database_url: str) -> dict[str, str]:
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    now = {"TEST_NOW": "2026-11-22T10:30:00+01:00", "TIME_ZONE": "Europe/Berlin"}
+    return {**inherited, **now, "MIGRATION_DATABASE_URL": as_owner(session_database_url)}
+
+
+@pytest.fixture
+def imported(user_environment: dict[str, str], user: str) -> Import:
+    """Imports a text for the user."""
+
+    def run(text: str | bytes, *arguments: str, name: str = user, **settings: str) -> Imported:
+        with started(user_environment | settings, name, *arguments) as process:
+            output, errors = process.communicate(text if isinstance(text, bytes) else text.encode(), 60)
+        return Imported(output, errors, process.returncode)
+
+    return run
+
+
+@contextmanager
+def started(environment: dict[str, str], user: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "mcp_server", "import", f"--user={user}", *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        yield process
+
+
+async def listed(tools: Tools) -> list[tuple[str, dict[str, Any]]]:
+    """Of each task its title, and what else it says."""
+    names = ("description", "due", "priority", "labels", "repeat", "completed_at")
+    tasks = [(task["title"], {name: task[name] for name in names if task[name]}) for task in await tools.tasks()]
+    for _, fields in tasks:
+        if "completed_at" in fields:
+            fields["completed_at"] = fields["completed_at"][:16]
+    return tasks
+
+
+NOON, HALF_PAST_NINE = "2026-11-20T11:00", "2026-11-22T09:30"
+TODO_TXT: list[tuple[str, str, dict[str, Any]]] = [
+    ("buy milk", "buy milk", {}),
+    ("(A) pay rent", "pay rent", {"priority": "high"}),
+    ("(B) pay rent", "pay rent", {"priority": "medium"}),
+    ("(C) pay rent", "pay rent", {"priority": "low"}),
+    ("(D) pay rent", "pay rent", {}),
+    ("(a) pay rent", "(a) pay rent", {}),
+    ("2026-11-01 pay rent", "pay rent", {}),
+    ("pay rent +home @desk", "pay rent", {"labels": ["desk", "home"]}),
+    ("@phone call @mum about +xmas gifts", "call @mum about +xmas gifts", {"labels": ["mum", "phone", "xmas"]}),
+    ("mail me@example.com 1 + 1", "mail me@example.com 1 + 1", {}),
+    ("pay rent due:2026-11-27 +home", "pay rent", {"due": "Fri 2026-11-27", "labels": ["home"]}),
+    ("dentist due:2026-11-27T15:00", "dentist", {"due": "Fri 2026-11-27 15:00"}),
+    ("plants t:2026-11-25 see https://example.com", "plants t:2026-11-25 see https://example.com", {}),
+    ("due: nothing", "due: nothing", {}),
+    ("xylophone", "xylophone", {}),
+    ("X not done", "X not done", {}),
+    ("x 2026-11-20 2026-11-01 (A) a", "(A) a", {"completed_at": NOON}),
+    ("x (B) 2026-11-20 2026-11-01 a", "a", {"completed_at": NOON, "priority": "medium"}),
+    ("x 2026-11-20 a pri:C rec:1w", "a", {"completed_at": NOON, "priority": "low"}),
+    ("x done once", "done once", {"completed_at": HALF_PAST_NINE}),
+    ("\tx   spaced \t out ", "spaced out", {"completed_at": HALF_PAST_NINE}),
+    ("größer 日本 🚀", "größer 日本 🚀", {}),
+    *[
+        (f"water due:2026-11-27 rec:{rec}", "water", {"due": "Fri 2026-11-27", "repeat": repeat})
+        for rec, repeat in {
+            "1d": "FREQ=DAILY;FROM=DONE",
+            "+1d": "FREQ=DAILY",
+            "2w": "FREQ=WEEKLY;INTERVAL=2;FROM=DONE",
+            "+2w": "FREQ=WEEKLY;INTERVAL=2;BYDAY=FR",
+            "+1m": "FREQ=MONTHLY;BYMONTHDAY=27",
+            "1y": "FREQ=YEARLY;FROM=DONE",
+            "1b": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+        }.items()
+    ],
+]
+NO_TODO_TXT = [
+    *("two due:2026-02-30", "three due:2026-11-27 rec:2b", "four rec:1w", "+only @labels", "2026-13-01 five"),
+    *("x 9999-12-31 six", f"seven @{'l' * 41}", "eight" * 41, "nine" * 10_000, "ten due:2026-11-27 rec:0d"),
+]
+
+
+async def test_todo_txt(imported: Import, tools: Tools) -> None:
+    report = imported("\n".join(line for line, *_ in TODO_TXT))
+    assert (report.counts, report.problems, report.status) == ((len(TODO_TXT), 0), {}, 0)
+    assert await listed(tools) == [(title, fields) for _, title, fields in TODO_TXT]
+
+
+def test_lines_of_todo_txt_that_cannot_be_read(imported: Import, tools: Tools, stored: Stored) -> None:
+    report = imported("\r\n".join(["one", "", *NO_TODO_TXT, "last"]))
+    assert (report.counts, report.status) == ((2, 0), PARTLY)
+    assert [*report.problems] == [f"line {number + 3}" for number in range(len(NO_TODO_TXT))]
+    assert stored.titles(tools.user) == ["one", "last"]
+    corrected = [re.sub(r"due.*", "due:2026-11-27", NO_TODO_TXT[0])]
+    assert imported("\r".join(["one", *corrected, "last"])).counts == (1, 2)
+
+
+COLUMNS = (
+    *("TYPE", "CONTENT", "DESCRIPTION", "PRIORITY", "INDENT", "AUTHOR", "RESPONSIBLE", "DATE", "DATE_LANG"),
+    *("TIMEZONE", "DURATION", "DURATION_UNIT", "DEADLINE", "DEADLINE_LANG"),
+)
+
+
+def project(*rows: dict[str, str], delimiter: str = ",") -> str:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, COLUMNS, delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def row(content: str, **cells: str) -> dict[str, str]:
+    return {"TYPE": "task", "CONTENT": content, "PRIORITY": "4", "INDENT": "1", "DATE_LANG": "en"} | cells
+
+
+TODOIST: list[tuple[dict[str, str], str, dict[str, Any]]] = [
+    (row("buy milk"), "buy milk", {}),
+    (row("a", PRIORITY="1"), "a", {"priority": "high"}),
+    (row("a", PRIORITY="2"), "a", {"priority": "medium"}),
+    (row("a", PRIORITY="3"), "a", {"priority": "low"}),
+    (row("a", PRIORITY=""), "a", {}),
+    (row("basil @garden @Weekend"), "basil", {"labels": ["garden", "weekend"]}),
+    (row("ask @mum first"), "ask @mum first", {"labels": ["mum"]}),
+    (row("a", DESCRIPTION="two\nlines"), "a", {"description": "two\nlines"}),
+    (row("a", DESCRIPTION="d", DEADLINE="Oct 9 2026"), "a", {"description": "d\nDeadline: Oct 9 2026"}),
+    (row("b", INDENT="3", AUTHOR="Kai (1)", DURATION="30"), "b", {}),
+    (row('5" nails, "long"'), '5" nails, "long"', {}),
+    (row("a", DATE="2026-11-27", DATE_LANG="de"), "a", {"due": "Fri 2026-11-27"}),
+]
+DATES = {
+    "2026-11-27": "Fri 2026-11-27",
+    "2026-11-27 15:00": "Fri 2026-11-27 15:00",
+    "2026-11-27 3pm": "Fri 2026-11-27 15:00",
+    "2026-11-27T15:00:00Z": "Fri 2026-11-27 16:00",
+    "Oct 5 2026": "Mon 2026-10-05",
+    "27 Nov 2026": "Fri 2026-11-27",
+    "November 27, 2026 at 9": "Fri 2026-11-27 09:00",
+    "27th nov 9am": "Fri 2026-11-27 09:00",
+    "Nov 21": "Sun 2027-11-21",
+    "Nov 22": "Sun 2026-11-22",
+    "29 Feb": "Tue 2028-02-29",
+    "today": "Sun 2026-11-22",
+    "today at 9": "Sun 2026-11-22 09:00",
+    "tomorrow 18:00": "Mon 2026-11-23 18:00",
+    "Monday 12am": "Mon 2026-11-23 00:00",
+    "sunday at 12 pm": "Sun 2026-11-29 12:00",
+}
+REPEATS = {
+    "every day": ("Sun 2026-11-22", "FREQ=DAILY"),
+    "daily": ("Sun 2026-11-22", "FREQ=DAILY"),
+    "every day at 9": ("Mon 2026-11-23 09:00", "FREQ=DAILY"),
+    "every day 21:00": ("Sun 2026-11-22 21:00", "FREQ=DAILY"),
+    "every morning": ("Mon 2026-11-23 09:00", "FREQ=DAILY"),
+    "every monday at 9": ("Mon 2026-11-23 09:00", "FREQ=WEEKLY;BYDAY=MO"),
+    "every sun": ("Sun 2026-11-22", "FREQ=WEEKLY;BYDAY=SU"),
+    "every mon, wed and fri 18:30": ("Mon 2026-11-23 18:30", "FREQ=WEEKLY;BYDAY=MO,WE,FR"),
+    "every other monday": ("Mon 2026-11-23", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"),
+    "every weekday": ("Mon 2026-11-23", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+    "every weekend": ("Sat 2026-11-28", "FREQ=WEEKLY;BYDAY=SA"),
+    "every 3 days starting 5 Dec 2026": ("Sat 2026-12-05", "FREQ=DAILY;INTERVAL=3"),
+    "every 2 weeks at 9 starting on Dec 5": ("Sat 2026-12-05 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=SA"),
+    "every week until 24 Dec": ("Sun 2026-11-22", "FREQ=WEEKLY;BYDAY=SU;UNTIL=20261224"),
+    "every month": ("Sun 2026-11-22", "FREQ=MONTHLY;BYMONTHDAY=22"),
+    "every! 3 months": ("Sun 2026-11-22", "FREQ=MONTHLY;INTERVAL=3;FROM=DONE"),
+    "every! monday": ("Mon 2026-11-23", "FREQ=WEEKLY;BYDAY=MO"),
+    "every 27th": ("Fri 2026-11-27", "FREQ=MONTHLY;BYMONTHDAY=27"),
+    "every 1st, 15th of the month": ("Tue 2026-12-01", "FREQ=MONTHLY;BYMONTHDAY=1,15"),
+    "every last day": ("Mon 2026-11-30", "FREQ=MONTHLY;BYMONTHDAY=-1"),
+    "every 3rd friday": ("Fri 2026-12-18", "FREQ=MONTHLY;BYDAY=3FR"),
+    "every last friday 5pm": ("Fri 2026-11-27 17:00", "FREQ=MONTHLY;BYDAY=-1FR"),
+    "every jan 27th": ("Wed 2027-01-27", "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=27"),
+    "every year starting 2027-01-01": ("Fri 2027-01-01", "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=1"),
+}
+NO_DATES = (
+    *("soon", "next week", "12/24/2026", "feb 30", "32 nov 2026", "at 9", "noon", "monday tuesday", "x" * 200),
+    *("every", "every hour", "every 12 hours", "every day at 5", "every day at 25", "every day at 13pm", "every 40"),
+    *("every second tuesday", "every other weekday", "every 6th friday", "every feb 30", "every purple friday"),
+    *("tomorrow until friday", "every day until soon", "every day starting never", "every day from fri from sat"),
+)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+async def test_todoist(imported: Import, tools: Tools, delimiter: str) -> None:
+    expected = [
+        *TODOIST,
+        *[(row(text, DATE=text), text, {"due": due}) for text, due in DATES.items()],
+        *[(row(text, DATE=text), text, {"due": due, "repeat": repeat}) for text, (due, repeat) in REPEATS.items()],
+    ]
+    report = imported(project(*(cells for cells, *_ in expected), delimiter=delimiter))
+    assert (report.counts, report.problems) == ((len(expected), 0), {})
+    assert await listed(tools) == [(title, fields) for _, title, fields in expected]
+
+
+def test_dates_of_todoist_that_cannot_be_read(imported: Import, tools: Tools, stored: Stored) -> None:
+    report = imported(project(row("good"), *(row("a", DATE=text) for text in NO_DATES)))
+    assert (report.counts, len(report.problems), report.status) == ((1, 0), len(NO_DATES), PARTLY)
+    assert stored.titles(tools.user) == ["good"]
+
+
+async def test_notes_and_sections_of_todoist(imported: Import, tools: Tools) -> None:
+    report = imported(
+        project(
+            {"TYPE": "meta", "CONTENT": "view_style=list"},
+            row("first", DESCRIPTION="d"),
+            {"TYPE": "note", "CONTENT": "one"},
+            {"TYPE": "note", "CONTENT": "two"},
+            {},
+            {"TYPE": "section", "CONTENT": "This Week"},
+            row("second @home"),
+            {"TYPE": "section", "CONTENT": "s" * 41},
+            {"TYPE": "note", "CONTENT": "of nothing"},
+            row("third"),
+        )
+    )
+    assert await listed(tools) == [
+        ("first", {"description": "d\none\ntwo"}),
+        ("second", {"labels": ["home", "this week"]}),
+        ("third", {}),
+    ]
+    assert [*report.problems] == ["line 9", "line 10"]
+
+
+async def test_rows_of_todoist_that_cannot_be_read(imported: Import, tools: Tools) -> None:
+    """Each is named by its first line, and none is half done."""
+    good = project(row("one", DESCRIPTION="two\nlines"), row("a", DATE="jeden Montag", DATE_LANG="de"))
+    broken = 'task,"x"y,,4,1\r\nnote,of nobody,,,\r\ntask,last,,4,1\r\n'
+    rows = project(
+        row("a", PRIORITY="5"),
+        row("b", DATE="soon"),
+        {"TYPE": "note", "CONTENT": "waits"},
+        {"TYPE": "Task"},
+        row(""),
+    )
+    report = imported(good + broken + rows.partition("\r\n")[2] + 'task,"never closed\r\ntask,lost\r\n')
+    assert await tools.titles() == ["one", "last"]
+    assert [*report.problems] == ["line 4", "line 5", "line 8", "line 9", "line 11", "line 12", "lines 13 to 14"]
+
+
+MADE = "2026-10-01T08:00:00.123456+00:00"
+TASK: dict[str, Any] = {"id": 7, "title": "milk", "status": "pending", "created_at": MADE}
+FULL = TASK | {
+    "description": "two\nlines",
+    "updated_at": "2026-10-02T08:00:00+00:00",
+    "completed_at": None,
+    "due_on": "2026-11-27",
+    "due_time": "15:00:00",
+    "priority": 1,
+    "labels": ["home", "work"],
+    "repeat": "FREQ=WEEKLY;BYDAY=FR",
+    "series": 3,
+}
+NO_TASKS: list[dict[str, Any]] = [
+    *[{"id": "x"}, {"id": 2**63}, {"id": None, "title": 5}, {"title": "x" * 201}, {"title": "a\0b"}],
+    *[{"title": "a\ud800b"}, {"status": "done"}, {"created_at": "2026-10-01T08:00:00"}, {"due_on": "2026-02-30"}],
+    *[{"created_at": "0001-01-01T00:00:00+14:00"}, {"due_on": "0001-01-01"}, {"priority": 4}, {"labels": ["x" * 41]}],
+    *[{"labels": "home"}, {"repeat": "FREQ=DAILY"}, {"due_time": "15:00"}],
+]
+
+
+def export(*tasks: object, **fields: object) -> str:
+    return json.dumps({"version": 1, "user": "alice", "todo": {"tasks": tasks}} | fields)
+
+
+async def test_an_export(imported: Import, tools: Tools) -> None:
+    done = FULL | {"id": 8, "status": "completed", "completed_at": MADE}
+    ended = FULL | {"id": 9, "repeat": "FREQ=WEEKLY;BYDAY=FR;UNTIL=20261126"}
+    assert imported(export(FULL, done, ended)).counts == (3, 0)
+    details: dict[str, Any] = {"description": "two\nlines", "due": "Fri 2026-11-27 15:00", "priority": "high"}
+    details["labels"] = ["home", "work"]
+    assert await listed(tools) == [
+        ("milk", details | {"repeat": "FREQ=WEEKLY;BYDAY=FR"}),
+        ("milk", details | {"completed_at": "2026-10-01T08:00"}),
+        ("milk", details),
+    ]
+    [first, *_] = await tools.tasks()
+    assert (first["created_at"], first["updated_at"]) == ("2026-10-01T08:00:00.123456Z", "2026-10-02T08:00:00Z")
+
+
+def test_tasks_of_an_export_that_cannot_be_read(imported: Import, tools: Tools, stored: Stored) -> None:
+    report = imported(export(TASK, *(TASK | wrong for wrong in NO_TASKS), TASK | {"id": 8, "title": "bread"}))
+    assert [*report.problems] == [f"task {number + 2}" for number in range(len(NO_TASKS))]
+    assert stored.titles(tools.user) == ["milk", "bread"]
+
+
+NO_FILES: list[tuple[str | bytes, list[str]]] = [
+    *[(nothing, []) for nothing in ("", "\n \n", "TYPE,CONTENT\n", '{"todo": {"tasks": []}}')],
+    *[("milk\0", []), ("Title\nmilk\n", ["--name=a.csv"]), ("Title\nmilk\n", ["--name=a.json"])],
+    *[(b"one\nthr\xe9e\n", []), (b"\xff\xfeo\x00n", []), ("ab".encode("utf-16-le"), []), (b"PK\x03\x04\x14\x00", [])],
+    *[(text, []) for text in ("{}", '{"todo": 5}', '{"tasks": null}', '{"a":' * 200_000, export(TASK, version=9))],
+    ("milk", ["--user=a\nb"]),
+]
+
+
+@pytest.mark.parametrize(("text", "arguments"), NO_FILES, ids=range(len(NO_FILES)))
+def test_a_file_without_tasks_changes_nothing(
+    imported: Import, stored: Stored, user: str, text: str | bytes, arguments: list[str]
+) -> None:
+    report = imported(text, *arguments)
+    assert not ADDED.search(report.text)
+    assert len((report.text + report.errors).splitlines()) == 1
+    assert "Traceback" not in report.errors
+    assert stored.row_counts(user) == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "title"),
+    [
+        ("größer".encode("utf-8-sig"), [], "größer"),
+        ("größer".encode("utf-16"), [], "größer"),
+        (b"\xfe\xff" + "größer".encode("utf-16-be"), [], "größer"),
+        (b'{"milk"}\n', ["--format=todo.txt"], '{"milk"}'),
+        (b"TYPE of thing, CONTENT", [], "TYPE of thing, CONTENT"),
+        (b'"TYPE";"CONTENT"\n"task";"milk"', [], "milk"),
+        (json.dumps({"tasks": [TASK], "changes": [], "people": []}).encode(), [], "milk"),
+    ],
+    ids=range(7),
+)
+def test_encodings_and_formats(
+    imported: Import, stored: Stored, user: str, data: bytes, arguments: list[str], title: str
+) -> None:
+    imported(data, *arguments)
+    assert stored.titles(user) == [title]
+
+
+async def test_a_file_is_added_once(imported: Import, tools: Tools, stored: Stored) -> None:
+    assert imported(LINES).counts == (4, 0)
+    assert stored.task_calls(tools.user) == [("add", "import")] * 4
+    before = await tools.state()
+    assert imported(LINES).counts == (0, 4)
+    assert await tools.state() == before
+    await tools.update(3, title="bread")
+    await tools.delete(4)
+    await tools.complete(1)
+    assert imported("first\n" + LINES.replace("\n", "\r\n")).counts == (1, 4), "whatever became of them"
+    assert imported("x 2026-11-28 pay rent due:2026-11-27 rec:+1m +home\n").counts == (0, 1)
+
+
+async def test_a_list_belongs_to_one_user(imported: Import, tools: Tools, stored: Stored) -> None:
+    other = f"{tools.user}-b"
+    assert imported(LINES).counts == imported(LINES, name=other).counts == (4, 0)
+    assert stored.titles(other) == await tools.titles()
+
+
+def test_the_most_tasks(imported: Import, stored: Stored, user: str) -> None:
+    text = "\n".join(f"task {number}" for number in range(10))
+    report = imported(text, LIMIT_TASKS="7")
+    assert (report.counts, report.status) == ((7, 0), PARTLY)
+    assert "3 tasks were not added" in report.text
+    assert imported(text, LIMIT_TASKS="20").counts == (3, 7)
+
+
+def test_imports_at_once_add_once(user_environment: dict[str, str], stored: Stored, user: str) -> None:
+    text = "".join(f"task {number}\n" for number in range(1_200)).encode()
+    with started(user_environment, user) as one, started(user_environment, user) as other:
+        for process in (one, other):
+            assert process.stdin
+            process.stdin.write(text)
+            process.stdin.close()
+            process.stdin = None
+        counts = [Imported(*process.communicate(timeout=60), 0).counts for process in (one, other)]
+    assert [sum(each) for each in counts] == [1_200] * 2
+    assert sum(added for added, _ in counts) == 1_200
+    assert sorted(stored.titles(user)) == sorted(text.decode().splitlines())
+
+
+@pytest.mark.long
+async def test_an_import_that_is_killed_is_completed_by_the_next(
+    user_environment: dict[str, str], imported: Import, stored: Stored, user: str
+) -> None:
+    text = "".join(f"task {number}\n" for number in range(3_000))
+    with started(user_environment, user) as process:
+        assert process.stdin
+        process.stdin.write(text.encode())
+        process.stdin.close()
+        process.stdin = None
+        await until(lambda: bool(stored.titles(user)))
+        process.send_signal(signal.SIGKILL)
+    half = len(stored.titles(user))
+    assert 0 < half < 3_000
+    assert imported(text).counts == (3_000 - half, half)
+    assert stored.titles(user) == text.splitlines()
+
+
+async def test_export_forget_import_and_the_same_tasks(
+    imported: Import, user_environment: dict[str, str], tools: Tools, stored: Stored
+) -> None:
+    def command(name: str) -> str:
+        arguments = [sys.executable, "-m", "mcp_server", name, f"--user={tools.user}"]
+        done = subprocess.run(arguments, cwd=ROOT, env=user_environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    weekly = {"due": "2026-11-20 09:00", "repeat": "FREQ=WEEKLY;COUNT=3", "labels": ["home", "plants"]}
+    await tools.add("water", priority="low", **weekly)
+    await tools.add("größer", description="two\nlines", due="2026-11-27")
+    await tools.add("gone")
+    await tools.complete(1)
+    await tools.delete(3)
+    before, times = await listed(tools), [task["created_at"] for task in await tools.tasks()]
+    document = command("export")
+    assert imported(document).counts == (0, 3)
+    command("forget")
+    assert stored.row_counts(tools.user) == {}
+    assert imported(document).counts == (3, 0)
+    assert imported(document).counts == (0, 3)
+    before[0][1].pop("repeat")  # a completed task repeats no more
+    assert (await listed(tools), [task["created_at"] for task in await tools.tasks()]) == (before, times)
+    assert len(json.loads(command("export"))["imports"]) == 3
+
+
+def test_a_task_with_the_id_of_another(imported: Import, stored: Stored, user: str) -> None:
+    imported("2026-11-01 milk\n2026-11-01 bread\n")
+    other = {"id": 1, "title": "eggs", "status": "pending", "created_at": "2026-11-01T11:00:00+00:00"}
+    assert imported(export(other, other | {"id": 2, "title": "bread"})).counts == (1, 1)
+    assert stored.titles(user) == ["milk", "bread", "eggs"]

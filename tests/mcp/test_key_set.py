@@ -1,0 +1,161 @@
+"""The identity provider's keys: rotated, away, odd."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from mcp_server.server import create_app
+from mcp_server.settings import Settings
+from tests.mcp.conftest import http_client
+from tests.mcp.servers import AUDIENCE
+from tests.mcp.wire import call, send
+from tests.serving import serve
+from tests.tokens import (
+    IDP_SECRET,
+    ISSUER,
+    MCP_TOKEN_SECRET,
+    KeyEndpoint,
+    SigningKey,
+    for_mcp,
+    key_endpoint,
+    minted,
+)
+
+OLD, NEW, EC = SigningKey("RS256", "old"), SigningKey("RS256", "new"), SigningKey("ES256", "ec")
+COMMON = {"auth_mode": "jwt", "mcp_token_secret": MCP_TOKEN_SECRET, "mcp_url": AUDIENCE, "auth_issuer": ISSUER}
+
+Accepts = Callable[[str], Any]
+Serving = Callable[..., AbstractAsyncContextManager[Accepts]]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[KeyEndpoint]:
+    with key_endpoint(OLD) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def serving(session_database_url: str, endpoint: KeyEndpoint) -> Serving:
+    """Starts a server with the keys of the endpoint; answers whether it accepts a token."""
+
+    @asynccontextmanager
+    async def start(**settings: Any) -> AsyncIterator[Accepts]:
+        settings = {"database_url": session_database_url, "auth_jwks_url": endpoint.url, **COMMON, **settings}
+        async with serve(create_app(Settings.model_validate(settings))) as url, http_client(url) as http:
+
+            async def accepts(token: str) -> bool:
+                response = await send(http, call("list_tasks", {}, token=token))
+                assert response.status_code in (200, 401), response.text
+                return response.status_code == 200
+
+            yield accepts
+
+    return start
+
+
+def token(key: SigningKey, **claims: Any) -> str:
+    return key.mint(**{"aud": AUDIENCE} | claims)
+
+
+async def test_keys_are_fetched_once(serving: Serving, endpoint: KeyEndpoint) -> None:
+    async with serving() as accepts:
+        assert await accepts(token(OLD))
+        for number in range(20):
+            assert await accepts(token(OLD))
+            assert not await accepts(token(NEW, kid=f"made up {number}"))
+    assert endpoint.requests == 1
+
+
+async def test_a_new_key_is_found_where_keys_are_not_fresh(serving: Serving, endpoint: KeyEndpoint) -> None:
+    endpoint.rotate(NEW)
+    async with serving() as accepts:
+        assert await accepts(token(NEW))
+        assert not await accepts(token(OLD))
+
+
+@pytest.mark.parametrize("away", [{"status": 500}, {"status": 302}, {"body": b"{"}, {"body": b" " * 300_000}])
+async def test_without_keys_only_our_own_tokens_are_accepted(
+    serving: Serving, endpoint: KeyEndpoint, caplog: pytest.LogCaptureFixture, away: dict[str, Any]
+) -> None:
+    for name, value in away.items():
+        setattr(endpoint, name, value)
+    async with serving() as accepts:
+        assert not await accepts(token(OLD))
+        assert await accepts(for_mcp("alice", AUDIENCE))
+    assert "AUTH_JWKS_URL" in caplog.text
+
+
+async def test_a_redirect_is_not_followed(serving: Serving, endpoint: KeyEndpoint) -> None:
+    with key_endpoint(NEW) as elsewhere:
+        endpoint.status, endpoint.headers = 302, {"location": elsewhere.url}
+        async with serving() as accepts:
+            assert not await accepts(token(NEW))
+        assert elsewhere.requests == 0
+
+
+BROKEN: list[Any] = [
+    {"kty": "RSA", "alg": "none", "kid": "x"},
+    {"kty": "oct", "k": "AA", "alg": "none"},
+    {"kty": "oct", "kid": "shared", "k": "A" * 43},
+    {"kty": "EC", "kid": "x"},
+    {"kty": ["RSA"], "kid": "x"},
+    OLD.jwk | {"n": [], "kid": "x"},
+    OLD.jwk | {"e": "AQAA", "kid": "x"},
+    EC.jwk | {"y": "A" * 43, "kid": "x"},
+    EC.jwk | {"crv": "P-384", "kid": "x"},
+    OLD.jwk | {"d": "AQAB", "kid": "x"},
+    OLD.jwk | {"n": "_" * 100_000, "kid": "x"},
+    OLD.jwk | {"n": "_" * 170, "kid": "x"},
+    {"kty": "RSA", "kid": 7},
+    *("x", [], None, 5, {}),
+]
+
+
+async def test_entries_that_cannot_be_used_do_no_harm(serving: Serving, endpoint: KeyEndpoint) -> None:
+    endpoint.body = json.dumps({"keys": [*BROKEN, NEW.jwk | {"use": "enc"}, OLD.jwk, OLD.jwk, EC.jwk]}).encode()
+    async with serving() as accepts:
+        assert await accepts(token(OLD))
+        assert await accepts(token(EC))
+        assert not await accepts(token(NEW))
+        assert not await accepts(minted("\0" * 32, kid="shared", iss=ISSUER, aud=AUDIENCE))
+
+
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+async def test_keys_that_check_nothing(serving: Serving, endpoint: KeyEndpoint) -> None:
+    weak = SigningKey("RS256", "weak", bits=1024)
+    purposes: list[dict[str, Any]] = [{"use": "enc"}, {"use": None}, {"key_ops": ["encrypt"]}, {"key_ops": "verify"}]
+    plain = {name: value for name, value in OLD.jwk.items() if name != "use"}
+    keys = [plain | purpose | {"kid": f"old {number}"} for number, purpose in enumerate(purposes)]
+    keys += [plain | {"kid": "good", "key_ops": ["verify"]}, NEW.jwk | {"kid": "two"}, EC.jwk, weak.jwk]
+    keys += [SigningKey("RS256", "third").jwk | {"kid": "two"}]
+    endpoint.body = json.dumps({"keys": keys}).encode()
+    async with serving() as accepts:
+        assert await accepts(token(OLD, kid="good"))
+        for number in range(len(purposes)):
+            assert not await accepts(token(OLD, kid=f"old {number}"))
+        assert not await accepts(token(weak))
+        assert not await accepts(token(NEW, kid="two")), "of two different keys with one name none is used"
+        assert await accepts(token(EC, kid=None)), "the only one of its algorithm"
+
+
+async def test_a_token_without_kid_needs_one_key_to_fit(serving: Serving, endpoint: KeyEndpoint) -> None:
+    endpoint.rotate(OLD, NEW, EC)
+    async with serving() as accepts:
+        assert await accepts(token(EC, kid=None))
+        assert not await accepts(token(OLD, kid=None))
+
+
+@pytest.mark.parametrize("issuer", [ISSUER, "my-login"])
+async def test_a_shared_secret_instead_of_keys(serving: Serving, issuer: str) -> None:
+    async with serving(auth_jwks_url=None, auth_jwt_secret=IDP_SECRET, auth_issuer=issuer) as accepts:
+        for key, iss, audience, accepted in (
+            (IDP_SECRET, issuer, AUDIENCE, True),
+            (IDP_SECRET, issuer, "backend", False),
+            (IDP_SECRET, "todo-assistant", AUDIENCE, False),
+            (MCP_TOKEN_SECRET, issuer, AUDIENCE, False),
+            (MCP_TOKEN_SECRET, "todo-assistant", AUDIENCE, True),
+        ):
+            assert await accepts(minted(key, iss=iss, aud=audience)) == accepted

@@ -1,0 +1,60 @@
+"""What a chat does around the offline model: it sends messages, and makes the tool calls on the task server."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import httpx2
+
+from tests.mcp.calls import Tools, text
+
+NOW = datetime(2026, 11, 23, 10, 40)  # a Monday
+NOTE = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
+NAMES = ("add_task", "list_tasks", "complete_task", "update_task", "delete_task")
+OFFERED = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in NAMES]
+MOST_TURNS = 12
+
+Call = tuple[str, dict[str, Any]]
+
+
+def said(content: str, role: str = "user") -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+class Conversation:
+    def __init__(self, http: httpx2.AsyncClient, tools: Tools) -> None:
+        self.http, self.tools = http, tools
+        self.messages = [said("You keep tasks.", "system")]
+        self.calls: list[Call] = []
+        """Those that answered the last message."""
+
+    @property
+    def changes(self) -> list[Call]:
+        return [call for call in self.calls if call[0] != "list_tasks"]
+
+    async def say(self, content: str, *, now: datetime = NOW, known: str = "", tags: str = "") -> str:
+        """The answer; `known` and `tags` are what else the notes before the message say."""
+        self.calls = []
+        if tags:
+            self.messages.append(said(NOTE.format(tags)))
+        self.messages += [said(NOTE.format(f"{now:%a %Y-%m-%d %H:%M}, Europe/Berlin{known}")), said(content)]
+        for _ in range(MOST_TURNS):
+            reply = await self._reply()
+            self.messages.append(reply)
+            if not reply.get("tool_calls"):
+                return reply["content"]
+            for call in reply["tool_calls"]:
+                await self._make(call)
+        raise AssertionError(f"the model goes on calling tools: {self.calls}")
+
+    async def _reply(self) -> dict[str, Any]:
+        body = {"model": "any", "messages": self.messages, "tools": OFFERED}
+        response = await self.http.post("/v1/chat/completions", content=json.dumps(body))
+        assert response.status_code == 200, response.text
+        return response.json()["choices"][0]["message"]
+
+    async def _make(self, call: dict[str, Any]) -> None:
+        name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
+        self.calls.append((name, arguments))
+        result = await self.tools.result(name, arguments)
+        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text(result)})

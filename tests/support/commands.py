@@ -1,0 +1,31 @@
+"""`./todo` as a process, without the settings of the machine that runs the tests."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+from tests.conftest import ROOT
+from tests.logins import as_owner
+from tests.processes import INHERITED
+from tests.support.stack import SIGN_IN, Stack
+
+
+def todo(*arguments: str, stdin: Any = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Its exit status and what it writes; the environment is this alone."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    command = [sys.executable, "-P", "-m", "cli", *arguments]
+    variables = {**inherited, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", **environment}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL if stdin is None else stdin}
+    return subprocess.run(
+        command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+async def todo_at(stack: Stack, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """On the data of a running stack, as its operator."""
+    workspaces = stack.services.workspace.environment["WORKSPACE_DIR"]
+    settings = {**SIGN_IN, "MIGRATION_DATABASE_URL": as_owner(stack.database_url), "WORKSPACE_DIR": workspaces}
+    return await asyncio.to_thread(partial(todo, *arguments, **settings | environment))

@@ -1,0 +1,97 @@
+"""Fixtures of the tests that meet the product from outside: running stacks, and a new user for each test."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.logins import as_service
+from tests.scripted_model import ScriptedModel
+from tests.support.golden import Golden
+from tests.support.stack import STACKS, Services, Stack, running_services, running_stack
+from tests.support.stored import Stored
+from tests.support.users import User
+
+StartStack = Callable[[str], Stack]
+NewUser = Callable[..., User]
+
+
+@pytest.fixture(scope="session")
+def services(server_url: str, template: str) -> Iterator[Services]:
+    from tests.conftest import new_database  # which loads this module
+
+    directory = Path(tempfile.mkdtemp(prefix="todo-stack-"))
+    try:
+        with new_database(server_url, template) as (_, url), running_services(as_service(url), directory) as services:
+            yield services
+    finally:
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def start_stack(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartStack]:
+    """The stack of this name in `STACKS`, started when the first test asks for it."""
+    stacks: dict[str, Stack] = {}
+    with ExitStack() as cleanup:
+
+        def start(name: str) -> Stack:
+            if name not in stacks:
+                directory = tmp_path_factory.mktemp(f"stack-{name}")
+                stacks[name] = cleanup.enter_context(running_stack(services, STACKS[name], directory))
+            stacks[name].ensure_running()
+            return stacks[name]
+
+        yield start
+
+
+@pytest.fixture
+def stack_name() -> str:
+    """Which stack the tests of a module use; a module overrides it for another than the main one."""
+    return "main"
+
+
+@pytest.fixture
+def stack(start_stack: StartStack, stack_name: str) -> Stack:
+    return start_stack(stack_name)
+
+
+@pytest.fixture
+async def model(stack: Stack) -> AsyncIterator[ScriptedModel]:
+    """The control of the scripted model, with no script and no request of an earlier test."""
+    model = ScriptedModel(stack.services.model.url)
+    await model.reset()
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture
+async def new_user(stack: Stack) -> AsyncIterator[NewUser]:
+    """Makes users of the stack that no other test knows; arguments are those of `User` after the stack."""
+    async with AsyncExitStack() as clients:
+        users: list[User] = []
+
+        def make(name: str | None = None, *, backend: int = 0) -> User:
+            users.append(User(stack, name, backend=backend))
+            clients.push_async_exit(users[-1])
+            return users[-1]
+
+        yield make
+
+
+@pytest.fixture
+async def user(new_user: NewUser) -> User:
+    return new_user()
+
+
+@pytest.fixture
+def stored(stack: Stack) -> Iterator[Stored]:
+    with Stored(stack.database_url) as stored:
+        yield stored
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(request.path)

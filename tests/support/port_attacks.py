@@ -1,0 +1,27 @@
+"""Attacks on a port by another process, and what they cost a service."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.processes import ServiceProcess
+
+MEMORY_MB = 150
+"""What an attack may cost a service at most."""
+
+
+async def start_attack(service: ServiceProcess, kind: str, name: str, seconds: float) -> asyncio.subprocess.Process:
+    """Returns when the attack begins."""
+    command = [sys.executable, "-m", "tests.abuse", kind, name, str(service.port), str(seconds)]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"started\n"
+    return process
+
+
+def memory_mb(service: ServiceProcess) -> int:
+    assert service.process is not None
+    status = Path(f"/proc/{service.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) // 1024

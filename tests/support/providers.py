@@ -1,0 +1,79 @@
+"""Conversations with a server that rejects what a provider rejects, and responds as it does."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backend.model.providers import PROFILES
+from backend.settings import ProviderName
+from tests.chatkit_client import Answer
+from tests.scripted_endpoint.app import create_app as create_model
+from tests.scripted_model import ScriptedModel
+from tests.serving import serve
+from tests.strict_provider.endpoint import StrictProvider
+from tests.support.backends import LocalBackend, local_backend
+from tests.support.model_requests import requests_to
+from tests.support.stack import Services
+from tests.support.users import User
+
+Json = dict[str, Any]
+
+KEY = "sk-very-secret-key"
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One conversation of a user with a provider."""
+
+    backend: LocalBackend
+    user: User
+    model: ScriptedModel
+    strict: StrictProvider
+    provider: ProviderName
+    thread_id: str
+
+    async def say(self, text: str, *steps: Json, **more: Any) -> Answer:
+        """The answer when the model responds with these steps."""
+        await self.model.script(*steps)
+        return await self.user.chatkit.say(text, self.thread_id, **more)
+
+    async def bodies(self) -> list[Json]:
+        return await requests_to(self.model)
+
+    @asynccontextmanager
+    async def of_new_user(self) -> AsyncIterator["Talk"]:
+        """Another conversation with the same backend and provider."""
+        await self.model.finished_requests()
+        await self.model.reset()
+        self.strict.refused.clear()
+        async with User(self.backend) as user:
+            yield replace(self, user=user, thread_id=(await user.page.begin("A talk"))["id"])
+
+
+@asynccontextmanager
+async def talking(
+    services: Services,
+    user: User,
+    provider: ProviderName,
+    habit: Json | None = None,
+    server: ProviderName | None = None,
+    /,
+    **environment: str,
+) -> AsyncIterator[Talk]:
+    """`server` names whose rules and habits the server has, where those are not the provider's."""
+    strict = StrictProvider(create_model(), server or provider, **(habit or {}))
+    async with serve(strict, lifespan="off") as url:
+        model = ScriptedModel(url)
+        known = PROFILES[server or provider].model
+        given = {"LLM_PROVIDER": provider, "LLM_BASE_URL": f"{url}/v1", "LLM_API_KEY": KEY, "LLM_MODEL": known or "m"}
+        async with local_backend(services, **{**given, **environment}) as backend, User(backend, user.name) as there:
+            # A conversation that has a title: no request for one comes in between.
+            thread = (await there.page.begin("A talk"))["id"]
+            yield Talk(backend, there, model, strict, provider, thread)
+        await model.aclose()
+
+
+def call(name: str, *, id: str | None = "0", **arguments: Any) -> Json:
+    """With an id that is always the same, as some servers send it."""
+    return {"name": name, "arguments": arguments, "id": id}

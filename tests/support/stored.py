@@ -1,0 +1,208 @@
+"""What the database holds: the only SQL of the tests that meet the product from outside.
+
+Statuses and kinds are those of the design, whatever the tables call them, so that tests survive a new schema.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg.sql import SQL, Identifier
+
+from tests.logins import as_admin
+from tests.waiting import until
+
+HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run of the assistant; `status` is running, waiting or one of the four outcomes."""
+
+    id: str
+    conversation_id: str | None
+    status: str
+
+
+@dataclass(frozen=True)
+class StoredTask:
+    title: str
+    status: str
+    due: str | None
+
+
+class Stored:
+    """Reads, and for a few tests changes, the database as a superuser; every statement commits."""
+
+    def __init__(self, database_url: str) -> None:
+        self._connection = psycopg.Connection[dict[str, Any]].connect(
+            as_admin(database_url), autocommit=True, application_name="test", row_factory=dict_row
+        )
+        if HAS_NEW_CORE:
+            self._connection.execute("SET search_path = core, public")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def runs(self, user: str) -> list[StoredRun]:
+        """Runs of the assistant, oldest first; without those of its agents."""
+        if HAS_NEW_CORE:
+            statement = (
+                "SELECT id, conversation_id, status FROM runs WHERE user_id = %s AND conversation_id IS NOT NULL"
+                " AND parent_call_id IS NULL ORDER BY seq"
+            )
+            return [StoredRun(**row) for row in self._rows(statement, user)]
+        rows = self._rows(
+            "SELECT id, conversation_id, coalesce(outcome, status) AS status FROM runs"
+            " WHERE user_id = %s AND conversation_id IS NOT NULL ORDER BY started_at, id",
+            user,
+        )
+        return [StoredRun(**row) for row in rows]
+
+    def run_statuses(self, user: str) -> list[str]:
+        return [run.status for run in self.runs(user)]
+
+    async def run_with_status(self, user: str, status: str, *, seconds: float = 30) -> StoredRun:
+        """The newest such run, as soon as there is one."""
+
+        def find() -> StoredRun | None:
+            return next((run for run in reversed(self.runs(user)) if run.status == status), None)
+
+        return await until(find, seconds=seconds)
+
+    def conversations(self, user: str) -> list[str]:
+        return [row["id"] for row in self._rows("SELECT id FROM conversations WHERE user_id = %s ORDER BY 1", user)]
+
+    def conversation_title(self, user: str, conversation: str) -> str | None:
+        [row] = self._rows("SELECT title FROM conversations WHERE user_id = %s AND id = %s", user, conversation)
+        return row["title"]
+
+    def has_summary(self, user: str, conversation: str) -> bool:
+        statement = "SELECT 1 FROM messages WHERE user_id = %s AND conversation_id = %s AND kind = 'summary'"
+        return bool(self._rows(statement, user, conversation))
+
+    def pending_approvals(self, user: str) -> int:
+        if HAS_NEW_CORE:
+            statement = "SELECT 1 FROM tool_calls WHERE user_id = %s AND state = 'awaiting_approval'"
+            return len(self._rows(statement, user))
+        statement = (
+            "SELECT 1 FROM approvals JOIN runs ON (runs.user_id, runs.id) = (approvals.user_id, run_id)"
+            " WHERE approvals.user_id = %s AND decision IS NULL AND status = 'waiting'"
+        )
+        return len(self._rows(statement, user))
+
+    def queued_messages(self, user: str) -> int:
+        """Steering messages and follow-ups that no model has read."""
+        if HAS_NEW_CORE:
+            return len(self._rows("SELECT 1 FROM entries WHERE user_id = %s AND seq IS NULL", user))
+        statement = "SELECT 1 FROM run_inputs WHERE user_id = %s AND taken_at IS NULL AND dropped_at IS NULL"
+        return len(self._rows(statement, user))
+
+    def consents(self, user: str) -> list[str]:
+        """Tools that the user allows from now on."""
+        return [row["tool"] for row in self._rows("SELECT tool FROM consents WHERE user_id = %s ORDER BY 1", user)]
+
+    def tasks(self, user: str) -> list[StoredTask]:
+        statement = "SELECT title, status, due_on::text AS due FROM tasks WHERE user_id = %s ORDER BY id"
+        return [StoredTask(**row) for row in self._rows(statement, user)]
+
+    def titles(self, user: str) -> list[str]:
+        return [task.title for task in self.tasks(user)]
+
+    def task_calls(self, user: str) -> list[tuple[str, str | None]]:
+        """Each change of the task list as (operation, actor), oldest first."""
+        statement = "SELECT operation, actor FROM task_calls WHERE user_id = %s ORDER BY id"
+        return [(row["operation"], row["actor"]) for row in self._rows(statement, user)]
+
+    def row_counts(self, user: str) -> dict[str, int]:
+        """How many rows of each table belong to the user; tables without any are left out."""
+        counts: dict[str, int] = {}
+        for table in self.user_tables():
+            statement = SQL("SELECT count(*) AS rows FROM {} WHERE user_id = %s").format(Identifier(table))
+            row = self._connection.execute(statement, [user]).fetchone()
+            if row and row["rows"]:
+                counts[table] = row["rows"]
+        return counts
+
+    def user_tables(self) -> list[str]:
+        """The tables whose rows belong to users."""
+        tables = self._rows(
+            "SELECT table_name AS name FROM information_schema.columns"
+            " WHERE table_schema = 'public' AND column_name = 'user_id' ORDER BY 1"
+        )
+        return [table["name"] for table in tables]
+
+    def age_task_changes(self, user: str, *, days: float) -> None:
+        """Makes all that was changed in the task list look so much older."""
+        for table in ("task_calls", "task_changes"):
+            statement = SQL("UPDATE {} SET created_at = created_at - make_interval(secs => %s) WHERE user_id = %s")
+            self._connection.execute(statement.format(Identifier(table)), [days * 86_400, user])
+
+    def spread_completions(self, user: str, *, days: int) -> None:
+        """Makes each completed task look so many days older than the one with the number before."""
+        statement = (
+            "UPDATE tasks SET completed_at = completed_at - make_interval(days => id::int * %s) WHERE user_id = %s"
+        )
+        self._connection.execute(statement, [days, user])
+
+    def set_completion(self, user: str, task: int, moment: str) -> None:
+        self._connection.execute(
+            "UPDATE tasks SET completed_at = %s WHERE user_id = %s AND id = %s", [moment, user, task]
+        )
+
+    def add_idempotency_keys(self, user: str, count: int) -> None:
+        """As if the user had sent so many requests with keys of their own."""
+        self._connection.execute(
+            "INSERT INTO kept_requests (user_id, key, request)"
+            " SELECT %s, 'key-' || n, '' FROM generate_series(1, %s) n",
+            [user, count],
+        )
+
+    def age_idempotency_keys(self, user: str, *, hours: float) -> None:
+        """Makes the user's requests with keys look so much older."""
+        self._connection.execute(
+            "UPDATE kept_requests SET created_at = created_at - make_interval(secs => %s) WHERE user_id = %s",
+            [hours * 3600, user],
+        )
+
+    @contextmanager
+    def locked(self, table: str) -> Iterator[None]:
+        """Nobody else reads or writes the table while the block runs: what needs it waits."""
+        with self._connection.transaction():
+            self._connection.execute(SQL("LOCK TABLE {}").format(Identifier(table)))
+            yield
+
+    def is_waited_for(self, *, by: int = 1) -> bool:
+        """Whether so many statements wait for a lock."""
+        self._rows("SELECT pg_stat_clear_snapshot()")  # within a transaction, connections made later are not seen
+        statement = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        return len(self._rows(statement)) >= by
+
+    @contextmanager
+    def renamed(self, table: str) -> Iterator[None]:
+        """While the block runs no statement finds the table."""
+        aside = Identifier(f"{table}_aside")
+        self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(Identifier(table), aside))
+        try:
+            yield
+        finally:
+            self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(aside, Identifier(table)))
+
+    @contextmanager
+    def refusing_new_messages(self) -> Iterator[None]:
+        """The database fails wherever a service adds to a conversation while the block runs."""
+        self._connection.execute("REVOKE INSERT ON messages FROM todo_app")
+        try:
+            yield
+        finally:
+            self._connection.execute("GRANT INSERT ON messages TO todo_app")
+
+    def _rows(self, statement: str, *values: Any) -> list[dict[str, Any]]:
+        return self._connection.execute(statement.encode(), values).fetchall()

@@ -1,0 +1,387 @@
+"""How responses of model servers are read: each known behaviour, every cut, and behaviours combined."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.model import reader
+from backend.model.errors import ModelError
+from backend.model.frames import values_of
+from backend.model.reader import Behaviour, Piece, Reader
+
+RESPONSES = Path(__file__).parent.parent / "api" / "model_servers"
+Json = dict[str, Any]
+
+
+async def _read(pieces: list[bytes]) -> list[Piece]:
+    async def sent() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    answer = Reader()
+    read = [answer.read(value) async for value in values_of(sent())]
+    return [*read, answer.end()]
+
+
+def read(*pieces: bytes) -> Json:
+    """What is read of a body: text, thought, calls, how it ended; or the code of the error."""
+    try:
+        read = asyncio.run(_read([*pieces]))
+    except ModelError as error:
+        return {"error": error.code}
+    last = read[-1]
+    return {
+        "text": "".join(piece.text for piece in read),
+        "thought": "".join(piece.thought for piece in read),
+        "refusal": "".join(piece.refusal for piece in read),
+        "calls": [(call.name, call.arguments) for call in last.calls],
+        "finish": last.finish,
+        "tokens": last.usage and last.usage.total_tokens,
+    }
+
+
+def body(*frames: Any) -> bytes:
+    return "".join(f"data: {json.dumps(frame)}\n\n" for frame in frames).encode() + b"data: [DONE]\n\n"
+
+
+def chunk(finish: str | None = None, **delta: Any) -> Json:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def called(name: str, arguments: Any, **more: Any) -> Json:
+    return {"tool_calls": [{"function": {"name": name, "arguments": arguments}, **more}]}
+
+
+HELLO, STOP, CALLS = chunk(content="hello"), chunk("stop"), chunk("tool_calls")
+ADD = ("add", '{"a": 1}')
+
+# For each behaviour of the table: frames that show it, and what is expected of the answer.
+SHOWN: dict[str, tuple[list[Any], Json]] = {
+    "an error in a frame, with status 200": (
+        [HELLO, {"error": {"message": "no"}, "choices": []}, STOP],
+        {"error": "model_failed"},
+    ),
+    "a flat error object, with status 200": (
+        [{"object": "error", "message": "no"}, HELLO, STOP],
+        {"error": "model_failed"},
+    ),
+    "choices are null or missing, as in usage and pings": (
+        [HELLO, STOP, {"choices": None, "usage": {"total_tokens": 7}}],
+        {"text": "hello", "tokens": 7},
+    ),
+    "several choices": (
+        [{"choices": [HELLO["choices"][0], {"index": 1, "delta": {"content": "other"}}]}, STOP],
+        {"text": "hello"},
+    ),
+    "MiniMax's error, with status 200": (
+        [HELLO, {"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, STOP],
+        {"error": "model_no_credit"},
+    ),
+    "message in place of delta, or delta null": (
+        [
+            {"choices": [{"message": {"content": "hel"}}]},
+            {"choices": [{"delta": {"content": "lo"}, "message": {"content": "hello"}}]},
+            {"choices": [{"delta": {}, "message": {"content": "hello"}, "finish_reason": "stop"}]},
+            {"choices": [{"index": 0, "delta": None}]},
+        ],
+        {"text": "hello"},
+    ),
+    "content as a list of parts": (
+        [
+            chunk(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]),
+            chunk(content=[{"type": "text", "text": "hello"}]),
+            STOP,
+        ],
+        {"text": "hello", "thought": "hm"},
+    ),
+    "reasoning under several names, or twice": (
+        [chunk(reasoning="hm", reasoning_content="hm"), chunk(reasoning_content=" so"), HELLO, STOP],
+        {"text": "hello", "thought": "hm so"},
+    ),
+    "function_call, which tool_calls replaced": (
+        [chunk(function_call={"name": "add", "arguments": '{"a": '}), chunk(function_call={"arguments": "1}"}), CALLS],
+        {"calls": [ADD]},
+    ),
+    "name and arguments outside function": (
+        [chunk(tool_calls=[{"name": "add", "input": {"a": 1}}]), CALLS],
+        {"calls": [ADD]},
+    ),
+    "arguments as a JSON value": ([chunk(**called("add", {"a": 1}, index=0)), CALLS], {"calls": [ADD]}),
+}
+TABLES = ("OF_FRAMES", "OF_DELTAS")
+BEHAVIOURS = [(table, behaviour) for table in TABLES for behaviour in getattr(reader, table)]
+
+
+def _accepts(found: Json, expected: Json) -> bool:
+    return expected.items() <= found.items()
+
+
+@pytest.mark.parametrize(("table", "behaviour"), BEHAVIOURS, ids=[one.name for _, one in BEHAVIOURS])
+def test_each_behaviour_needs_its_row(table: str, behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames, expected = SHOWN[behaviour.name]
+    assert _accepts(read(body(*frames)), expected)
+    monkeypatch.setattr(reader, table, tuple(one for one in getattr(reader, table) if one is not behaviour))
+    try:
+        without = read(body(*frames))
+    except (KeyError, AttributeError, TypeError):
+        return  # what follows in the table expects it
+    assert not _accepts(without, expected)
+
+
+def test_every_shown_behaviour_is_in_the_table() -> None:
+    assert set(SHOWN) == {behaviour.name for _, behaviour in BEHAVIOURS}
+
+
+def piece_of(arguments: str, name: str = "", **more: Any) -> Json:
+    function = {"arguments": arguments, **({"name": name} if name else {})}
+    return chunk(tool_calls=[{"function": function, **more}])
+
+
+SUB = ("sub", '{"b": 2}')
+# How fragments of calls come → the calls.
+FRAGMENTS: dict[str, tuple[list[Json], list[tuple[str, str]]]] = {
+    "by index": ([piece_of('{"a":', "add", index=0, id="x"), piece_of(" 1}", index=0)], [ADD]),
+    "two by turns": (
+        [
+            piece_of('{"a":', "add", index=0, id="x"),
+            piece_of('{"b":', "sub", index=1, id="y"),
+            piece_of(" 1}", index=0),
+            piece_of(" 2}", index=1),
+        ],
+        [ADD, SUB],
+    ),
+    "no index": ([piece_of('{"a":', "add", id="x"), piece_of(" 1}")], [ADD]),
+    "no index, by id": (
+        [
+            piece_of('{"a":', "add", id="x"),
+            piece_of('{"b":', "sub", id="y"),
+            piece_of(" 1}", id="x"),
+            piece_of(" 2}", id="y"),
+        ],
+        [ADD, SUB],
+    ),
+    "one index for all, no ids": (
+        [piece_of(*ADD[::-1], index=0, id=""), piece_of(*SUB[::-1], index=0, id="")],
+        [ADD, SUB],
+    ),
+    "one index and one tool for all": (
+        [piece_of('{"a": 1}', "add", index=0, id=""), piece_of('{"a": 2}', "add", index=0, id="")],
+        [ADD, ("add", '{"a": 2}')],
+    ),
+    "one id for all": ([piece_of(*ADD[::-1], index=0, id="0"), piece_of(*SUB[::-1], index=1, id="0")], [ADD, SUB]),
+    "another id with each piece": (
+        [piece_of('{"a":', "add", index=0, id="x"), piece_of(" 1}", index=0, id="y")],
+        [ADD],
+    ),
+    "the id comes late": ([piece_of('{"a":', "add", index=0), piece_of(" 1}", index=0, id="x")], [ADD]),
+    "the name with each piece": (
+        [piece_of('{"a":', "add", index=0, id="x"), piece_of(" 1}", "add", index=0, id="x")],
+        [ADD],
+    ),
+    "the name in pieces": (
+        [
+            piece_of("", "functions.a", index=0, id="x"),
+            piece_of("", "dd", index=0),
+            piece_of('{"a": 1}', index=0),
+        ],
+        [ADD],
+    ),
+    "two names at one index, no ids": (
+        [piece_of("", "add", index=0), piece_of('{"b": 2}', "sub", index=0)],
+        [("add", "{}"), SUB],
+    ),
+    "a decorated name": ([piece_of('{"a": 1}', "functions.add<|channel|>commentary", index=0)], [ADD]),
+    "the name comes late": ([piece_of("", index=0, id="x"), piece_of('{"a": 1}', "add", index=0)], [ADD]),
+    "all so far with each piece": (
+        [piece_of('{"a":', "add", index=0, id="x"), piece_of('{"a": 1}', "add", index=0, id="x")],
+        [ADD],
+    ),
+    "sent again with the end": (
+        [piece_of(*ADD[::-1], index=0, id="x"), chunk("tool_calls", **called(*ADD, index=0, id="x"))],
+        [ADD],
+    ),
+    "sent again under another index": (
+        [piece_of(*ADD[::-1], index=0, id="x"), piece_of(*ADD[::-1], index=1, id="x")],
+        [ADD],
+    ),
+    "twice on purpose": (
+        [piece_of(*ADD[::-1], index=0, id="x"), piece_of(*ADD[::-1], index=1, id="y")],
+        [ADD, ADD],
+    ),
+    "arguments twice in one string": ([piece_of('{"a": 1}{"a": 1}', "add", index=0)], [ADD]),
+    "arguments after an empty object": ([piece_of("{}", "add", index=0), piece_of('{"a": 1}', index=0)], [ADD]),
+    "arguments encoded twice": ([piece_of(json.dumps('{"a": 1}'), "add", index=0)], [ADD]),
+    "no arguments": ([piece_of("", "add", index=0)], [("add", "{}")]),
+    "null for arguments": ([chunk(**called("add", None, index=0))], [("add", "{}")]),
+    "a list for arguments": ([piece_of("[1]", "add", index=0)], [("add", "[1]")]),
+    "a piece without a call": ([piece_of('{"a": 1}', index=0)], []),
+}
+
+
+@pytest.mark.parametrize("case", FRAGMENTS)
+def test_fragments_of_calls(case: str) -> None:
+    frames, expected = FRAGMENTS[case]
+    assert read(body(*frames, CALLS))["calls"] == expected
+
+
+ENDINGS: dict[str, tuple[bytes, Json]] = {
+    "no [DONE]": (body(HELLO, STOP).replace(b"data: [DONE]\n\n", b""), {"text": "hello", "finish": "stop"}),
+    "empty objects": (body({}, HELLO, {"choices": [{}]}, {"choices": [None]}, STOP), {"text": "hello"}),
+    "no finish reason": (body(HELLO), {"text": "hello", "finish": "stop"}),
+    "neither": (body(HELLO).replace(b"data: [DONE]\n\n", b""), {"error": "model_cut_off"}),
+    "nothing at all": (b"", {"error": "model_cut_off"}),
+    "only [DONE]": (b"data: [DONE]\n\n", {"error": "model_cut_off"}),
+    "an unknown reason": (body(HELLO, chunk("eos")), {"finish": "stop"}),
+    "capitals": (body(HELLO, chunk("MAX_TOKENS")), {"finish": "length"}),
+    "an empty reason": (body(HELLO, chunk("")), {"finish": "stop"}),
+    "the limit before a word": (body(chunk(reasoning="hm"), chunk("length")), {"error": "model_output_limit"}),
+    "an error as reason": (body(HELLO, chunk("error")), {"error": "model_failed"}),
+    "an event named error": (b'event: error\ndata: {"message": "slow down, rate limit"}\n\n', {"error": "model_busy"}),
+    "an error as text": (b"event: error\ndata: context length exceeded\n\n", {"error": "model_context_exceeded"}),
+    "one body": (
+        json.dumps({"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}, indent=1).encode(),
+        {"text": "hello"},
+    ),
+    "a list of errors": (b'[{"error": {"code": 401, "message": "no"}}]', {"error": "model_key_rejected"}),
+    "a web page": (b"<!doctype html><title>no</title>", {"error": "model_not_found"}),
+    "a sentence": (b"upstream connect error", {"error": "model_unreadable"}),
+    "cut JSON": (b'data: {"choices": [{"index"\n\n', {"error": "model_unreadable"}),
+    "a line of JSON for each": (b"".join(json.dumps(one).encode() + b"\n" for one in (HELLO, STOP)), {"text": "hello"}),
+    "events divided by one line end": (body(HELLO, STOP).replace(b"\n\n", b"\n"), {"text": "hello"}),
+    "CR LF, a mark and comments": (
+        b"\xef\xbb\xbf: hello\r\n\r\n" + body(HELLO, STOP).replace(b"\n", b"\r\n") + b": bye\r\n\r\n",
+        {"text": "hello"},
+    ),
+    "named events, ids and pings": (
+        b'event: ping\ndata: {"type": "ping"}\nid: 1\nretry: 2\n\n' + body(HELLO, STOP),
+        {"text": "hello"},
+    ),
+    "words that are no JSON": (b"data: keep-alive\n\n" + body(HELLO, STOP), {"text": "hello"}),
+    "a line separator in a string": (body(chunk(content="x")).replace(b"x", "a\u2028b".encode()), {"text": "a\u2028b"}),
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_endings_and_bodies(case: str) -> None:
+    sent, expected = ENDINGS[case]
+    assert _accepts(read(sent), expected)
+
+
+# What is written as text → the answer, and the thought.
+TAGGED: dict[str, tuple[str, str]] = {
+    "<think>a b</think>\n\nhi": ("hi", "a b"),
+    "<think>hm\n</think>answer": ("answer", "hm\n"),
+    "  <THINKING>x</THINKING>y": ("y", "x"),
+    "[THINK]x[/THINK]y": ("y", "x"),
+    "<think>a</think><think>b</think>c": ("c", "ab"),
+    "<think>never closed": ("", "never closed"),
+    "hi <think>x</think> y": ("hi <think>x</think> y", ""),
+    "no tags [1] <b>": ("no tags [1] <b>", ""),
+    "write `</think>` then": ("write `</think>` then", ""),
+    "a</think>": ("a</think>", ""),
+    "</think>\nA": ("A", ""),
+    "  <thin": ("  <thin", ""),
+}
+
+
+@pytest.mark.parametrize("written", TAGGED)
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_thoughts_in_tags(written: str, size: int) -> None:
+    frames = [chunk(content=written[start : start + size]) for start in range(0, len(written), size)]
+    found = read(body(*frames, STOP))
+    assert (found["text"], found["thought"]) == TAGGED[written]
+
+
+# What is written without an opening tag → the answer and the reasoning, by whether the text begins with reasoning.
+UNOPENED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
+    "hm\n</think>\n\nhi": (("hm\n\n\nhi", ""), ("hi", "hm\n")),
+    "hm</think>\nhi": (("hm\nhi", ""), ("hi", "hm")),
+    "<think>hm</think>hi": (("hi", "hm"), ("hi", "hm")),
+}
+
+
+@pytest.mark.parametrize("begins_thinking", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize("written", UNOPENED)
+def test_reasoning_without_an_opening_tag(written: str, size: int, begins_thinking: bool) -> None:
+    answer = Reader(begins_thinking=begins_thinking)
+    pieces = [answer.read(chunk(content=written[start : start + size])) for start in range(0, len(written), size)]
+    pieces += [answer.read(STOP), answer.end()]
+    text, thought = ("".join(getattr(one, name) for one in pieces) for name in ("text", "thought"))
+    assert (text, thought) == UNOPENED[written][begins_thinking]
+    assert answer.tags.lacks_opening is not written.startswith("<think>")
+
+
+def test_text_that_was_expected_to_begin_with_reasoning() -> None:
+    answer = Reader(begins_thinking=True)
+    pieces = [answer.read(chunk(content="only an answer")), answer.read(STOP), answer.end()]
+    assert "".join(piece.text for piece in pieces) == "only an answer"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RESPONSES.iterdir()))
+def test_where_a_body_is_cut_makes_no_difference(name: str) -> None:
+    sent = (RESPONSES / name).read_bytes()
+    whole = read(sent)
+    assert read(*(sent[place : place + 1] for place in range(len(sent)))) == whole
+    for place in range(1, len(sent)):
+        assert read(sent[:place], sent[place:]) == whole
+
+
+def _null_usage(frame: Json) -> list[Any]:
+    return [frame, {"choices": None, "usage": {"total_tokens": 7}}]
+
+
+def _as_parts(frame: Json) -> list[Any]:
+    delta = frame["choices"][0]["delta"]
+    if delta.get("content"):
+        delta = {**delta, "content": [{"type": "text", "text": delta["content"]}]}
+    return [{"choices": [{**frame["choices"][0], "delta": delta}]}]
+
+
+def _without_index(frame: Json) -> list[Any]:
+    delta = dict(frame["choices"][0]["delta"])
+    if "tool_calls" in delta:
+        delta["tool_calls"] = [
+            {key: value for key, value in one.items() if key != "index"} for one in delta["tool_calls"]
+        ]
+    return [{"choices": [{**frame["choices"][0], "delta": delta}]}]
+
+
+def _with_noise(frame: Json) -> list[Any]:
+    return [None, frame, [], {}, {"type": "ping"}, {"choices": []}]
+
+
+CHANGES: list[Callable[[Json], list[Any]]] = [_null_usage, _as_parts, _without_index, _with_noise]
+
+
+@given(st.lists(st.sampled_from(CHANGES), unique=True), st.integers(1, 40))
+def test_behaviours_combined(changes: list[Callable[[Json], list[Any]]], size: int) -> None:
+    frames: list[Any] = [
+        chunk(reasoning="hm"),
+        chunk(content="<think>so</think>he"),
+        chunk(content="llo"),
+        piece_of('{"a":', "functions.add", index=0, id="x"),
+        piece_of(" 1}", index=0),
+        piece_of(*SUB[::-1], index=1, id="y"),
+        CALLS,
+    ]
+    for change in changes:
+        frames = [
+            made for one in frames for made in (change(one) if isinstance(one, dict) and one.get("choices") else [one])
+        ]
+    sent = body(*frames)
+    found = read(*(sent[start : start + size] for start in range(0, len(sent), size)))
+    assert found["calls"] == [ADD, SUB]
+    assert (found["text"], found["thought"], found["finish"]) == ("hello", "hmso", "stop")
+
+
+@given(st.binary(max_size=300))
+def test_rubbish_ends_with_an_error_code_or_is_read(rubbish: bytes) -> None:
+    found = read(rubbish, b"\n\n", body(HELLO, STOP))
+    assert found.get("error", "").startswith("model_") or "hello" in found["text"]

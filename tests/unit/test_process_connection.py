@@ -1,0 +1,326 @@
+"""The connection that says that a process is alive, on a real PostgreSQL."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from cli.processes.children import die_with_parent
+from common.database import Confirmation, Database, PoolerFound, ProcessConnection, run_sweeps
+from tests.conftest import ROOT
+from tests.logins import as_service
+from tests.scale.pooler import pooled
+from tests.support.database_proxy import DatabaseProxy, database_proxy
+from tests.waiting import until
+
+SECONDS = 0.4
+"""How long a process must be absent in these tests; ten seconds in the product."""
+
+NO_PROCESS = 12345
+OTHER_PROCESS = """
+import asyncio, sys
+from common.database import Database, ProcessConnection
+
+async def main():
+    async with Database(sys.argv[1]) as database, ProcessConnection(sys.argv[1], database) as process:
+        await process.wait_until_connected()
+        print(process.process_id, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+HANGING_PROCESS = """
+import asyncio, time
+from common.watchdog import watchdog
+
+async def main():
+    async with watchdog(seconds=0.5):
+        await asyncio.sleep(2)  # longer than the limit, but the loop runs
+        print("the loop runs", flush=True)
+        time.sleep(600)
+
+asyncio.run(main())
+"""
+TERMINATE_LOCK_HOLDERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_locks
+    WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+Administrator = Callable[[str], psycopg.Connection[Any]]
+StartProcess = Callable[[], tuple[subprocess.Popen[str], int]]
+
+
+@pytest.fixture
+def url(database_url: str) -> str:
+    """PostgreSQL's own address, also where other tests go through a pooler."""
+    return as_service(database_url)
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    async with Database(url) as database:
+        yield database
+
+
+@pytest.fixture
+async def proxy(url: str) -> AsyncIterator[DatabaseProxy]:
+    with tempfile.TemporaryDirectory(prefix="todo-proxy-") as directory:
+        async with database_proxy(url, Path(directory)) as proxy:
+            yield proxy
+
+
+@pytest.fixture
+async def judge(url: str, database: Database) -> AsyncIterator[ProcessConnection]:
+    async with connect(url, database) as process:
+        await process.wait_until_connected()
+        yield process
+
+
+@pytest.fixture
+def start_process(url: str) -> Iterator[StartProcess]:
+    """Starts a process with a lock, and returns it with its number."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> tuple[subprocess.Popen[str], int]:
+        process = run_python(OTHER_PROCESS, url)
+        started.append(process)
+        assert process.stdout
+        return process, int(process.stdout.readline())
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def run_python(program: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=die_with_parent(signal.SIGKILL),
+    )
+
+
+def connect(url: str, database: Database, **options: Any) -> ProcessConnection:
+    return ProcessConnection(url, database, **{"dead_after_seconds": SECONDS, "reconnect_seconds": 0.05, **options})
+
+
+async def wait_until_judged(judge: ProcessConnection, process_id: int) -> float:
+    """Looks again and again; returns after how many seconds the process was judged dead."""
+    began = time.monotonic()
+    async with asyncio.timeout(30):
+        while process_id not in await judge.judge([process_id]):
+            await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def notify(database: Database, channel: str, payload: str) -> None:
+    async with database.system_transaction() as tx:
+        await tx.execute("SELECT pg_notify(%(channel)s, %(payload)s)", channel=channel, payload=payload)
+
+
+async def test_a_living_process_is_never_judged_dead(judge: ProcessConnection, start_process: StartProcess) -> None:
+    _, living = start_process()
+    killed, dead = start_process()
+    killed.kill()
+    await until(lambda: killed.poll() is not None)
+    await wait_until_judged(judge, dead)
+    assert await judge.judge([living, dead, judge.process_id]) == {dead}
+    assert await judge.is_process_alive(living)
+    assert not await judge.is_process_alive(dead)
+
+
+async def test_a_killed_process_is_judged_dead_at_the_second_look(
+    judge: ProcessConnection, start_process: StartProcess
+) -> None:
+    process, process_id = start_process()
+    assert await judge.is_process_alive(process_id)
+    process.kill()
+    assert await wait_until_judged(judge, process_id) >= SECONDS
+
+
+async def test_a_frozen_process_is_not_judged_dead(judge: ProcessConnection, start_process: StartProcess) -> None:
+    process, frozen = start_process()
+    process.send_signal(signal.SIGSTOP)
+    killed, dead = start_process()
+    killed.kill()
+    while dead not in (judged := await judge.judge([frozen, dead])):
+        assert frozen not in judged
+    assert await judge.is_process_alive(frozen)
+
+
+async def test_a_process_that_is_back_in_time_is_not_judged_dead(
+    database: Database, proxy: DatabaseProxy, url: str
+) -> None:
+    async with (
+        connect(url, database, dead_after_seconds=3) as judge,
+        connect(proxy.url, database) as process,
+    ):
+        await asyncio.gather(judge.wait_until_connected(), process.wait_until_connected())
+        for _ in range(4):  # together longer than the limit
+            await proxy.cut()
+            absent_since = time.monotonic()
+            while time.monotonic() - absent_since < 1:
+                assert await judge.is_process_alive(process.process_id)
+                await asyncio.sleep(0.05)
+            await proxy.restore()
+            await process.wait_until_connected()
+            assert await judge.is_process_alive(process.process_id)
+
+
+async def test_a_process_that_was_cut_off_itself_judges_nobody_for_as_long(
+    database: Database, proxy: DatabaseProxy, start_process: StartProcess
+) -> None:
+    process, process_id = start_process()
+    async with connect(proxy.url, database) as judge:
+        await judge.wait_until_connected()
+        process.kill()
+        await wait_until_judged(judge, process_id)
+        await proxy.cut()
+        await until(lambda: not judge.is_connected)
+        assert await judge.judge([process_id]) == set()
+        await proxy.restore()
+        await judge.wait_until_connected()
+        assert await wait_until_judged(judge, process_id) >= SECONDS
+
+
+async def test_two_processes_whose_connections_are_cut_never_judge_each_other_dead(
+    url: str, database: Database, administrator: Administrator
+) -> None:
+    limit = 2.0
+    began = time.monotonic()
+    async with (
+        connect(url, database, dead_after_seconds=limit) as first,
+        connect(url, database, dead_after_seconds=limit) as second,
+    ):
+        while time.monotonic() - began < 1.5 * limit:
+            await asyncio.gather(first.wait_until_connected(), second.wait_until_connected())
+            administrator(url).execute(TERMINATE_LOCK_HOLDERS)
+            for _ in range(5):
+                assert await first.is_process_alive(second.process_id)
+                assert await second.is_process_alive(first.process_id)
+                await asyncio.sleep(0.01)
+
+
+async def test_a_process_that_has_not_noticed_that_it_is_cut_off_judges_nobody(
+    database: Database, proxy: DatabaseProxy, administrator: Administrator, url: str
+) -> None:
+    async with connect(proxy.url, database) as judge:
+        await judge.wait_until_connected()
+        await wait_until_judged(judge, NO_PROCESS)
+        proxy.hides_end = True
+        administrator(url).execute(TERMINATE_LOCK_HOLDERS.replace("(pid)", "(pid, 10000)"))
+        assert await judge.judge([NO_PROCESS]) == set()
+        assert judge.is_connected  # as far as it knows
+
+
+async def test_notifications_arrive_and_the_connection_comes_back(database: Database, proxy: DatabaseProxy) -> None:
+    received: list[str] = []
+    connects: list[bool] = []
+
+    def receive(payload: str) -> None:
+        received.append(payload)
+        assert payload != "defect"
+
+    async def count_connect() -> None:
+        connects.append(True)
+
+    async with connect(proxy.url, database, channels={"Words": receive}, on_connect=count_connect) as process:
+        await process.wait_until_connected()
+        await notify(database, "Words", "one")
+        await notify(database, "words", "of another channel")
+        await notify(database, "Words", "defect")
+        await notify(database, "Words", "two")
+        await until(lambda: received == ["one", "defect", "two"])
+        await proxy.cut()
+        await until(lambda: not process.is_connected)
+        await notify(database, "Words", "lost")
+        await proxy.restore()
+        await process.wait_until_connected()
+        assert connects == [True, True]
+        await notify(database, "Words", "three")
+        await until(lambda: received[3:] == ["three"])
+
+
+async def test_a_process_starts_while_its_database_is_away(database: Database, proxy: DatabaseProxy) -> None:
+    await proxy.cut()
+    async with connect(proxy.url, database) as process:
+        assert not process.is_connected
+        assert await process.judge([NO_PROCESS]) == set()
+        await proxy.restore()
+        await process.wait_until_connected()
+
+
+@pytest.mark.parametrize("error", [psycopg.OperationalError, LookupError])
+async def test_what_on_connect_cannot_do_is_tried_again(url: str, database: Database, error: type[Exception]) -> None:
+    attempts: list[int] = []
+
+    async def fail_once() -> None:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise error
+
+    async with connect(url, database, on_connect=fail_once) as process:
+        await until(lambda: process.is_connected)
+    assert len(attempts) == 2
+
+
+async def test_the_lock_ends_with_the_block(judge: ProcessConnection, url: str, database: Database) -> None:
+    async with connect(url, database) as process:
+        pass
+    await wait_until_judged(judge, process.process_id)
+
+
+@pytest.mark.long
+async def test_a_pooler_is_refused(url: str, database: Database) -> None:
+    with pooled(url) as pooled_url, pytest.raises(PoolerFound, match="LISTEN_DATABASE_URL"):
+        async with connect(pooled_url, database):
+            pytest.fail("there is a pooler")
+
+
+def test_a_process_whose_loop_hangs_ends_itself() -> None:
+    process = run_python(HANGING_PROCESS)
+    output, errors = process.communicate(timeout=60)
+    assert output == "the loop runs\n"
+    assert process.returncode == 1
+    assert "Timeout" in errors
+
+
+async def test_a_confirmation_needs_every_observation_between() -> None:
+    runs = Confirmation[str](0.05)
+    assert runs.observe({"a", "b"}) == set()
+    assert runs.observe({"b"}) == set()
+    await asyncio.sleep(0.06)
+    assert runs.observe({"a", "b"}) == {"b"}
+    assert runs.observe({"a"}, among={"a"}) <= {"a"}
+    assert runs.observe({"a", "b"}) >= {"b"}
+    runs.clear()
+    assert runs.observe({"a", "b"}) == set()
+
+
+async def test_sweeps_go_on_after_an_error() -> None:
+    sweeps: list[int] = []
+
+    async def sweep() -> None:
+        sweeps.append(len(sweeps))
+        if len(sweeps) < 3:
+            raise psycopg.OperationalError if len(sweeps) == 1 else LookupError
+
+    async with run_sweeps(sweep, every_seconds=0.01):
+        await until(lambda: len(sweeps) > 3)
+    ended = len(sweeps)
+    await asyncio.sleep(0.05)
+    assert len(sweeps) == ended

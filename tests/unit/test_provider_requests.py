@@ -1,0 +1,176 @@
+"""What is sent to a provider is valid whatever was stored, and what it says of a failure is safe to log."""
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.model.errors import ModelError, for_log
+from backend.model.requests import OPTIONAL, alternating, rejected_field, signed, valid_messages
+from backend.model.tool_calls import legal_name
+
+Message = dict[str, Any]
+
+_texts = st.sampled_from(["", "hello", "what is there?"])
+_ids = st.sampled_from(["", "a", "b", "call_1"])
+_calls = st.fixed_dictionaries(
+    {
+        "id": _ids,
+        "type": st.just("function"),
+        "function": st.fixed_dictionaries(
+            {
+                "name": st.sampled_from(["add_task", "functions.add_task", "x" * 99, "bad name!", ""]),
+                "arguments": st.sampled_from(["{}", '{"a": 1}', '{"a": "he said "hi""}', "[1]", "", '"{}"']),
+            }
+        ),
+    }
+)
+_messages = st.one_of(
+    st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": _texts}),
+    st.fixed_dictionaries(
+        {"role": st.just("assistant"), "content": st.none(), "tool_calls": st.lists(_calls, min_size=1, max_size=3)}
+    ),
+    st.fixed_dictionaries({"role": st.just("tool"), "tool_call_id": _ids, "content": _texts}),
+)
+_histories = st.lists(_messages, max_size=8).map(lambda messages: [{"role": "system", "content": "Help."}, *messages])
+
+
+def check_calls(messages: list[Message]) -> None:
+    ids: list[str] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == waiting.pop(0)
+            continue
+        assert waiting == []
+        for call in message.get("tool_calls") or ():
+            assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call["function"]["name"])
+            assert isinstance(json.loads(call["function"]["arguments"]), dict)
+            waiting.append(call["id"])
+        ids += waiting
+    assert waiting == []
+    assert len(set(ids)) == len(ids)
+
+
+@given(_histories, st.booleans())
+def test_any_history_is_sent_validly(history: list[Message], short_ids: bool) -> None:
+    sent = valid_messages(history, reasoning=None, short_ids=short_ids)
+    check_calls(sent)
+    kept = [message["content"] for message in history if message["role"] == "user"]
+    assert [message["content"] for message in sent if message["role"] == "user"] == kept
+    if short_ids:
+        calls = [call for message in sent for call in message.get("tool_calls") or ()]
+        assert all(re.fullmatch(r"[0-9a-z]{9}", call["id"]) for call in calls)
+
+
+@given(_histories)
+def test_user_and_assistant_take_turns(history: list[Message]) -> None:
+    sent = alternating(valid_messages(history, reasoning=None))
+    check_calls(sent)
+    assert alternating(sent) == sent
+    for before, after in pairwise(sent):
+        assert (before["role"], after["role"]) not in {("user", "user"), ("tool", "user"), ("system", "assistant")}
+        if not (before.get("tool_calls") or after.get("tool_calls")):
+            assert before["role"] != "assistant" or after["role"] != "assistant"
+
+
+@given(_histories)
+def test_a_history_that_grows_is_sent_as_a_longer_one(history: list[Message]) -> None:
+    """So that a server's cache of what it has read helps."""
+    end = {"role": "user", "content": "more"}
+    before = valid_messages([*history, end], reasoning=None)
+    after = valid_messages([*history, end, {"role": "assistant", "content": "yes"}], reasoning=None)
+    assert after[: len(before)] == before
+
+
+def test_where_thoughts_go_back() -> None:
+    thought = {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
+    assert valid_messages([thought], reasoning="reasoning") == [
+        {"role": "assistant", "content": "hi", "reasoning": "hm"}
+    ]
+    assert valid_messages([thought], reasoning=None) == [{"role": "assistant", "content": "hi"}]
+
+
+def test_calls_without_a_signature_get_googles_word_for_it() -> None:
+    own = {"id": "a", "extra_content": {"google": {"thought_signature": "s"}}}
+    [message] = signed([{"role": "assistant", "tool_calls": [own, {"id": "b"}]}])
+    assert message["tool_calls"][0] == own
+    assert message["tool_calls"][1]["extra_content"]["google"]["thought_signature"]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("add_task", "add_task"),
+        ("functions.add_task", "add_task"),
+        ("add_task<|channel|>commentary", "add_task"),
+        ("functions.add_task:0", "add_task"),
+        ("default_api.add_task", "add_task"),
+        ("add task!", "add_task_"),
+        ("", "unknown"),
+        ("x" * 99, "x" * 64),
+    ],
+)
+def test_names_of_tools(written: str, name: str) -> None:
+    assert legal_name(written) == name
+
+
+@pytest.mark.parametrize("field", OPTIONAL)
+def test_an_optional_field_that_is_rejected_is_found(field: str) -> None:
+    body: dict[str, Any] = dict.fromkeys((*OPTIONAL, "model", "messages", "tools", "tool_choice"), 1)
+    assert rejected_field(body, f"{field}: extra inputs are not permitted") == field
+    assert rejected_field({}, field) is None
+
+
+@pytest.mark.parametrize("field", ["model", "messages", "tools", "tool_choice"])
+def test_a_field_that_is_needed_is_never_left_out(field: str) -> None:
+    assert rejected_field({field: 1, "temperature": 1}, f"{field} is not valid") is None
+
+
+# status, body → code
+ERRORS: list[tuple[int | None, Any, str]] = [
+    (400, {"error": {"message": "tools is not supported"}}, "model_request_rejected"),
+    (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, "model_context_exceeded"),
+    (400, {"message": "This model's maximum context length is 8192 tokens"}, "model_context_exceeded"),
+    (400, {"error": {"message": "bad call", "code": "tool_use_failed"}}, "model_failed"),
+    (401, {"error": "no"}, "model_key_rejected"),
+    (402, {"detail": "pay"}, "model_no_credit"),
+    (403, "<html>", "model_key_rejected"),
+    (404, {"error": {"message": "model not found"}}, "model_not_found"),
+    (302, "", "model_not_found"),
+    (429, {"message": "Requests per minute exceeded"}, "model_busy"),
+    (429, {"error": {"type": "insufficient_quota", "message": "check your plan"}}, "model_no_credit"),
+    (422, {"detail": [{"loc": ["body", "x"], "msg": "extra"}]}, "model_request_rejected"),
+    (500, {"error": {"message": "boom"}}, "model_failed"),
+    (503, {"error": {"message": "model is overloaded"}}, "model_busy"),
+    (None, {"error": {"code": 502, "message": "bad gateway"}}, "model_failed"),
+    (None, {"code": 1261, "msg": "The prompt is too long", "success": False}, "model_context_exceeded"),
+    (None, {"error": {"code": "429", "message": "slow"}}, "model_busy"),
+    (None, {"code": 2049, "message": "invalid api key"}, "model_key_rejected"),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "code"), ERRORS)
+def test_error_codes(status: int | None, body: Any, code: str) -> None:
+    assert ModelError.of_body(body, status=status).code == code
+
+
+def test_what_a_provider_says_is_logged_without_secrets_and_quotations() -> None:
+    said = "my salary is four thousand, do not tell"
+    messages = [{"role": "system", "content": "Keep the list of the user."}, {"role": "user", "content": said}]
+    words = (
+        f'Invalid key sk-abcdefghijklmnop, Bearer abc.def; body {{"content": "{said}"}} '
+        f"of secret-key: messages[1] is not allowed.\n{'x' * 900}"
+    )
+    logged = for_log(words, messages, "secret-key")
+    assert "salary" not in logged
+    assert "abcdefghij" not in logged
+    assert "abc.def" not in logged
+    assert "secret-key" not in logged
+    assert "messages[1] is not allowed" in logged
+    assert "\n" not in logged
+    assert len(logged) <= 501

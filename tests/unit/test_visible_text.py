@@ -1,0 +1,61 @@
+"""Which text can be seen: what is taken out, and what emoji and other scripts need."""
+
+import pytest
+
+from service.database.text import can_be_seen, is_line, without_heaps, without_unseen
+
+KEPT = [
+    "milk & bread, 3 < 4",
+    "two\nlines\tand a tab",
+    "1️⃣ ❤️ 👨‍👩‍👧‍👦 👩🏽‍💻 🏳️‍🌈",
+    "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    "می‌خواهم",
+    "क्‍ष",
+    "שלום\u200f!",
+    "葛\U000e0100飾区",
+    "café",
+]
+TAKEN_OUT = {
+    "milk\U000e0041\U000e0042": "milk",
+    "\U0001f3f4" + "\U000e0061" * 20: "\U0001f3f4",
+    "a\u202eb\u202c": "ab",
+    "\u2066x\u2069": "x",
+    "a\u200bb\u2060c\ufeffd\u00ade": "abcde",
+    "a\u200cb\u200dc": "abc",
+    "é\u200c\u200c\u200dé": "éé",
+    "a\u200fb": "ab",
+    "m\U000e0112i\U000e0113": "mi",
+    "x\x1b[2Jy\x00\x85": "x[2Jy",
+}
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_kept_characters(text: str) -> None:
+    assert without_unseen(text) == text
+    assert can_be_seen(text)
+
+
+@pytest.mark.parametrize("text", [*KEPT, "Mu\u0308ller", "\u05e9\u05c1\u05bc\u05b8", "a" + "\u0301" * 30], ids=ascii)
+def test_kept_marks(text: str) -> None:
+    assert without_heaps(text) == text
+
+
+def test_many_marks_on_a_letter() -> None:
+    heap = "\u0344\u05b0" * 20
+    assert without_heaps(f"a{heap}b{heap}\n{heap}") == f"a{heap[:30]}b{heap[:30]}\n{heap[:30]}"
+
+
+@pytest.mark.parametrize("text", TAKEN_OUT, ids=ascii)
+def test_invisible_characters(text: str) -> None:
+    assert without_unseen(text) == TAKEN_OUT[text]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u3164", "\u2800 \u115f", "\u200b", "\u0301", "\u00a0\u3000"], ids=ascii)
+def test_blank_text(text: str) -> None:
+    assert not can_be_seen(text)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "a\x1b", "\ud800", "x" * 201, "\u3164"], ids=ascii)
+def test_single_line(text: str) -> None:
+    assert not is_line(text, longest=200)
+    assert is_line("milk", longest=200)

@@ -1,0 +1,170 @@
+"""Commands, Python, searches and commits over MCP."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ServiceProcess
+from tests.workspace.running import Person, acting, directory, service
+
+pytestmark = pytest.mark.long
+
+
+async def put(person: Person, path: str, content: bytes | str) -> None:
+    raw = content.encode() if isinstance(content, str) else content
+    assert (await person.http.put(f"/files/cnv_1/{path}", content=raw)).is_success
+
+
+async def test_command_is_a_line_of_the_shell(alice: Person) -> None:
+    text, ran = await alice.call("run_command", command="echo 'a  b' | cat > f; cat < f; echo no >&2; false")
+    assert (ran["exit_code"], ran["stdout"], ran["stderr"]) == (1, "a  b\n", "no\n")
+    assert "a  b" in text
+    assert "no" in text
+
+
+async def test_python_runs_in_the_folder(alice: Person) -> None:
+    await put(alice, "own.py", "number = 6 * 7")
+    _, ran = await alice.call("run_python", code="import own\nprint(own.number)\n1 / 0")
+    assert (ran["exit_code"], ran["stdout"]) == (1, "42\n")
+    assert "line 3" in ran["stderr"]
+
+
+async def test_time_limit_keeps_what_was_said(alice: Person) -> None:
+    _, ran = await alice.call("run_command", command="echo before; sleep 100", timeout_s=1)
+    assert (ran["exit_code"], ran["stdout"], ran["timed_out"]) == (124, "before\n", True)
+
+
+async def test_both_ends_of_a_long_output_are_kept(alice: Person) -> None:
+    long = "echo first; head -c 30000000 /dev/zero | tr '\\0' a; printf '\\377'; echo last"
+    text, ran = await alice.call("run_command", command=long)
+    assert ran["truncated"] is True
+    assert ran["stdout"].startswith("first\n")
+    assert ran["stdout"].endswith("last\n")
+    assert len(ran["stdout"]) < 1_000_000
+    assert len(text) < 100_000
+
+
+async def test_folder_that_a_command_has_closed(alice: Person) -> None:
+    await alice.call("run_command", command="chmod 000 .")
+    assert (await alice.call("run_command", command="touch f"))[1]["exit_code"] == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout_s"),
+    [("a\0b", 1), ("x" * 100_001, 1), ("true", 0), ("true", 601)],
+    ids=["NUL", "too long", "no time", "too much time"],
+)
+async def test_what_cannot_be_run(alice: Person, command: str, timeout_s: int) -> None:
+    assert await alice.refusal("run_command", command=command, timeout_s=timeout_s)
+
+
+async def test_one_command_of_a_folder_at_a_time(alice: Person) -> None:
+    """Others wait for it; those of other folders do not."""
+    script = "test ! -e busy && touch busy && sleep 0.3 && rm busy"
+    commands = [alice.call("run_command", folder=f"cnv_{number % 2}", command=script) for number in range(4)]
+    assert [ran["exit_code"] for _, ran in await asyncio.gather(*commands)] == [0] * 4
+
+
+class TestSearch:
+    async def test_pattern_place_and_name(self, alice: Person) -> None:
+        await put(alice, "in/a b.py", "first\nsecond: 12:30\n")
+        await put(alice, "c.txt", "second\n" + "second" * 1_000)
+        await put(alice, "binary", b"second\0")
+        text, details = await alice.call("search_files", pattern="^sec(ond|to)", glob="*.py")
+        assert text == "in/a b.py:2: second: 12:30"
+        assert details["hits"] == [{"path": "in/a b.py", "line": 2, "text": "second: 12:30"}]
+        assert len((await alice.call("search_files", pattern="second"))[1]["hits"]) == 3
+        assert len((await alice.call("search_files", pattern="second", path="c.txt"))[0]) < 600
+        assert (await alice.call("search_files", pattern="-e nothing"))[1]["hits"] == []
+
+    async def test_only_the_first_hits(self, alice: Person) -> None:
+        await put(alice, "many", "hit\n" * 1_000)
+        assert len((await alice.call("search_files", pattern="hit"))[1]["hits"]) == 200
+
+    @pytest.mark.parametrize(
+        ("pattern", "path"), [("x", "/etc"), ("x", ".."), ("x", "in/../.."), ("(", "."), ("x", "missing")]
+    )
+    async def test_what_cannot_be_searched(self, alice: Person, pattern: str, path: str) -> None:
+        assert await alice.refusal("search_files", pattern=pattern, path=path)
+
+
+class TestCommit:
+    async def test_all_of_the_folder(self, alice: Person) -> None:
+        message = '"It\'s" $(touch made) `touch made`\n\n-m x'
+        await put(alice, "f", "x")
+        _, committed = await alice.call("commit", message=message)
+        _, ran = await alice.call("run_command", command="git log --format='%h %an%n%B' && git status --short")
+        assert ran["stdout"].strip() == f"{committed['commit']} todo-assistant\n{message}"
+        assert await alice.refusal("commit", message="again"), "nothing has changed"
+
+    @pytest.mark.parametrize("left", ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock"])
+    async def test_after_a_killed_git(self, alice: Person, left: str) -> None:
+        await put(alice, "a", "a")
+        await alice.call("commit", message="first")
+        await alice.call("run_command", command=f"touch .git/{left} b")
+        assert (await alice.call("commit", message="second"))[1]["commit"]
+
+    async def test_hook(self, alice: Person) -> None:
+        """What it does is confined, and its rejection is told."""
+        await put(alice, "f", "x")
+        await alice.call("commit", message="first")
+        hook = "printf '#!/bin/sh\\ncat /etc/passwd\\necho rejected by the hook >&2\\nexit 1\\n'"
+        await alice.call(
+            "run_command", command=f"cd .git/hooks; {hook} >pre-commit; chmod +x pre-commit; echo y >../../f"
+        )
+        sentence = await alice.refusal("commit", message="second")
+        assert "rejected by the hook" in sentence
+        assert "root:" not in sentence
+
+
+async def test_unconfined_nothing_is_run_that_a_command_left_at_home(tmp_path: Path) -> None:
+    with directory() as root:
+        process = service(root, tmp_path / "log", WORKSPACE_CONFINEMENT="none")
+        process.start()
+        try:
+            process.wait_until_ready()
+            async with acting(process.url) as alice:
+                where = "import site; print(site.getusersitepackages().partition('/.local/')[2])"
+                site = (await alice.call("run_python", code=where))[1]["stdout"].strip()
+                for name in (".profile", ".bash_profile", ".bashrc"):
+                    await put(alice, name, "touch planted\n")
+                await put(alice, f".local/{site}/usercustomize.py", "open('planted', 'w')\n")
+                await put(alice, ".gitconfig", "[core]\nfsmonitor = touch planted; false\n")
+                await alice.call("run_command", command="python3 -c 1")
+                await alice.call("run_python", code="1")
+                assert (await alice.call("commit", message="all of it"))[1]["commit"]
+                assert (await alice.http.get("/files/cnv_1/planted")).status_code == 404
+        finally:
+            process.end()
+
+
+async def test_queued_commands_of_one_user_hold_up_nobody_else(alice: Person, workspace: ServiceProcess) -> None:
+    """Four commands of a user run at once and one in a folder; the others wait, and each runs in its turn."""
+    folders = [f"folder-{number}" for number in range(6)]
+    waiting = [
+        asyncio.create_task(alice.call("run_command", folder=folder, command="touch begun; sleep 100"))
+        for folder in folders
+    ]
+    waiting.append(asyncio.create_task(alice.call("run_command", folder=folders[0], command="echo next")))
+
+    async def running() -> list[str]:
+        answers = [await alice.http.get(f"/files/{folder}/begun") for folder in folders]
+        return [folder for folder, answer in zip(folders, answers, strict=True) if answer.status_code == 200]
+
+    async with asyncio.timeout(60):
+        while len(await running()) < 4:
+            await asyncio.sleep(0.05)
+    async with acting(workspace.url, f"{id(waiting)}-bob") as bob:
+        _, ran = await bob.call("run_command", command="echo at once")
+        assert ran["stdout"] == "at once\n"
+    assert len(await running()) == 4, "no more of one user's"
+    assert (await alice.call("list_files", folder=folders[0]))[0] == "begun", "files are read meanwhile"
+    async with asyncio.timeout(60):
+        while not all(task.done() for task in waiting):
+            for folder in await running():
+                await alice.http.post(f"/stop/{folder}")
+            await asyncio.sleep(0.05)
+    results = [(await task)[1] for task in waiting]
+    assert [one["stopped"] for one in results] == [True] * 6 + [False]
+    assert results[-1]["stdout"] == "next\n"
