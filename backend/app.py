@@ -68,12 +68,15 @@ from service.workers import Pace
 
 # The internal switch of the new core, as long as both stand beside each other.
 _HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
-_ROUTERS = (
+_OLD_ROUTERS = (
     # Before the run API, which would take its path for a chat's.
     create_openapi_router(f"/chats/{chats.SCHEMA}", runs.router, chat.router),
-    chatkit.router,
-    interactions.router if _HAS_NEW_CORE else runs.router,
-    *(chat.router, files.router, memory.router, tasks.router),
+    *(chatkit.router, runs.router, chat.router, files.router, memory.router, tasks.router),
+    *(calendar.router, calendar.public_router, session.router, health.router),
+)
+_NEW_ROUTERS = (
+    create_openapi_router(f"/chats/{chats.SCHEMA}", interactions.router, chat.router),
+    *(chatkit.router, interactions.router, chat.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
 
@@ -94,7 +97,12 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.parts = await _open(settings, endpoint, worker, servers, stack)
+            app.state.parts = parts = await _open(settings, endpoint, worker, servers, stack)
+            if _HAS_NEW_CORE:
+                policy = _policy(settings, servers, parts.workspace)
+                app.state.core = await stack.enter_async_context(
+                    open_core(settings, parts.model, parts.tools, parts.workspace, parts.connectors, policy)
+                )
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -102,7 +110,7 @@ def create_app(
     app.state.identity = Identity(settings)
     app.state.readiness = SingleFlight(health.check_readiness)
     add_error_handlers(app)
-    for router in _ROUTERS:
+    for router in _NEW_ROUTERS if _HAS_NEW_CORE else _OLD_ROUTERS:
         app.include_router(router)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
@@ -127,15 +135,7 @@ async def _open(
     store = PostgresStore(engine)
     await warm_up(endpoint, store, tools, read=reader())
     summaries = Summaries(engine, store, model, limits)
-    read_only = [server.name for server in servers if server.read_only]
-    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
-    policy = Policy(
-        settings.approvals,
-        allowed=read_only,
-        limits=limits_with(servers),
-        servers=reach_with(servers),
-        is_unconfined=is_unconfined,
-    )
+    policy = _policy(settings, servers, workspace)
     connectors = Connectors(servers, engine)
     stack.push_async_callback(connectors.close)
     answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, connectors)
@@ -160,9 +160,19 @@ async def _open(
         connectors,
         pace,
         polls=Pace(settings.limit_requests_per_minute),
-        interactions=await stack.enter_async_context(open_core(settings, model, tools, policy))
-        if _HAS_NEW_CORE
-        else None,
+        workspace=workspace,
+    )
+
+
+def _policy(settings: Settings, servers: Sequence[Server], workspace: WorkspaceTools | None) -> Policy:
+    read_only = [server.name for server in servers if server.read_only]
+    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
+    return Policy(
+        settings.approvals,
+        allowed=read_only,
+        limits=limits_with(servers),
+        servers=reach_with(servers),
+        is_unconfined=is_unconfined,
     )
 
 

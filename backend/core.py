@@ -9,6 +9,7 @@ from agents.mcp import MCPServer
 
 from backend.agents.assistant import create_assistant
 from backend.api.interactions.service import InteractionService
+from backend.api.services import CoreServices
 from backend.context.render import render_input
 from backend.conversations.errors import from_database
 from backend.conversations.limits import Limits
@@ -23,10 +24,12 @@ from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import Settings
+from backend.tools.connectors.connectors import Connectors
 from backend.tools.consent.card import in_words, titled
 from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.opened import titles_now
 from backend.tools.tasks.tools import TaskTools
+from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, ProcessConnection, run_sweeps
 
 SEARCH_PATH = "core, public"
@@ -34,8 +37,15 @@ SEARCH_PATH = "core, public"
 
 @asynccontextmanager
 async def open_core(
-    settings: Settings, model: ChatModel, tools: TaskTools, policy: Policy, *, dead_after_seconds: float = 10.0
-) -> AsyncIterator[InteractionService]:
+    settings: Settings,
+    model: ChatModel,
+    tools: TaskTools,
+    workspace: WorkspaceTools | None,
+    connectors: Connectors,
+    policy: Policy,
+    *,
+    dead_after_seconds: float = 10.0,
+) -> AsyncIterator[CoreServices]:
     database = Database(
         settings.database_url.get_secret_value(),
         prepared=settings.database_prepared == "on",
@@ -78,7 +88,7 @@ async def open_core(
             stack.callback(asyncio.create_task(work).cancel)
         stack.push_async_callback(executor.shut_down)
         runs = RunService(database, executor, streams, connection, _limits(settings), admission)
-        yield InteractionService(runs, model.messages, settings.time_zone)
+        yield CoreServices(database, runs, InteractionService(runs, model.messages, settings.time_zone))
 
 
 class _Approvals:

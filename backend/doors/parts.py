@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
-from backend.api.interactions.service import InteractionService
 from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chat.door import ChatDoor
 from backend.doors.chatkit.plain import PlainDoor
@@ -16,6 +15,7 @@ from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.tasks.tools import TaskTools
+from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.inbox import Inbox
 from backend.turn.turns import Turns
@@ -40,8 +40,7 @@ class Parts:
     connectors: Connectors
     pace: Pace
     polls: Pace
-    interactions: InteractionService | None = None
-    """The run API of the new core, where that is switched on."""
+    workspace: WorkspaceTools | None
 
 
 def parts_of(request: HTTPConnection) -> Parts:

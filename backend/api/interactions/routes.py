@@ -8,10 +8,11 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser, Services
+from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
 from backend.api.idempotency import carry_out_once
 from backend.api.interactions.service import InteractionService
 from backend.api.routing import UserRoute
+from backend.api.services import Core
 from backend.api.sse import EventStream
 from backend.conversation.runs.kept import Keyed
 from backend.conversations.idempotency import IdempotencyKey
@@ -25,38 +26,38 @@ router = APIRouter(route_class=UserRoute)
 
 
 @router.get("/chats")
-async def list_chats(services: Services, user: LimitedUser, limit: Limit = 20, after: After = None) -> schemas.Chats:
-    return await _of(services).list_chats(user.user_id, limit=limit, after=after)
+async def list_chats(core: Core, user: LimitedUser, limit: Limit = 20, after: After = None) -> schemas.Chats:
+    return await core.interactions.list_chats(user.user_id, limit=limit, after=after)
 
 
 @router.get(_CHAT)
 async def get_chat(
-    services: Services, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
+    core: Core, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> schemas.Chat:
-    return await _of(services).get_chat(user.user_id, chat_id, limit=limit, before=before)
+    return await core.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
 
 
 @router.get(_RUN)
 async def get_interaction(
-    services: Services, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
+    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
 ) -> schemas.Interaction:
-    return await _of(services).get_interaction(user.user_id, chat_id, interaction_id, brief=brief)
+    return await core.interactions.get_interaction(user.user_id, chat_id, interaction_id, brief=brief)
 
 
 @router.get(f"{_RUN}/events", response_class=Response)
 async def follow(
-    services: Services, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, last: LastEventId
+    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, last: LastEventId
 ) -> EventStream:
-    service = _of(services)
+    service = core.interactions
     await service.find_interaction(user.user_id, chat_id, interaction_id)
     return EventStream(service.follow(user.user_id, chat_id, interaction_id, after=last))
 
 
 @router.post(f"{_CHAT}/interactions", response_class=Response)
 async def start(
-    services: Services, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, keyed: KeyedRequest
+    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, keyed: KeyedRequest
 ) -> EventStream:
-    service = _of(services)
+    service = core.interactions
     message = service.create_message(body.user_message, user.time_zone)
     options = {"model": body.model, **body.metadata}
     run_id = await service.start(user.user_id, chat_id, message, options=options, key=_key(keyed))
@@ -65,14 +66,14 @@ async def start(
 
 @router.post(f"{_RUN}/edit", response_class=Response)
 async def edit(
-    services: Services,
+    core: Core,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Edit,
     keyed: KeyedRequest,
 ) -> EventStream:
-    service = _of(services)
+    service = core.interactions
     message = service.create_message(body.new_user_message, user.time_zone)
     options = {"model": body.model, **body.metadata}
     run_id = await service.edit(user.user_id, chat_id, interaction_id, message, options=options, key=_key(keyed))
@@ -81,9 +82,9 @@ async def edit(
 
 @router.post(f"{_RUN}/cancel")
 async def cancel(
-    services: Services, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, keyed: KeyedRequest
+    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, keyed: KeyedRequest
 ) -> Response:
-    service = _of(services)
+    service = core.interactions
     return await _respond_once(
         service, user.user_id, keyed, partial(service.cancel, user.user_id, chat_id, interaction_id)
     )
@@ -91,28 +92,28 @@ async def cancel(
 
 @router.post(f"{_RUN}/approve")
 async def decide(
-    services: Services,
+    core: Core,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Decision,
     keyed: KeyedRequest,
 ) -> Response:
-    service = _of(services)
+    service = core.interactions
     act = partial(service.decide, user.user_id, chat_id, interaction_id, body)
     return await _respond_once(service, user.user_id, keyed, act)
 
 
 @router.post(f"{_RUN}/messages")
 async def send_message(
-    services: Services,
+    core: Core,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.NewMessage,
     keyed: KeyedRequest,
 ) -> Response:
-    service = _of(services)
+    service = core.interactions
     message = service.create_message(body.text, user.time_zone)
     act = partial(service.send_message, user.user_id, chat_id, interaction_id, message, body.mode)
     return await _respond_once(service, user.user_id, keyed, act, status=202)
@@ -120,9 +121,9 @@ async def send_message(
 
 @router.post(f"{_CHAT}/branch")
 async def show_branch(
-    services: Services, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, keyed: KeyedRequest
+    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, keyed: KeyedRequest
 ) -> Response:
-    service = _of(services)
+    service = core.interactions
     act = partial(service.show_branch, user.user_id, chat_id, body.interaction_id)
     return await _respond_once(service, user.user_id, keyed, act)
 
@@ -146,8 +147,3 @@ async def _respond_once(
 
 def _key(keyed: Keyed | None) -> IdempotencyKey | None:
     return IdempotencyKey(keyed.key, keyed.request) if keyed else None
-
-
-def _of(services: Services) -> InteractionService:
-    assert services.interactions is not None, "the new core is switched on"
-    return services.interactions

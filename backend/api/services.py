@@ -1,0 +1,24 @@
+"""What lives as long as the process serves, for the routes of the new core."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from backend.api.interactions.service import InteractionService
+from backend.runs.service import RunService
+from common.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class CoreServices:
+    database: Database
+    runs: RunService
+    interactions: InteractionService
+
+
+async def get_core(request: Request) -> CoreServices:
+    return request.app.state.core
+
+
+Core = Annotated[CoreServices, Depends(get_core)]
