@@ -21,7 +21,8 @@ TYPES = {"pyright": ["pyright"]}
 # A file stays with one process, because its tests share fixtures; tests/conftest.py puts the longest files first. Tests
 # often wait, for processes, pages and times, so there is one more than there are processors.
 _PROCESSES = min((os.cpu_count() or 1) + 1, 4)
-_PARALLEL = ["--numprocesses", f"{_PROCESSES}", "--dist", "loadfile", "--no-loadscope-reorder"]
+# A process that hangs is ended, and the run with it: pytest-xdist 3.8 may wait for its replacement without end.
+_PARALLEL = f"--numprocesses {_PROCESSES} --dist loadfile --no-loadscope-reorder --max-worker-restart 0".split()
 QUICK = ["-m", "not long and not extended", *_PARALLEL]
 ALL = ["-m", "not extended", *_PARALLEL]
 EXTENDED = ["-m", "extended"]  # one after the other: some measure times
