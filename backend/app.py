@@ -18,9 +18,9 @@ from backend.api.interactions import routes as interactions
 from backend.api.openapi import create_openapi_router
 from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.calendar.feed import Feeds
-from backend.conversation import chats
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
+from backend.conversations.ids import OPENAPI
 from backend.core import open_core
 from backend.doors import page
 from backend.doors.calendar import routes as calendar
@@ -42,6 +42,7 @@ from backend.doors.tasks import routes as tasks
 from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
+from backend.runs.admission import AdmissionControl
 from backend.settings import Settings
 from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
@@ -57,7 +58,6 @@ from backend.turn.answers import Answers
 from backend.turn.delegated.agents import Agents
 from backend.turn.delegated.leading import leading
 from backend.turn.inbox import Inbox
-from backend.turn.lifecycle.room import Room
 from backend.turn.turns import Turns
 from backend.turn.warm_up import warm_up
 from service.clock import Clock
@@ -70,12 +70,12 @@ from service.workers import Pace
 _HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
 _OLD_ROUTERS = (
     # Before the run API, which would take its path for a chat's.
-    create_openapi_router(f"/chats/{chats.SCHEMA}", runs.router, chat.router),
+    create_openapi_router(f"/chats/{OPENAPI}", runs.router, chat.router),
     *(chatkit.router, runs.router, chat.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
 _NEW_ROUTERS = (
-    create_openapi_router(f"/chats/{chats.SCHEMA}", interactions.router, chat.router),
+    create_openapi_router(f"/chats/{OPENAPI}", interactions.router, chat.router),
     *(chatkit.router, interactions.router, chat.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
@@ -198,7 +198,7 @@ async def _turns(
         lease_seconds=settings.lease_seconds,
         longest_seconds=settings.limit_turn_seconds,
         worker=worker,
-        room=Room(settings.limit_turns_at_once, settings.limit_lag_seconds),
+        room=AdmissionControl(settings.limit_turns_at_once, settings.limit_lag_seconds),
         clock=clock,
         time_zone=settings.time_zone,
     )

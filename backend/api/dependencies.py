@@ -13,7 +13,7 @@ from backend.api.rate_limit import check_rate
 from backend.api.time_zone import find_time_zone
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
-from backend.conversation.runs.kept import Keyed
+from backend.conversations import idempotency
 from backend.doors.parts import Parts, parts_of
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
@@ -75,15 +75,15 @@ async def get_idempotency_key(
 IdempotencyKey = Annotated[str | None, Depends(get_idempotency_key)]
 
 
-async def get_keyed_request(request: Request, key: IdempotencyKey) -> Keyed | None:
+async def get_keyed_request(request: Request, key: IdempotencyKey) -> idempotency.IdempotencyKey | None:
     """The request under its key, if it has one; it is the same for the same path and the same body."""
     if key is None:
         return None
     what = f"{request.method} {request.url.path}\n".encode() + await request.body()
-    return Keyed(key, hashlib.sha256(what).digest())
+    return idempotency.IdempotencyKey(key, hashlib.sha256(what).digest())
 
 
-KeyedRequest = Annotated[Keyed | None, Depends(get_keyed_request)]
+KeyedRequest = Annotated[idempotency.IdempotencyKey | None, Depends(get_keyed_request)]
 
 
 async def get_last_event_id(

@@ -1,6 +1,5 @@
 """Conversations as the run API names them: by their own id, or by a name that their person chose."""
 
-import re
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -9,18 +8,15 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import rows
-from backend.conversation.errors import InvalidRequest, NotFound
+from backend.conversation.errors import NotFound
 from backend.conversation.items import Said
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.leases import CONVERSATIONS
+from backend.conversations import ids
 from service.database import Pipeline, Statement, pipelined, transaction
 from service.database.pipeline import Result
 
-NAME = r"[A-Za-z0-9._-]{1,100}"
-SCHEMA = "openapi.json"
-"""What stands where a chat's name would, and is the schema's path."""
-_OURS = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
-_NAME = re.compile(NAME)
+is_ours, can_be, check = ids.is_generated, ids.is_valid, ids.check_chat_id
 _BY_NAME = "conversations_by_name"
 
 _SAID = Statement("""
@@ -47,25 +43,6 @@ _TITLED = (
 )
 _IS_TITLED = Statement(select(CONVERSATIONS.c.id).where(*_TITLED))
 _ENTITLE = Statement(update(CONVERSATIONS).where(*_TITLED).values(title=bindparam("better")))
-
-
-def is_ours(chat_id: str) -> bool:
-    """Whether it has the form of an id of ours: a conversation is looked up by that, and never made."""
-    return _OURS.fullmatch(chat_id) is not None
-
-
-def can_be(name_or_id: str) -> bool:
-    """Whether it has the form of a name, which every id of ours has too: nothing else can be looked up."""
-    return _NAME.fullmatch(name_or_id) is not None
-
-
-def check(chat_id: str) -> None:
-    """Raise `InvalidRequest` for what can name no chat."""
-    if not can_be(chat_id) or chat_id == SCHEMA or not chat_id.strip("."):
-        raise InvalidRequest(
-            "Name a chat by its id, or by 1 to 100 letters, digits, dots, dashes and underscores. "
-            f"Dots alone and {SCHEMA} are not allowed."
-        )
 
 
 async def find(engine: AsyncEngine, chat_id: str, *, user_id: str) -> Chat | None:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import islice
 from statistics import median
 
+from prometheus_client import Counter
+
 from backend.conversation.errors import Overloaded
 
 _LOOK_SECONDS = 0.05
@@ -14,6 +16,8 @@ _LOOKS = 11  # of about half a second
 _FEW = 8  # with so few runs other programs are what keeps the machine busy
 _START_LAGS = 16
 _QUEUE = 5  # so many runs that have not started in time wait for the database; fewer may wait for a lock
+
+REJECTED = Counter("todo_turns_refused", "Turns that were not begun because the process had no room for more")
 
 
 class AdmissionControl:
@@ -25,6 +29,7 @@ class AdmissionControl:
 
     def __init__(self, most: int | None = None, lag_seconds: float | None = None) -> None:
         self._most, self._lag_seconds = most, lag_seconds
+        self.start_seconds = None if lag_seconds is None else _START_LAGS * lag_seconds
         self._starting: dict[object, float] = {}  # since when, the oldest first
         self._lags = deque[float](maxlen=_LOOKS)
 
@@ -43,6 +48,7 @@ class AdmissionControl:
         runs = running + len(self._starting)
         is_full = self._most is not None and runs >= self._most
         if is_full or (self._is_lagging and runs > _FEW) or self._is_queued(now):
+            REJECTED.inc()
             raise Overloaded
         this = object()
         self._starting[this] = now
@@ -59,4 +65,4 @@ class AdmissionControl:
 
     def _is_queued(self, now: float) -> bool:
         last_of_queue = next(islice(self._starting.values(), _QUEUE - 1, None), now)
-        return self._lag_seconds is not None and now - last_of_queue > _START_LAGS * self._lag_seconds
+        return self.start_seconds is not None and now - last_of_queue > self.start_seconds

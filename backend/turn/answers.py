@@ -24,6 +24,7 @@ from backend.conversation.runs import beside
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
+from backend.model.choices import Choice, check_choice
 from backend.model.retries import on_progress
 from backend.tools.consent.card import NOT_ASKED, in_words, shown_whole, titled
 from backend.tools.consent.policy import Policy
@@ -32,7 +33,7 @@ from backend.tools.tasks.tools import TaskTools
 from backend.turn import inbox
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.afterwards.titles import Titles
-from backend.turn.choices import Choice, check_choice, chosen_model
+from backend.turn.choices import chosen_model
 from backend.turn.delegated.agents import Agents
 from backend.turn.delegated.recorded import with_recorded
 from backend.turn.inbox import Steering

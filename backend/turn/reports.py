@@ -20,7 +20,6 @@ TURN_SECONDS = Histogram(
 )
 FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
 WAITS = Counter("todo_turn_waits", "Times that a turn asked its person before it went on")
-REFUSED = Counter("todo_turns_refused", "Turns that were not begun because the process had no room for more")
 RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
 TASKS = Gauge("todo_backend_tasks", "Tasks of the event loop when it was asked", multiprocess_mode="livesum")
 TOKENS = Counter(

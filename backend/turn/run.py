@@ -9,7 +9,7 @@ from backend.conversation.acting import Acting
 from backend.conversation.items import Said
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.leases import Outcome
-from backend.turn.choices import AS_SET, Choice
+from backend.model.choices import AS_SET, Choice
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from backend.conversation.items import Said
 from backend.conversation.runs import events, inbox, leases
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.limits import Limits
+from backend.model.choices import AS_SET, Choice
+from backend.runs.admission import AdmissionControl
 from backend.turn import reports
-from backend.turn.choices import AS_SET, Choice
 from backend.turn.following.reader import Following
 from backend.turn.lifecycle import endings
 from backend.turn.lifecycle.beginning import Beginnings
 from backend.turn.lifecycle.course import Course, failure_of
 from backend.turn.lifecycle.heartbeat import Heartbeat
-from backend.turn.lifecycle.room import Room
 from backend.turn.log import Event
 from backend.turn.run import Run
 from backend.turn.turn import Turn, Work
@@ -46,7 +46,7 @@ class Turns:
         longest_seconds: float = 600,
         beats: AsyncEngine | None = None,
         worker: str | None = None,
-        room: Room | None = None,
+        room: AdmissionControl | None = None,
         clock: Clock = real,
         time_zone: str = "UTC",
     ) -> None:
@@ -57,9 +57,9 @@ class Turns:
         self._engine = engine
         self._limits = limits
         self._lease_seconds = lease_seconds
-        self._room = room or Room()
+        self._room = room or AdmissionControl()
         lease = Lease(lease_seconds, worker)
-        self._beginnings = Beginnings(engine, limits, lease, clock, time_zone, self._room.begun_within)
+        self._beginnings = Beginnings(engine, limits, lease, clock, time_zone, self._room.start_seconds)
         self._course = Course(engine, lease_seconds, longest_seconds, self.in_background, self._all_published)
         self._running: dict[str, Turn] = {}
         self.following = Following(engine, self._follow)
@@ -139,7 +139,7 @@ class Turns:
             time_zone=time_zone,
         )
         turn = Turn(run, detached=detached)
-        with self._room.place(running=len(self._running)):
+        with self._room.admit(running=len(self._running)):
             try:
                 opened = await self._beginnings.open(turn, followed=followed)
             except DBAPIError as error:

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from backend.api.interactions import schemas
+from backend.api.interactions.schemas import Name, Status
 from backend.api.sse import format_event
 from backend.context.render import output_of
 from backend.conversations.conversations import Conversation
 from backend.conversations.records import ENDED, Entry, Event, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import events_of
-from backend.doors.runs import shapes
-from backend.doors.runs.rendering import Name, Status
 from backend.runs.outcomes import may_retry, sentence_of
 
 _STATUS: dict[str, Status] = {
@@ -123,7 +123,7 @@ def render_outcome(run: Run) -> dict[str, Any]:
 
 def render_interaction(
     run: Run, records: Sequence[Record], *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
-) -> shapes.Interaction:
+) -> schemas.Interaction:
     """A run with its records; `messages` are what the model is sent after it."""
     entries = [record for record in records if isinstance(record, Entry)]
     notices = [entry.details for entry in entries if entry.kind == "notice" and entry.details]
@@ -131,7 +131,7 @@ def render_interaction(
     if run.status == "interrupted" and reason is None:
         reason = sentence_of("interrupted")
     rendered: list[Any] = [data for event in events_of(records, {run.id: run}) for _, data in render_event(event)]
-    return shapes.Interaction(
+    return schemas.Interaction(
         id=run.id,
         status=_STATUS[run.status],
         reason=reason if run.status in ENDED else None,
@@ -142,12 +142,12 @@ def render_interaction(
         agent_events=[] if brief else [data for data in rendered if "type" in data],
         approvals=[_render_approval(one, run) for one in records if isinstance(one, ToolCall) and one.approval_seq],
         siblings=siblings,
-        final_agent_state=shapes.AgentState(messages=messages) if messages is not None else None,
+        final_agent_state=schemas.AgentState(messages=messages) if messages is not None else None,
     )
 
 
-def _render_approval(call: ToolCall, run: Run) -> shapes.Approval:
-    return shapes.Approval(
+def _render_approval(call: ToolCall, run: Run) -> schemas.Approval:
+    return schemas.Approval(
         approval_id=call.id,
         agent=run.agent if run.is_sub_agent else None,
         tool_name=call.tool,
@@ -158,9 +158,9 @@ def _render_approval(call: ToolCall, run: Run) -> shapes.Approval:
     )
 
 
-def render_chat_head(conversation: Conversation, chat_id: str) -> shapes.ChatHead:
+def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHead:
     """A conversation under the id or name by which it is asked for."""
-    return shapes.ChatHead(
+    return schemas.ChatHead(
         id=chat_id,
         chat_id=chat_id,
         name=conversation.name,

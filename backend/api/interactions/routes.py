@@ -10,14 +10,13 @@ from pydantic import BaseModel
 
 from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
 from backend.api.idempotency import carry_out_once
+from backend.api.interactions import schemas
+from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InteractionId, Limit
 from backend.api.interactions.service import InteractionService
 from backend.api.routing import UserRoute
 from backend.api.services import Core
 from backend.api.sse import EventStream
-from backend.conversation.runs.kept import Keyed
 from backend.conversations.idempotency import IdempotencyKey
-from backend.doors.runs import shapes as schemas
-from backend.doors.runs.routes import After, Before, Brief, ChatId, FewOrNone, InteractionId, Limit
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
@@ -60,7 +59,7 @@ async def start(
     service = core.interactions
     message = service.create_message(body.user_message, user.time_zone)
     options = {"model": body.model, **body.metadata}
-    run_id = await service.start(user.user_id, chat_id, message, options=options, key=_key(keyed))
+    run_id = await service.start(user.user_id, chat_id, message, options=options, key=keyed)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
@@ -76,7 +75,7 @@ async def edit(
     service = core.interactions
     message = service.create_message(body.new_user_message, user.time_zone)
     options = {"model": body.model, **body.metadata}
-    run_id = await service.edit(user.user_id, chat_id, interaction_id, message, options=options, key=_key(keyed))
+    run_id = await service.edit(user.user_id, chat_id, interaction_id, message, options=options, key=keyed)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
@@ -131,7 +130,7 @@ async def show_branch(
 async def _respond_once(
     service: InteractionService,
     user_id: str,
-    keyed: Keyed | None,
+    keyed: IdempotencyKey | None,
     act: Callable[[], Awaitable[BaseModel]],
     *,
     status: int = 200,
@@ -141,9 +140,5 @@ async def _respond_once(
     async def carry_out() -> tuple[int, dict[str, Any]]:
         return status, (await act()).model_dump(mode="json")
 
-    code, content = await carry_out_once(service.runs.database, user_id, _key(keyed), carry_out)
+    code, content = await carry_out_once(service.runs.database, user_id, keyed, carry_out)
     return JSONResponse(content, status_code=code)
-
-
-def _key(keyed: Keyed | None) -> IdempotencyKey | None:
-    return IdempotencyKey(keyed.key, keyed.request) if keyed else None

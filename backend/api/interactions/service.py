@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backend.api.idempotency import find_started_run
+from backend.api.interactions import schemas
 from backend.api.interactions.render import (
     InteractionRenderer,
     records_up_to,
@@ -13,17 +14,16 @@ from backend.api.interactions.render import (
     render_interaction,
 )
 from backend.context.render import render_input
-from backend.conversation import chats
 from backend.conversation.errors import BackendError, NotFound
 from backend.conversations import branches, conversations, timeline
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import NameTaken
 from backend.conversations.idempotency import IdempotencyKey
+from backend.conversations.ids import check_chat_id, is_generated
 from backend.conversations.records import ENDED, Event, Run, Timeline
 from backend.conversations.runs import Message, NewConversation, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
-from backend.doors.runs import shapes as schemas
 from backend.runs.service import RunService
 from service.database import new_id
 
@@ -72,7 +72,7 @@ class InteractionService:
         return await self._render(user_id, run, known, path, brief=brief)
 
     async def find_chat(self, user_id: str, chat_id: str) -> Conversation:
-        chats.check(chat_id)
+        check_chat_id(chat_id)
         return await conversations.find(self.runs.database, user_id, chat_id)
 
     async def _path(self, user_id: str, conversation: Conversation, run_id: str | None) -> list[Run]:
@@ -101,7 +101,7 @@ class InteractionService:
 
         The same request under the same key starts one run, whose id it returns each time.
         """
-        chats.check(chat_id)
+        check_chat_id(chat_id)
         self.runs.streams.check_readers(user_id)
         database = self.runs.database
         if (run_id := await find_started_run(database, user_id, key)) is not None:
@@ -110,7 +110,7 @@ class InteractionService:
             conversation = await conversations.find(database, user_id, chat_id)
             request = RunRequest(conversation.id, message, options=options, key=key)
         except NotFound:
-            if chats.is_ours(chat_id):
+            if is_generated(chat_id):
                 raise
             new = NewConversation(name=chat_id)
             request = RunRequest(new_id("thr"), message, new, options=options, key=key)

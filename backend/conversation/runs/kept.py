@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation.errors import LimitReached
 from backend.conversation.models import KeptRequest
 from backend.conversation.runs import leases
+from backend.conversations.idempotency import IdempotencyKey as Keyed
 from service.database import Pipeline, Statement, pipelined
 
 HOURS = 24
@@ -61,14 +62,6 @@ _ANSWER = Statement(
     .values(status=bindparam("status", type_=Integer), answer=bindparam("answer", type_=JSONB))
 )
 _GIVE_UP = Statement(delete(KEPT).where(*_MINE, KEPT.c.run_id.is_(None), KEPT.c.status.is_(None)))
-
-
-@dataclass(frozen=True)
-class Keyed:
-    """A request under its key; `request` is a hash of all that it asks for."""
-
-    key: str
-    request: bytes
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from typing import ClassVar
 from fastapi import APIRouter, Depends, Response
 
 from backend.api.dependencies import KeyedRequest, LimitedUser, Services
+from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.doors.chat import shapes
 from backend.doors.chat.ai_sdk import NEWEST, Version
 from backend.doors.chat.asked import asked
 from backend.doors.chat.reports import reported
-from backend.doors.runs.routes import ChatId
 
 
 class ConversationRoute(UserRoute):

@@ -7,6 +7,7 @@ from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.api.interactions import schemas as shapes
 from backend.api.sse import EventStream, Stream, format_event
 from backend.conversation import chats
 from backend.conversation.acting import Acting
@@ -17,7 +18,7 @@ from backend.conversation.items import Said
 from backend.conversation.runs import interactions
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.runs.kept import Keyed
-from backend.doors.runs import once, shapes
+from backend.doors.runs import once
 from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of

@@ -1,33 +1,14 @@
 """A turn's log, as the events of the run API: names and data, the same for a stream and for what is stored."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from backend.api.interactions.schemas import Name, Status
 from backend.conversation.items import Message, Summarised, Thought
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.leases import Outcome
 from backend.turn import log
 
-Name = Literal[
-    "interaction_started",
-    "turn_start",
-    "turn_end",
-    "thinking_delta",
-    "thinking",
-    "answer_delta",
-    "answer",
-    "tool_call",
-    "tool_result",
-    "approval_required",
-    "approved",
-    "rejected",
-    "error",
-    "cancelled",
-    "compaction",
-    "reset",
-    "interaction_complete",
-]
-Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
 _ENDED: dict[Outcome, Status] = {
     "completed": "COMPLETED",
     "failed": "FAILED",

@@ -2,48 +2,31 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser, Services
+from backend.api.interactions import schemas as shapes
+from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InteractionId, Limit
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.sse import EventStream, Stream
-from backend.conversation import chats
-from backend.doors.runs import shapes
 from backend.doors.runs.door import LINES
 from backend.doors.runs.once import Answer
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
-_MOST = 100
-
-ChatId = Annotated[
-    str,
-    Path(
-        description="Its id, or the name that its user chose; the first message to a new name makes the chat.",
-        json_schema_extra={"pattern": f"^{chats.NAME}$"},
-    ),
-]
-InteractionId = Annotated[
-    str, Path(description="As `interaction_started` names it.", json_schema_extra={"pattern": f"^{chats.NAME}$"})
-]
-Limit = Annotated[int, Query(ge=1, le=_MOST, description="How many there are on a page at most.")]
-Brief = Annotated[bool, Query(description="Leave `agent_events` empty, and out what the model is sent after it.")]
-FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="How many interactions there are on a page at most.")]
-After = Annotated[str | None, Query(description="`after` of the page before.", pattern=f"^{chats.NAME}$")]
-Before = Annotated[str | None, Query(description="`before` of the newer page.", pattern=f"^{chats.NAME}$")]
 AfterStep = Annotated[int, Query(ge=0, lt=2**31, description="`after` of the page before.")]
 
 router = APIRouter(route_class=UserRoute)
 
 
-@router.get("/chats", responses=errors(404))
+@router.get("/chats", responses=errors(404), response_model_exclude_unset=True)
 async def list_chats(services: Services, user: LimitedUser, limit: Limit = 20, after: After = None) -> shapes.Chats:
     return await services.runs.chats(user, limit=limit, after=after)
 
 
-@router.get(_CHAT, responses=errors(404))
+@router.get(_CHAT, responses=errors(404), response_model_exclude_unset=True)
 async def get_chat(
     services: Services, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> shapes.Chat:
@@ -55,7 +38,7 @@ async def get_log(services: Services, user: LimitedUser, chat_id: ChatId) -> Str
     return await services.runs.log(chat_id, user)
 
 
-@router.get(_RUN, responses=errors(404))
+@router.get(_RUN, responses=errors(404), response_model_exclude_unset=True)
 async def get_interaction(
     services: Services, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
 ) -> shapes.Interaction:

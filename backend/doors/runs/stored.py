@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.api.interactions import schemas as shapes
 from backend.conversation import hidden, rows
 from backend.conversation.chats import Chat
 from backend.conversation.items import Ending, Said
@@ -17,7 +18,6 @@ from backend.conversation.runs import interactions
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.interactions import Head
-from backend.doors.runs import shapes
 from backend.doors.runs.rendering import Rendering, status_of
 from backend.model.chat_model import ChatModel
 from backend.turn.following.stored import events_of

@@ -1,47 +1,65 @@
-"""What goes in and out at the run API: the fields, as `docs/runs.md` and the published schema have them."""
+"""Bodies of requests and responses of the run API, as `docs/runs.md` and the published schema have them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
-from backend.doors.runs.rendering import Name, Status
-
+Name = Literal[
+    "interaction_started",
+    "turn_start",
+    "turn_end",
+    "thinking_delta",
+    "thinking",
+    "answer_delta",
+    "answer",
+    "tool_call",
+    "tool_result",
+    "approval_required",
+    "approved",
+    "rejected",
+    "error",
+    "cancelled",
+    "compaction",
+    "reset",
+    "interaction_complete",
+]
+Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
 Text = Annotated[StrictStr, Field(min_length=1)]
 
 
-class _Asked(BaseModel):
+class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
 
 
-class _Answered(_Asked):
+class _MessageBody(_RequestBody):
     model: StrictStr | None = Field(default=None, description="One of `LLM_MODELS`; null: the one that is set.")
     metadata: dict[str, Any] = Field(default={}, description="`temperature`: a number from 0 to 2.")
 
 
-class NewInteraction(_Answered):
-    user_message: Text = Field(description="What the person says.")
+class NewInteraction(_MessageBody):
+    user_message: Text = Field(description="What the user says.")
 
 
-class Edit(_Answered):
-    new_user_message: Text = Field(description="What the person says instead.")
+class Edit(_MessageBody):
+    new_user_message: Text = Field(description="What the user says instead.")
 
 
-class Decision(_Asked):
+class Decision(_RequestBody):
     approval_id: Text
     approved: StrictBool
-    reason: StrictStr | None = Field(default=None, description="Told to the model, in words of the person's own.")
+    reason: StrictStr | None = Field(default=None, description="The user's words, which the model reads.")
     always: StrictBool = Field(default=False, description="Approved for all of this chat, where that may be: agents.")
 
 
-class NewMessage(_Asked):
+class NewMessage(_RequestBody):
     text: Text
     mode: Literal["steer", "follow_up"] = Field(
         description="`steer`: read before the model is asked again. `follow_up`: answered after the natural end."
     )
 
 
-class Branch(_Asked):
+class Branch(_RequestBody):
     interaction_id: StrictStr | None = Field(description="The last one to be shown; null: the one before the first.")
 
 
@@ -82,12 +100,14 @@ class ToolCallEvent(BaseModel):
 
 
 class ToolResultEvent(BaseModel):
-    model_config = ConfigDict(extra="allow")  # `is_error` and `details`, which the new core has
-
     type: Literal["TOOL_RESULT"]
     id: str = Field(description="That of the call.")
     tool_name: str
     tool_output: str
+    is_error: bool = False
+    details: dict[str, Any] | None = Field(
+        default=None, description="Beside the text: exit code and output of a command, a file's diff, tasks."
+    )
 
 
 class ThinkingEvent(BaseModel):
@@ -181,7 +201,7 @@ class LogLine(BaseModel):
     turn: int | None = Field(description="From 1, on each path.")
     actor: Literal["user", "assistant", "tool", "system"] | None
     model: str | None
-    input: str | None = Field(description="What the person said, or a call's arguments as JSON.")
+    input: str | None = Field(description="What the user said, or a call's arguments as JSON.")
     output: str | None = Field(description="What the assistant said, or what a call returned.")
     tool_name: str | None
     prompt_tokens: int | None
@@ -200,7 +220,7 @@ class LogLine(BaseModel):
 class ChatHead(BaseModel):
     id: str = Field(description="As the request names the chat; in a list, its own id.")
     chat_id: str = Field(description="The same.")
-    name: str | None = Field(description="The name that its person chose: it stands for the id everywhere.")
+    name: str | None = Field(description="The name that its user chose: it stands for the id everywhere.")
     title: str | None
     created_at: datetime
     leaf: str | None = Field(description="The last interaction of the path that is shown.")
