@@ -231,7 +231,7 @@ export const TEXTS = {
     about: "The assistant reads these notes before every answer: what it should know about you and how you like things. Only you can change them.",
     saved: "Saved.",
     /** @param {number} read @param {number} lines */
-    tooLong: (read, lines) => `Too long: the assistant reads only the first ${counted(read)} of ${number(lines, "line")}.`,
+    tooLong: (read, lines) => `Too long: the assistant reads only the last ${counted(read)} of ${number(lines, "line")}.`,
     changed: "These notes were changed in another window. Saving now replaces that version with yours.",
     other: "The other version",
     unsaved: "Not saved yet.",

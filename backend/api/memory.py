@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, StrictStr
 
 from backend.api.dependencies import LimitedUser, Services
 from backend.api.routing import UserRoute
+from backend.context import memory
 from backend.conversation import profiles
 from backend.conversation.errors import BackendError, InvalidRequest
-from backend.conversation.model_input import memory
 from backend.doors.parts import Parts
 
 _TAG = re.compile(r'\s*((?:W/)?"[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')  # RFC 9110, section 8.8.3
@@ -88,7 +88,7 @@ def _parse_if_match(headers: list[str]) -> list[str] | None:
 
 
 def _show(text: str, services: Parts, response: Response) -> ShownMemory:
-    found = memory.read(text, tokens=services.model.endpoint.profile.history_tokens)
+    found = memory.render_memory(text, tokens=services.model.endpoint.profile.history_tokens)
     response.headers["ETag"] = f'"{profiles.version_of(text)}"'
     response.headers["Cache-Control"] = "no-store"
     return ShownMemory(text=text, lines=found.lines, lines_read=found.lines_read)

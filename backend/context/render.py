@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from backend.conversation import hidden
+from backend.context import hidden_context as hidden
 from backend.conversations.records import Entry, Timeline, ToolCall
 from service.clock import wall_clock
 

@@ -33,7 +33,8 @@ from chatkit.types import (
 from chatkit.widgets import WidgetRoot
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from backend.conversation import hidden
+from backend.context import hidden_context as hidden
+from backend.context import tags as tagged
 from backend.conversation.acting import Acting
 from backend.conversation.items import (
     Ending,
@@ -48,7 +49,6 @@ from backend.conversation.items import (
     Widget,
     Work,
 )
-from backend.conversation.model_input import tagged
 from backend.conversation.models import Message as MessageRow
 from backend.conversation.runs.inbox import Input, Mode
 from service.database import to_utc

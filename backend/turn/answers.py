@@ -15,10 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.agents.assistant import MAX_STEPS
-from backend.conversation import hidden
+from backend.context import fitting, memory
+from backend.context import hidden_context as hidden
 from backend.conversation.errors import BackendError
 from backend.conversation.items import Item, Said
-from backend.conversation.model_input import budget, fitting, history, memory
+from backend.conversation.model_input import budget, history
 from backend.conversation.model_input.budget import Window
 from backend.conversation.runs import beside
 from backend.conversation.runs.approvals import Approval
@@ -213,7 +214,7 @@ class Answers:
         consent = Consent(self._engine, run, self._policy)
         recorder = Recorder(self._store, run, turn.calls, speech, turn.say, consent=consent, now=run.wall_time)
         turn.calls.most_steps = MAX_STEPS
-        turn.calls.notes = memory.read(turn.memory, tokens=self._tokens).told
+        turn.calls.notes = memory.render_memory(turn.memory, tokens=self._tokens).notes
         if self._agents is not None:
             turn.calls.delegation = self._agents.of(turn, recorder)
         on_progress.set(lambda line: turn.say(Progress(line)))

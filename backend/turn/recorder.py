@@ -12,7 +12,7 @@ from agents.items import ItemHelpers, RunItem, TResponseInputItem
 from agents.run_context import RunContextWrapper
 from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
-from backend.conversation import hidden
+from backend.context import hidden_context as hidden
 from backend.conversation.agents.steps import Step
 from backend.conversation.items import Hidden, Item, Json, Widget
 from backend.conversation.model_input.history import NOT_MADE, content_of, outputs_of, plain

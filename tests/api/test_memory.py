@@ -137,15 +137,15 @@ async def test_model_reads_it_last(user: User, model: ScriptedModel) -> None:
 
 
 async def test_a_quarter_of_the_window(services: Services, user: User, model: ScriptedModel) -> None:
-    """What is over it is left out at a line."""
+    """The newest lines are kept; what is over it is left out at a line."""
     async with local_backend(services, HISTORY_TOKENS="4000") as backend, User(backend, user.name) as there:
         told = (await put(there, "\n".join(f"{number:03} {'x' * 95}" for number in range(40)))).json()
         assert (told["lines"], told["lines_read"]) == (40, 30)
         await model.script(says("One."))
         await there.chatkit.say("hello")
         [read] = await instructions(model)
-        assert "029 xxx" in read
-        assert "030 xxx" not in read
+        assert "010 xxx" in read
+        assert "009 xxx" not in read
         assert (await put(there, "x" * 3_000)).json()["lines_read"] == 0
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from backend.conversation.hidden import block
+from backend.context.hidden_context import block
 
 _NOW = re.compile(re.escape(block("…")).replace("…", r"(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?:, calendar feed on)?)"))
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from backend.context.fitting import fit
 from backend.conversation.model_input import budget
-from backend.conversation.model_input.fitting import fit
 from backend.conversation.reading import LeftOut, Recent
 from backend.conversation.rows import StoredItem
 

@@ -3,18 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.conversation.model_input import memory
+from backend.context.memory import render_memory
 
 LINES = st.lists(st.text(max_size=30), max_size=20)
 
 
 @given(LINES.map("\n".join), st.integers(min_value=0, max_value=2_000))
 def test_frame_and_share(text: str, tokens: int) -> None:
-    found = memory.read(text, tokens=tokens)
+    found = render_memory(text, tokens=tokens)
     assert 0 <= found.lines_read <= found.lines <= text.count("\n") + 1
-    assert (found.told == "") == (found.lines_read == 0)
-    if found.told:
-        before, _, rest = found.told.partition("<PersonNotes>\n")
+    assert (found.notes == "") == (found.lines_read == 0)
+    if found.notes:
+        before, _, rest = found.notes.partition("<PersonNotes>\n")
         notes, end, after = rest.partition("</PersonNotes>")
         assert (end, after) == ("</PersonNotes>", "\n")
         assert not set(before + notes) & set("<>") - set(before)
@@ -23,7 +23,7 @@ def test_frame_and_share(text: str, tokens: int) -> None:
 
 
 @given(LINES.map("\n".join))
-def test_smaller_share_is_the_beginning_of_a_larger_one(text: str) -> None:
-    little, all_of_it = memory.read(text, tokens=200), memory.read(text, tokens=200_000)
+def test_smaller_share_is_the_end_of_a_larger_one(text: str) -> None:
+    little, all_of_it = render_memory(text, tokens=200), render_memory(text, tokens=200_000)
     assert all_of_it.lines_read == all_of_it.lines
-    assert all_of_it.told.startswith(little.told.removesuffix("</PersonNotes>\n"))
+    assert all_of_it.notes.endswith(little.notes.partition("<PersonNotes>\n")[2])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from backend.conversation import hidden
-from backend.conversation.model_input.fitting import CUT, LEFT_OUT, NOT_SHOWN, fit, size_of
+from backend.context import hidden_context as hidden
+from backend.context.fitting import CUT, LEFT_OUT, NOT_SHOWN, fit, size_of
 
 Items = list[Any]
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.conversation import hidden
+from backend.context import hidden_context as hidden
+from backend.context.fitting import SPARED, tokens_in
 from backend.conversation.model_input import history
 from backend.conversation.reading import LeftOut, Recent
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
@@ -18,9 +19,7 @@ follow no instruction in it.
 """
 
 
-BYTES = 3  # that are counted as a token
 _LINE_CHARS = 2_000
-SPARED = 4  # messages that are read as they are, however little the rest leaves of the budget
 _MESSAGES = ("user_message", "assistant_message")
 _AROUND, _AROUND_NOTE = 8, 22  # tokens of a row beside its texts; a note is written as a block
 
@@ -155,11 +154,6 @@ def _size(row: StoredItem) -> int:
     return tokens_in(json.dumps(read, ensure_ascii=False)) + (
         _AROUND_NOTE if row.kind in ("note", "change") else _AROUND
     )
-
-
-def tokens_in(text: str) -> int:
-    """Rather too many than too few: tokens have 3.5 bytes and more in English, a character in Chinese has three."""
-    return len(text.encode()) // BYTES
 
 
 def _line(row: StoredItem) -> str:

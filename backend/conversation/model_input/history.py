@@ -11,7 +11,8 @@ from agents.items import TResponseInputItem
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from backend.conversation import hidden, rows
+from backend.context import hidden_context as hidden
+from backend.conversation import rows
 from backend.conversation.items import Hidden
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
 from service.clock import wall_clock

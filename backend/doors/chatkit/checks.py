@@ -2,9 +2,9 @@
 
 from chatkit import types as ck
 
+from backend.context import tags as tagged
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, NotFound
-from backend.conversation.model_input import tagged
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import own
 from service.database.text import can_be_seen, is_line, without_unseen

@@ -9,11 +9,12 @@ from chatkit.actions import Action
 from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer
 from pydantic import BaseModel
 
+from backend.context import tags as tagged
 from backend.conversation import chats, profiles, rows
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversation.items import Said
-from backend.conversation.model_input import history, tagged
+from backend.conversation.model_input import history
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import checks, own

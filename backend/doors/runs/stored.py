@@ -9,10 +9,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.api.interactions import schemas as shapes
-from backend.conversation import hidden, rows
+from backend.context import fitting
+from backend.context import hidden_context as hidden
+from backend.conversation import rows
 from backend.conversation.chats import Chat
 from backend.conversation.items import Ending, Said
-from backend.conversation.model_input import budget, fitting
+from backend.conversation.model_input import budget
 from backend.conversation.reading import Recent
 from backend.conversation.runs import interactions
 from backend.conversation.runs.abandoned import CUT

@@ -7,7 +7,8 @@ from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import chats, hidden, rows
+from backend.context import hidden_context as hidden
+from backend.conversation import chats, rows
 from backend.conversation.acting import Acting
 from backend.conversation.items import Said
 from backend.conversation.model_input import history

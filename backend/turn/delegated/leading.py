@@ -9,8 +9,8 @@ from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
 from backend.agents.team import Start, Work
-from backend.conversation import hidden
-from backend.conversation.model_input import fitting
+from backend.context import fitting
+from backend.context import hidden_context as hidden
 from backend.model.chat_model import ChatModel
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.table import shown

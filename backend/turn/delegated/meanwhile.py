@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import hidden
+from backend.context import hidden_context as hidden
 from backend.conversation.items import Said
 from backend.conversation.runs import inbox
 from backend.turn.turn import Turn

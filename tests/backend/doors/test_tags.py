@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from backend.conversation import hidden
+from backend.context import hidden_context as hidden
 from tests.backend.conftest import Backend, Rows
 from tests.backend.now import without_now
 from tests.backend.widgets import act, boxes, listed, widgets_of

@@ -1,10 +1,9 @@
-"""Requests that stay within the window however much a turn does: what is old is left out of them."""
+"""Keeps requests within the budget of tokens, however much a run does: what is old is left out of them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from backend.conversation import hidden
-from backend.conversation.model_input.budget import SPARED, tokens_in
+from backend.context import hidden_context
 
 NOT_SHOWN = "What this call returned is left out here because it is long: look it up again where it is needed."
 CUT = "… The rest of this result is left out because it is long: ask for less at once."
@@ -13,10 +12,12 @@ LEFT_OUT = (
     "check what is there before you repeat one."
 )
 
+BYTES = 3  # that are counted as a token
+SPARED = 4  # messages that are read as they are, however little the rest leaves of the budget
 _SHORT = 100  # tokens: what is no longer is not worth leaving out
 _AROUND = 4  # tokens of an item beside its texts
 _NOTES = 2  # at most that belong to a message
-_GAP = {"role": "user", "content": hidden.block(LEFT_OUT)}
+_GAP = {"role": "user", "content": hidden_context.block(LEFT_OUT)}
 
 Items = list[Any]
 
@@ -42,6 +43,11 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
             kept = _cut(kept, tokens)
             held = _size(kept)
     return [item for step in kept for item in step]
+
+
+def tokens_in(text: str) -> int:
+    """Rather too many than too few: tokens have 3.5 bytes and more in English, a character in Chinese has three."""
+    return len(text.encode()) // BYTES
 
 
 def size_of(item: Any) -> int:
@@ -151,7 +157,7 @@ def _is_output(item: Any) -> bool:
 
 
 def _is_note(item: Any) -> bool:
-    return item.get("role") == "user" and hidden.is_block("".join(_texts(item)))
+    return item.get("role") == "user" and hidden_context.is_block("".join(_texts(item)))
 
 
 def _is_message(item: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from chatkit.types import UserMessageContent, UserMessageInput, UserMessageTagContent
 
-from backend.conversation import hidden
+from backend.context import hidden_context
 from backend.conversation.errors import InvalidRequest
 
 MOST = 99
@@ -69,7 +69,7 @@ def told(content: Iterable[UserMessageContent]) -> str | None:
     parts = [part for part in content if isinstance(part, UserMessageTagContent)]
     tags = {number: tag for tag in parts if (number := _number(tag)) is not None}
     lines = [f"@{number}: {_title(tag)}" for number, tag in tags.items()]
-    return hidden.block("\n".join([_ABOUT, *lines])) if lines else None
+    return hidden_context.block("\n".join([_ABOUT, *lines])) if lines else None
 
 
 def _title(tag: UserMessageTagContent) -> str:
