@@ -10,6 +10,8 @@ from agents.mcp import MCPServer
 from backend.agents.assistant import create_assistant
 from backend.api.interactions.service import InteractionService
 from backend.api.services import CoreServices
+from backend.cards.approval_card import in_words, titled
+from backend.cards.service import CardService
 from backend.context.render import render_input
 from backend.conversations.errors import from_database
 from backend.conversations.limits import Limits
@@ -25,7 +27,6 @@ from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import Settings
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.consent.card import in_words, titled
 from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.opened import titles_now
 from backend.tools.tasks.tools import TaskTools
@@ -88,7 +89,9 @@ async def open_core(
             stack.callback(asyncio.create_task(work).cancel)
         stack.push_async_callback(executor.shut_down)
         runs = RunService(database, executor, streams, connection, _limits(settings), admission)
-        yield CoreServices(database, runs, InteractionService(runs, model.messages, settings.time_zone))
+        cards = CardService(database, tools, settings.clock(), settings.time_zone)
+        stack.push_async_callback(cards.close)
+        yield CoreServices(database, runs, InteractionService(runs, model.messages, settings.time_zone), cards)
 
 
 class _Approvals:

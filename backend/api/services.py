@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from backend.api.interactions.service import InteractionService
+from backend.cards.service import CardService
 from backend.runs.service import RunService
 from common.database import Database
 
@@ -15,6 +16,7 @@ class CoreServices:
     database: Database
     runs: RunService
     interactions: InteractionService
+    cards: CardService
 
 
 async def get_core(request: Request) -> CoreServices:

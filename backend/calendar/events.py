@@ -7,7 +7,7 @@ from hashlib import sha256
 from icalendar import Alarm, Event, vRecur, vText
 
 from backend.calendar import recurrence
-from backend.tools.task import Due, Task
+from backend.cards.task import Due, Task
 from service.database.text import without_unseen
 
 _LENGTH = timedelta(minutes=30)  # of what has a time: the tools know only when it is due

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from backend.context import hidden_context as hidden
+from backend.context.changes import render_change
 from backend.conversations.records import Entry, Timeline, ToolCall
 from service.clock import wall_clock
 
@@ -76,7 +77,9 @@ def _render_entry(entry: Entry) -> list[Any]:
             parts = [{"type": "output_text", "text": entry.text, "annotations": []}]
             message = {"type": "message", "id": entry.id, "role": "assistant", "status": "completed", "content": parts}
             return [hidden.tamed(message)]
-        case "change" | "branch_note" | "summary":
+        case "change":
+            return [_hidden(render_change(entry.details or {}))]
+        case "branch_note" | "summary":
             return [_hidden(entry.text)]
         case "notice" if (code := (entry.details or {}).get("code")) in _ENDED:
             return [_hidden(_ENDED[code])]

@@ -53,6 +53,20 @@ _ENTRIES_OF_RUNS = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
 WHERE e.user_id = %(user)s AND e.run_id = ANY(%(runs)s) AND e.seq IS NOT NULL"""
 _CALLS_OF_RUNS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = ANY(%(runs)s)"
+_RUN_OF_CALL = """(
+    SELECT run_id FROM tool_calls
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)s ORDER BY seq DESC LIMIT 1)"""
+_ENTRIES_BESIDE_CALL = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = {_RUN_OF_CALL} AND e.seq IS NOT NULL"""
+_CALLS_BESIDE_CALL = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = {_RUN_OF_CALL}"
+_SUB_AGENTS = f"""
+SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.parent_run_id = ANY(%(runs)s) ORDER BY r.seq"""
+_RUNS_OF_SUB_AGENTS = "(SELECT id FROM runs WHERE user_id = %(user)s AND parent_run_id = ANY(%(runs)s))"
+_ENTRIES_OF_SUB_AGENTS = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.run_id IN {_RUNS_OF_SUB_AGENTS} AND e.seq IS NOT NULL"""
+_CALLS_OF_SUB_AGENTS = f"""
+SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id IN {_RUNS_OF_SUB_AGENTS}"""
 _NEW_ENTRIES = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id IN {RUNS_OF_TREE}
   AND e.seq IS NOT NULL AND (e.last_seq > %(after)s OR NOT e.complete)"""
@@ -132,6 +146,29 @@ async def load_runs(database: Database, user_id: str, run_ids: Sequence[str]) ->
             await tx.execute(_ENTRIES_OF_RUNS, Entry, **where), await tx.execute(_CALLS_OF_RUNS, ToolCall, **where)
         )
     return await sent.read()
+
+
+async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
+    """All of the run that has made a call; empty where there is no such call in the conversation."""
+    where = {"user": user_id, "conversation": conversation_id, "call": call_id}
+    async with database.transaction(user_id) as tx:
+        sent = SentTimeline(
+            await tx.execute(_ENTRIES_BESIDE_CALL, Entry, **where),
+            await tx.execute(_CALLS_BESIDE_CALL, ToolCall, **where),
+        )
+    return await sent.read()
+
+
+async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[str]) -> tuple[list[Run], Timeline]:
+    """The runs of the sub-agents that these runs have started, and what is in them."""
+    where = {"user": user_id, "runs": list(run_ids)}
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_SUB_AGENTS, Run, **where)
+        sent = SentTimeline(
+            await tx.execute(_ENTRIES_OF_SUB_AGENTS, Entry, **where),
+            await tx.execute(_CALLS_OF_SUB_AGENTS, ToolCall, **where),
+        )
+    return await found.fetchall(), await sent.read()
 
 
 async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:

@@ -17,7 +17,7 @@ INSERT INTO tool_calls
     (user_id, run_id, id, conversation_id, model_turn, tool, arguments, state, idempotency_key, reach)
 VALUES (%(user)s, %(run)s, %(id)s, %(conversation)s, %(model_turn)s, %(tool)s, %(arguments)s, %(state)s, %(key)s,
     %(reach)s)
-RETURNING seq"""
+RETURNING seq, created_at"""
 _COMPLETE = """
 UPDATE tool_calls SET state = %(state)s, output = %(output)s, details = %(details)s, seconds = %(seconds)s,
     reason = %(reason)s, result_seq = nextval('event_seq')
@@ -68,7 +68,7 @@ class Decision:
 
 
 async def send_call(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[DictRow]:
-    """Stores a call before it is made; the row has its `seq`."""
+    """Stores a call before it is made; the row has its `seq` and `created_at`."""
     return await tx.execute(
         _ADD,
         user=run.user_id,

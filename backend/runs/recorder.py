@@ -237,7 +237,8 @@ class Recorder(RunHooks[RunContext]):
             self.publish_completed(entry, await only_row(cursor))
         self.publish_model_turn(turn, await only_row(sent_turn))
         for call, cursor in zip(calls, sent_calls, strict=True):
-            call.seq = (await only_row(cursor))["seq"]
+            row = await only_row(cursor)
+            call.seq, call.created_at = row["seq"], row["created_at"]
             self._publish("call_requested", call, call.seq)
 
     def publish_completed(self, entry: Entry, row: DictRow) -> None:

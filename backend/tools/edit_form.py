@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from backend.cards.task import Task
 from backend.conversation.errors import InvalidRequest
 from backend.conversation.items import Json
-from backend.tools.task import Task
 
 EDIT, SAVE, CLOSE, DELETE = "edit_task", "save_task", "close_form", "delete_task"  # types of actions
 

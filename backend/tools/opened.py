@@ -7,10 +7,10 @@ from functools import partial
 
 from pydantic import ValidationError
 
+from backend.cards.task import Task, TaskPage
 from backend.conversation.items import Json, Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
-from backend.tools.task import Task, TaskPage
 from backend.tools.tasks.tools import MOST, CallRefused, TaskTools
 
 _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from backend.cards.task import Changed, Task, TaskPage
+from backend.cards.task_lines import task_lines
 from backend.conversation.items import Json
 from backend.tools.table import READING, Words, shown, words_for
-from backend.tools.task import Changed, Task, TaskPage
-from backend.tools.task_lines import task_lines
 from backend.tools.task_rows import undo_button
 from backend.tools.widgets import changed_list, task_card, task_list
 

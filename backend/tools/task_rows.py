@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from backend.cards.task import Task
+from backend.cards.task_details import NEXT, details, tells
 from backend.conversation.items import Json
 from backend.tools import edit_form
-from backend.tools.details import NEXT, details, tells
-from backend.tools.task import Task
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
 OPEN = "open_task"  # the client's: it shows the task in its list

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from backend.cards.task import Task
+from backend.cards.task_details import DUE, tells
 from backend.conversation.items import Json, Widget
 from backend.tools import task_rows
-from backend.tools.details import DUE, tells
-from backend.tools.task import Task
 from backend.tools.task_rows import GONE, UNDO_ALL, Kept, all_of, batch_of, boxes, id_of, is_as_left, undo_buttons
 
 _SHOWN_AT_FIRST = 20

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.agents.assistant import MAX_STEPS
+from backend.cards.approval_card import NOT_ASKED, in_words, shown_whole, titled
 from backend.context import fitting, memory
 from backend.context import hidden_context as hidden
 from backend.conversation.errors import BackendError
@@ -27,7 +28,6 @@ from backend.conversation.store_adapter import PostgresStore
 from backend.model.chat_model import ChatModel
 from backend.model.choices import Choice, check_choice
 from backend.model.retries import on_progress
-from backend.tools.consent.card import NOT_ASKED, in_words, shown_whole, titled
 from backend.tools.consent.policy import Policy
 from backend.tools.opened import titles_now
 from backend.tools.tasks.tools import TaskTools

@@ -12,6 +12,7 @@ from agents.items import ItemHelpers, RunItem, TResponseInputItem
 from agents.run_context import RunContextWrapper
 from openai.types.responses import ResponseFunctionToolCall, ResponseReasoningItem
 
+from backend.cards.task import Task
 from backend.context import hidden_context as hidden
 from backend.conversation.agents.steps import Step
 from backend.conversation.items import Hidden, Item, Json, Widget
@@ -21,7 +22,6 @@ from backend.conversation.runs.approvals import Approval
 from backend.conversation.store_adapter import PostgresStore
 from backend.tools import progress, widgets
 from backend.tools.progress import TaskViews
-from backend.tools.task import Task
 from backend.turn.calls import CallNotMade, Calls, as_stored, calls_not_made
 from backend.turn.log import Answered, Called, Done, Event, Progress, Replaced, StepBegun, StepDone
 from backend.turn.run import Run

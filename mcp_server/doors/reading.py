@@ -5,7 +5,7 @@ A page asks every second and a half: no call is counted and no line is written f
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
@@ -93,7 +93,8 @@ class Reading:
             raise Invalid(_IDS)
         numbers = {_whole(part, most=MAX_ID, otherwise=_IDS) for part in ids}
         found = await by_id.by_id(self.engine, Caller(person, clock=self.clock), numbers)
-        return JSONResponse({"tasks": [task.model_dump(mode="json") for task in found]})
+        tasks = [task.model_dump(mode="json") for task in found.tasks]
+        return JSONResponse({"tasks": tasks, "last_changes": [asdict(change) for change in found.last_changes]})
 
 
 def _number(request: Request, name: str, *, least: int = 0, most: int, otherwise: str) -> int | None:

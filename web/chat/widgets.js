@@ -17,7 +17,7 @@ import { clockWords, dayWords, fullDay } from "../words.js";
  * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string, open?: Action | undefined, asks?: boolean}} Context
  */
 
-const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/tools/details.py
+const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/cards/task_details.py
 const OPEN = "open_task";
 const COLORED = new Set(["primary", "danger"]); // buttons
 const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from backend.cards.approval_card import checked_reason
 from backend.conversation import chats
 from backend.conversation.errors import InvalidRequest
 from backend.doors.chat.shapes import ApprovalDecision, Message, NewChat
-from backend.tools.consent.card import checked_reason
 
 _MOST_DECISIONS = 100
 _NO_TEXT = "No text content provided. Write what you want the assistant to do."

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from backend.cards.approval_card import question
 from backend.conversation import rows
 from backend.conversation.agents.steps import Step
 from backend.conversation.agents.story import Story
@@ -12,7 +13,6 @@ from backend.conversation.runs.approvals import Approval
 from backend.doors.chat import shapes
 from backend.doors.task_list_text import last_list
 from backend.model.text_responses import NO_ANSWER
-from backend.tools.consent.card import question
 from backend.tools.table import shown
 from backend.turn.answers import EmptyAnswer
 from backend.turn.following.stored import events_of

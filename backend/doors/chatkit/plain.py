@@ -9,6 +9,7 @@ from fastapi import Response
 
 from backend.api.rate_limit import check_rate
 from backend.api.sse import EventStream, format_event
+from backend.cards.approval_card import question
 from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
@@ -17,7 +18,6 @@ from backend.doors.chatkit.body import Plain
 from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.starting import Starting
 from backend.doors.task_list_text import TaskListText
-from backend.tools.consent.card import question
 from backend.turn import log
 from backend.turn.lifecycle import endings
 from backend.turn.turn import Turn

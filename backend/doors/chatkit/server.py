@@ -9,6 +9,8 @@ from chatkit.actions import Action
 from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer
 from pydantic import BaseModel
 
+from backend.cards import approval_card as card
+from backend.cards.task import Changed, Task
 from backend.context import tags as tagged
 from backend.conversation import chats, profiles, rows
 from backend.conversation.acting import Acting
@@ -19,9 +21,7 @@ from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import checks, own
 from backend.tools import actions
-from backend.tools.consent import card
 from backend.tools.opened import titles_now, with_tasks_now
-from backend.tools.task import Changed, Task
 from backend.tools.tasks.tools import CallRefused, TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.turn import versions

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.api.interactions import schemas as shapes
 from backend.api.sse import EventStream, Stream, format_event
+from backend.cards.approval_card import checked_reason
 from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.agents import steps
@@ -23,7 +24,6 @@ from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.starting import Starting
-from backend.tools.consent.card import checked_reason
 from backend.transcript import reading
 from backend.transcript.lines import written
 from backend.turn import versions

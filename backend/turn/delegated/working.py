@@ -8,9 +8,9 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
 from backend.agents.team import Delegated, Start
+from backend.cards.approval_card import NOT_ASKED, shown_whole
 from backend.conversation.model_input.history import NOT_MADE
 from backend.conversation.runs.approvals import Approval
-from backend.tools.consent.card import NOT_ASKED, shown_whole
 from backend.turn.delegated.call import AgentCall
 from backend.turn.sdk.calls import make_each
 from backend.turn.waiting.decisions import ENDING, refusal

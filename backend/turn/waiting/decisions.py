@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from backend.cards.approval_card import NOT_ASKED, card
 from backend.conversation import statements
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, LimitReached, NotFound
@@ -15,7 +16,6 @@ from backend.conversation.runs import approvals, consents, events, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
 from backend.tools import table
-from backend.tools.consent.card import NOT_ASKED, card
 from backend.tools.consent.policy import deleted_by
 from backend.turn.following.payloads import to_payload
 from backend.turn.log import Asked, Decided, Done, Event, Replaced, end_with

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.tools.details import due_in_words
-from backend.tools.task import Task
+from backend.cards.task import Task
+from backend.cards.task_details import due_in_words
 from service import repeats
 
 _MOST_LINES = 50

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from backend.conversation.items import Json
-from backend.tools.task import Task
+from backend.cards.task import Task
+from backend.cards.widget import Json
 from service import repeats
 
 _PRIORITIES = {"high": ("High", "danger"), "medium": ("Medium", "warning"), "low": ("Low", "secondary")}

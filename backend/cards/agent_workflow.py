@@ -1,0 +1,135 @@
+"""What a sub-agent does, as one item of the conversation: rendered from the call that started it and its run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backend.cards.widget import Json, Workflow
+from backend.conversations.records import Entry, Event, Record, Run, ToolCall
+from backend.tools.consent.policy import arguments_of
+from backend.tools.table import shown as row_of_tool
+from backend.tools.workspace import shown
+
+_WHY_LEFT = {"rejected": "refused", "unknown": shown.STOPPED}
+
+
+def workflow_id(call_id: str) -> str:
+    return f"wf_{call_id}"
+
+
+def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
+    """`call` has started `run`, which `records` are of; files are opened below `folder_url`."""
+    steps = [step for step, _ in steps_of(call, run, records, folder_url=folder_url)]
+    summary = None if run.status in ("running", "waiting") else _summary(run, records, steps)
+    created_at = call.created_at or run.created_at
+    return Workflow(workflow_id(call.id), call.seq or run.seq, created_at, steps, summary)
+
+
+def steps_of(
+    call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = ""
+) -> list[tuple[Json, ToolCall | None]]:
+    """The steps that are shown, each with the call that it shows, if it shows one."""
+    task = (arguments_of(call.arguments) or {}).get("task") or ""
+    title = f"{run.agent.capitalize()}: {task}"
+    first: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
+    return [(first, None), *_steps(records, folder_url)]
+
+
+def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:
+    with_calls = {record.model_turn for record in records if isinstance(record, ToolCall)}
+    for record in records:
+        if isinstance(record, ToolCall):
+            if record.reason != "too_many":
+                yield _step(record, folder_url), record
+        elif record.kind == "assistant_message" and record.complete and record.model_turn in with_calls:
+            yield shown.said(record.text), None
+
+
+def _step(call: ToolCall, folder_url: str) -> Json:
+    match call.state:
+        case "requested" | "awaiting_approval" | "approved":
+            return {**shown.running(call.tool, call.arguments, folder_url), "state": "none"}
+        case "running":
+            return shown.running(call.tool, call.arguments, folder_url)
+        case "done" | "failed":
+            details = call.details if call.details is not None or call.state == "done" else {"ok": False}
+            return shown.done(call.tool, call.arguments, folder_url, text=call.output or "", details=details)
+        case state:
+            why = "cannot be shown whole" if call.reason == "not_shown" else _WHY_LEFT.get(state, "not made")
+            return shown.left(call.tool, call.arguments, folder_url, why=why)
+
+
+def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
+    done = sum(step["state"] == "done" for step in steps)
+    files = {path for record in records if isinstance(record, ToolCall) for path in _files_of(record)}
+    parts = [
+        f"{run.agent.capitalize()}: {done} step{'' if done == 1 else 's'}",
+        *([f"{len(files)} file{'' if len(files) == 1 else 's'} written"] if files else []),
+        *([run.status] if run.status != "completed" else []),
+    ]
+    return ", ".join(parts)
+
+
+def _files_of(call: ToolCall) -> Mapping[str, int | None]:
+    return shown.written(call.tool, call.details) if call.state in ("done", "failed") else {}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowChange:
+    """What became of a sub-agent's item: it is shown (`is_new`), steps were added or changed, or it has ended."""
+
+    workflow: Workflow
+    is_new: bool = False
+    added: Sequence[int] = ()
+    changed: Sequence[int] = ()
+    has_ended: bool = False
+
+
+@dataclass(slots=True)
+class _Agent:
+    call: ToolCall
+    run: Run
+    records: dict[str, Record] = field(default_factory=dict[str, Record])
+    steps: Sequence[Json] = ()
+
+
+@dataclass(slots=True)
+class WorkflowStream:
+    """The items of the sub-agents of a run, for one reader of its events."""
+
+    folder_url: str = ""
+    _calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
+    _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
+
+    def read(self, event: Event) -> WorkflowChange | None:
+        """What an event changes in the item of a sub-agent, if it does."""
+        run, record = event.run, event.record
+        if run is not None and run.parent_call_id is not None:
+            return self._read_agent(event, run)
+        if isinstance(record, ToolCall) and row_of_tool(record.tool).agent is not None:
+            self._calls[record.id] = record
+            if event.type == "call_completed" and (agent := self._agents.pop(record.id, None)) is not None:
+                return self._change(agent, has_ended=True)
+        return None
+
+    def _read_agent(self, event: Event, run: Run) -> WorkflowChange | None:
+        assert run.parent_call_id is not None
+        agent = self._agents.get(run.parent_call_id)
+        if agent is None:
+            call = self._calls.get(run.parent_call_id)
+            if call is None:
+                return None
+            agent = self._agents[run.parent_call_id] = _Agent(call, run)
+        record = event.record
+        if isinstance(record, ToolCall) or (isinstance(record, Entry) and event.type == "entry_completed"):
+            agent.records[record.id] = record
+        agent.run = run
+        return self._change(agent)
+
+    def _change(self, agent: _Agent, *, has_ended: bool = False) -> WorkflowChange | None:
+        workflow = render_workflow(agent.call, agent.run, [*agent.records.values()], folder_url=self.folder_url)
+        before, agent.steps = agent.steps, workflow.steps
+        added = range(len(before), len(workflow.steps))
+        changed = [number for number, step in enumerate(before) if workflow.steps[number] != step]
+        if not (added or changed or has_ended):
+            return None
+        return WorkflowChange(workflow, not before, tuple(added), tuple(changed), has_ended)

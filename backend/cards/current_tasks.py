@@ -1,0 +1,115 @@
+"""The tasks that tool calls have returned, and the same tasks as they are now."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pydantic import BaseModel, ValidationError
+
+from backend.cards.task import Changed, Task, TaskPage
+from backend.conversations.records import ToolCall
+from backend.tools.connection import ToolsUnavailable
+from backend.tools.table import shown
+from backend.tools.tasks.tools import TaskTools
+
+MOST_TASKS = 1_000  # of one request, by the task service
+_SECONDS = 1.0  # a conversation opens without the tasks, too
+
+
+class LastChange(BaseModel):
+    """The batch with which a task was changed last, and whether that was undone."""
+
+    task_id: int
+    batch: str
+    is_undone: bool = False
+
+
+class _Read(BaseModel):
+    tasks: list[Task]
+    last_changes: list[LastChange]
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentTasks:
+    """Tasks as they are; `known` has also the ids of those that are deleted for good. `now` is the user's wall clock.
+
+    Of a task that is not known a card shows what its call has returned.
+    """
+
+    now: datetime | None = None
+    tasks: Mapping[int, Task] = field(default_factory=dict[int, Task])
+    last_changes: Mapping[int, LastChange] = field(default_factory=dict[int, LastChange])
+    known: frozenset[int] = frozenset()
+
+    def state_of(self, task: Task) -> Task:
+        """The task of a call as it is now."""
+        current = self.tasks.get(task.id)
+        if current is not None:
+            next_task = task.next if current.status == "completed" else None
+            return current.model_copy(update={"next": next_task})
+        return Task(id=task.id, title=task.title) if task.id in self.known else task
+
+    def with_call(self, call: ToolCall) -> "CurrentTasks":
+        """The same after a call, by what that has returned."""
+        tasks = {task.id: task for task in tasks_of(call)}
+        changed = {task.id: LastChange(task_id=task.id, batch=call.run_id) for task in changed_by(call)}
+        return CurrentTasks(
+            self.now, {**self.tasks, **tasks}, {**self.last_changes, **changed}, self.known | frozenset(tasks)
+        )
+
+    def can_undo(self, task_id: int, batch: str) -> bool:
+        """Whether the batch changed the task last, so that nothing else is undone with it."""
+        last = self.last_changes.get(task_id)
+        return last is not None and last.batch == batch and not last.is_undone
+
+    def is_undone(self, task_id: int, batch: str) -> bool:
+        last = self.last_changes.get(task_id)
+        return last is not None and last.batch == batch and last.is_undone
+
+
+def page_of(call: ToolCall) -> TaskPage | None:
+    """The page of the list that a call has returned."""
+    if call.state != "done" or not shown(call.tool).reads:
+        return None
+    try:
+        return TaskPage.model_validate(call.details)
+    except ValidationError:
+        return None
+
+
+def changed_by(call: ToolCall) -> Sequence[Task]:
+    """The tasks as a call has left them; none of a call that changes no task."""
+    words = shown(call.tool).words
+    if call.state != "done" or words is None or not words.label:
+        return ()
+    try:
+        return Changed.model_validate(call.details).tasks
+    except ValidationError:
+        return ()
+
+
+def tasks_of(call: ToolCall) -> Sequence[Task]:
+    """The tasks that a call has returned."""
+    page = page_of(call)
+    return changed_by(call) if page is None else page.tasks
+
+
+async def load_current_tasks(
+    tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None
+) -> CurrentTasks:
+    """One request by ids; without an answer within a second nothing is known of the tasks."""
+    ids = sorted(set(task_ids))[-MOST_TASKS:]
+    if not ids:
+        return CurrentTasks(now)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            read = _Read.model_validate(await tools.read("tasks", user_id=user_id, ids=",".join(map(str, ids))))
+    except (TimeoutError, ToolsUnavailable, ValidationError):
+        return CurrentTasks(now)
+    return CurrentTasks(
+        now,
+        {task.id: task for task in read.tasks},
+        {change.task_id: change for change in read.last_changes},
+        frozenset(ids),
+    )

@@ -1,0 +1,49 @@
+"""The line that is shown while a tool call runs, and the one when it is done."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from backend.conversations.records import ToolCall
+from backend.tools.consent.policy import arguments_of
+from backend.tools.table import words_for
+
+_LONGEST = 60  # characters of a value
+
+
+def render_running(call: ToolCall) -> str | None:
+    """None for a tool of which nothing is shown."""
+    arguments = arguments_of(call.arguments) or {}
+    words, count = words_for(call.tool, arguments), _count(arguments)
+    if words is None:
+        return None
+    return _line(words.running_several if count > 1 else words.running, arguments, count) or None
+
+
+def render_done(call: ToolCall) -> str | None:
+    """None for a call that failed, and for a tool of which nothing is shown."""
+    words = words_for(call.tool, arguments_of(call.arguments) or {})
+    if words is None or call.state != "done":
+        return None
+    details = call.details or {}
+    count = _count(details)
+    return _line(words.done_several if count > 1 else words.done, details, count) or None
+
+
+def _count(values: Mapping[str, Any]) -> int:
+    """How many tasks the arguments or the result of a call name."""
+    also = values.get("also")
+    return 1 + len(also) if isinstance(also, list) else 1
+
+
+def _line(template: str, values: Mapping[str, Any], count: int) -> str:
+    return template.format_map(_Values(values, count))
+
+
+class _Values(dict[str, str]):
+    """Values for a line: what is missing is left open, what is too long is cut."""
+
+    def __init__(self, values: Mapping[str, Any], count: int) -> None:
+        super().__init__({name: str(value)[:_LONGEST] for name, value in {**values, "count": count}.items()})
+
+    def __missing__(self, name: str) -> str:
+        return "…"

@@ -1,0 +1,101 @@
+"""Renders the cards of a conversation from its tool calls and from the tasks as they are now. Nothing is stored."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from backend.cards.approvals import render_approval
+from backend.cards.current_tasks import CurrentTasks, changed_by
+from backend.cards.task import Task
+from backend.cards.task_cards import (
+    copy_text,
+    render_changed_tasks,
+    render_task_card,
+    render_task_list,
+    undo_button,
+)
+from backend.cards.task_lists import ReadList, list_below
+from backend.cards.widget import Card, Json
+from backend.conversations.records import Entry, Record, ToolCall
+from backend.tools.consent.policy import arguments_of
+from backend.tools.table import READING, Words, words_for
+
+_MOST_CARDS = 3  # of one call; more tasks are shown as a list
+_ITEM = "wid"
+
+
+def card_id(call_id: str, position: int = 0) -> str:
+    return f"{_ITEM}_{position}_{call_id}"
+
+
+def call_of_card(item_id: str) -> str | None:
+    """The id of the call that an item shows the tasks of; None for other items."""
+    kind, _, rest = item_id.partition("_")
+    position, _, call_id = rest.partition("_")
+    return call_id if kind == _ITEM and position.isdigit() and call_id else None
+
+
+def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
+    """The cards of a part of a conversation, in the order in which they are shown.
+
+    The records are those of whole runs where possible: what "Undo" undoes depends on all calls of a run.
+    """
+    runs = dict[str, list[Record]]()
+    for record in records:
+        runs.setdefault(record.run_id, []).append(record)
+    cards = [card for of_run in runs.values() for card in render_cards_of_run(of_run, current)]
+    return sorted(cards, key=lambda card: card.number)
+
+
+def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> list[Card]:
+    calls = [record for record in records if isinstance(record, ToolCall)]
+    changes = [call for call in calls if call.tool not in READING and call.state not in ("rejected", "not_made")]
+    cards = [card for call in calls if (card := render_approval(call)) is not None]
+    for call in calls:
+        cards += _render_changes(call, current, is_only_change=len(changes) == 1)
+    if (read := list_below(records)) is not None:
+        cards += _render_list(read, records, current)
+    return cards
+
+
+def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool) -> Iterator[Card]:
+    """What became of the tasks of a call: a card for each, or one list of many."""
+    words = words_for(call.tool, arguments_of(call.arguments) or {})
+    tasks = [current.state_of(task) for task in changed_by(call)]
+    if words is None or not tasks or call.result_seq is None or call.created_at is None:
+        return
+    is_many = len(tasks) > _MOST_CARDS
+    with_others = not is_only_change or (len(tasks) > 1 and not is_many)
+    can_undo = not words.final and all(current.can_undo(task.id, call.run_id) for task in tasks)
+    undo = undo_button(call.run_id, with_others=with_others) if can_undo else None
+    roots = [_render_many(call, words, tasks, current, undo)] if is_many else []
+    roots = roots or [
+        render_task_card(task, _label(call, words, task, current), now=current.now, undo=undo) for task in tasks
+    ]
+    groups = [tasks] if is_many else [[task] for task in tasks]
+    for position, (root, group) in enumerate(zip(roots, groups, strict=True)):
+        ids = frozenset(task.id for task in group)
+        item_id = card_id(call.id, position)
+        yield Card(item_id, call.result_seq, call.created_at, root, copy_text(group, current.now), ids, call.run_id)
+
+
+def _render_many(call: ToolCall, words: Words, tasks: Sequence[Task], current: CurrentTasks, undo: Json | None) -> Json:
+    heading = words.heading.format(count=len(tasks))
+    if any(current.is_undone(task.id, call.run_id) for task in tasks):
+        heading = f"Undone: {heading}"
+    return render_changed_tasks(tasks, heading, now=current.now, undo=undo)
+
+
+def _label(call: ToolCall, words: Words, task: Task, current: CurrentTasks) -> str:
+    if not current.is_undone(task.id, call.run_id):
+        return words.label
+    return "Restored" if call.tool == "delete_task" and task.status != "deleted" else "Undone"
+
+
+def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> Iterator[Card]:
+    tasks = [current.state_of(task) for task in read.listed_tasks]
+    answers = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
+    number, call = answers[-1].last_seq, read.calls[-1]
+    if not tasks or number is None or call.created_at is None:
+        return
+    root = render_task_list(tasks, has_more=read.shows_more, now=current.now)
+    ids = frozenset(task.id for task in tasks)
+    yield Card(card_id(call.id), number, call.created_at, root, copy_text(tasks, current.now), ids)

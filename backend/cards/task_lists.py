@@ -1,0 +1,105 @@
+"""The list of tasks below an answer: what was read of the user's list last, and which of that the answer is about."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from backend.cards.current_tasks import page_of
+from backend.cards.task import Task
+from backend.cards.task_lines import task_lines
+from backend.conversations.records import Entry, Record, ToolCall
+from backend.tools.consent.policy import arguments_of
+from backend.tools.table import shown
+
+# Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
+_LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class ReadList:
+    """The pages that an answer has read of one list, until it changed something, and what it said."""
+
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    tasks: list[Task] = field(default_factory=list[Task])
+    total: int | None = None
+    has_more: bool = False
+    answer: str = ""
+
+    @property
+    def listed_tasks(self) -> Sequence[Task]:
+        """All of them, or those that the answer lists itself, if it does."""
+        lines = _LISTED.findall(self.answer)
+        return _named_in(lines, self.tasks) if lines else self.tasks
+
+    @property
+    def shows_more(self) -> bool:
+        return self.has_more and _LISTED.search(self.answer) is None
+
+    @property
+    def text(self) -> str:
+        """The list for clients that show no widgets; empty if the answer lists or names the tasks itself."""
+        said = _folded(self.answer)
+        if _LISTED.search(self.answer) or all(_folded(task.title) in said for task in self.tasks):
+            return ""
+        total = len(self.tasks) if self.total is None else max(self.total, len(self.tasks))
+        page = page_of(self.calls[-1])
+        return task_lines(self.tasks, total=total, more=self.has_more, now=page.now if page else None)
+
+    def add(self, call: ToolCall) -> None:
+        """A page with a cursor belongs to the page before; what was read before another call is out of date."""
+        if call.state not in ("done", "failed"):
+            return
+        if not shown(call.tool).reads:
+            self.calls, self.tasks = [], []
+            return
+        if (page := page_of(call)) is None:
+            return
+        is_first = not (arguments_of(call.arguments) or {}).get("cursor")
+        if is_first:
+            self.calls, self.tasks = [], []
+        self.total = page.total if is_first or self.tasks else None  # how much of a list is left may not be known
+        self.calls.append(call)
+        self.tasks += page.tasks
+        self.has_more = page.next_cursor is not None
+
+
+def list_below(records: Iterable[Record]) -> ReadList | None:
+    """The list that belongs below the answer of a run, if it has been answered to its end."""
+    read, last = ReadList(), None
+    for record in records:
+        if isinstance(record, ToolCall):
+            read.add(record)
+        elif record.kind == "user_message":
+            read = ReadList()
+        elif record.kind == "notice":
+            return None
+        elif record.kind == "assistant_message" and record.complete:
+            read.answer += f"{record.text}\n"
+        else:
+            continue
+        last = record
+    is_answered = isinstance(last, Entry) and last.kind == "assistant_message"
+    return read if is_answered and read.tasks else None
+
+
+def render_list_text(records: Iterable[Record]) -> str:
+    """The list below an answer as plain text; empty where there is none, or the answer names its tasks."""
+    read = list_below(records)
+    return read.text if read is not None else ""
+
+
+def _named_in(lines: Iterable[str], tasks: Sequence[Task]) -> list[Task]:
+    """Those with whose title a line begins, the longest such title of each line."""
+    titles = {_folded(task.title) for task in tasks}
+    named = {_title_of(_folded(line), titles) for line in lines}
+    return [task for task in tasks if _folded(task.title) in named]
+
+
+def _title_of(line: str, titles: set[str]) -> str | None:
+    most = min(len(line), max(map(len, titles), default=0))
+    ends = (end for end in range(most, 0, -1) if end == len(line) or not line[end].isalnum())
+    return next((line[:end] for end in ends if line[:end] in titles), None)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()

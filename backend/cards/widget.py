@@ -1,0 +1,72 @@
+"""What is shown in a conversation beside messages, and the components that widgets are made of.
+
+The components are those that ChatKit's types and the pinned SDK both know.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A widget: `root` is its component, `copy_text` what copying it gives.
+
+    `number` is that of the event that shows it, so that cards and entries have one order. `task_ids` are the tasks in
+    it, and `batch` is what its "Undo" undoes, as long as that is possible.
+    """
+
+    id: str
+    number: int
+    created_at: datetime
+    root: Json
+    copy_text: str
+    task_ids: frozenset[int] = frozenset()
+    batch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """What a sub-agent did: `steps` have a `title`, `content`, `icon` and `state`; `summary` says how it ended.
+
+    The state is running, done, failed or none.
+    """
+
+    id: str
+    number: int
+    created_at: datetime
+    steps: Sequence[Json]
+    summary: str | None
+
+
+def action(kind: str, payload: Mapping[str, Any], *, on_client: bool = False) -> Json:
+    return {"type": kind, "payload": dict(payload), **({"handler": "client"} if on_client else {})}
+
+
+def text(value: str, **style: Any) -> Json:
+    return {"type": "Text", "value": value, **style}
+
+
+def caption(value: str, **style: Any) -> Json:
+    return {"type": "Caption", "value": value, **style}
+
+
+def badge(label: str, color: str) -> Json:
+    return {"type": "Badge", "label": label, "color": color, "variant": "soft"}
+
+
+def quiet_button(clicked: Json, **looks: Any) -> Json:
+    """A button that does not draw attention; `looks` has its label or its icon."""
+    style = {"size": "sm", "variant": "ghost", "color": "secondary"}
+    return {"type": "Button", **looks, **style, "onClickAction": clicked}
+
+
+def row(*children: Json, **style: Any) -> Json:
+    return {"type": "Row", "gap": 2, "wrap": "wrap", "align": "center", **style, "children": [*children]}
+
+
+def column(*children: Json, **style: Any) -> Json:
+    return {"type": "Col", "gap": 1, **style, "children": [*children]}
