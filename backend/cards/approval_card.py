@@ -60,14 +60,14 @@ def in_words(
     words = words_for(tool, given)
     first = "task_id" if "task_id" in given else "title"
     named = named_in(given, first)
-    if words is None:
-        head = f"Use the tool {for_people(tool)}"
-    else:
+    lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
+    template = f"Use the tool {for_people(tool)}".replace("{", "{{").replace("}", "}}")
+    if words is not None:
         template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
-        head = template.format_map({"task_id": "…", "title": "…", "path": "…", **given, "count": len(named)})
+    is_in_head = "{which}" in template
+    head = template.format_map({"path": "…", **given, "which": lines[0] if lines else "…", "count": len(named)})
     if agent is not None:
         head = f"Let the {agent} {head[0].lower()}{head[1:]}"
-    lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
     not_given = _NOT_GIVEN if agent is None and words is not None else (None,)
     values = [(name, _shown(value)) for name, value in given.items() if value not in not_given]
     limits = limits or (words.limits if words is not None else "")
@@ -75,7 +75,7 @@ def in_words(
     if agent is not None:  # whose tools name no tasks, and may be given programs
         return "\n".join([_line(head), *(line for value in values for line in _value(*value)), *last])
     said = [f"{name}: {value}" for name, value in values if name not in (first, *_NAMING)]
-    return "\n".join(map(_line, [head, *(lines if first == "task_id" or len(named) > 1 else ()), *said, *last]))
+    return "\n".join(map(_line, [head, *(() if is_in_head else lines), *said, *last]))
 
 
 def shown_whole(tool: str, arguments: str, *, agent: str | None = None) -> bool:
@@ -175,7 +175,7 @@ def _button(label: str, action: str, approval_id: str) -> Json:
 
 def _task(number: str, titles: Mapping[int, str]) -> str:
     known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
-    return f"“{known}” (task {number})" if known else f"Task {number}"
+    return f"“{known}”" if known else f"task {number}"
 
 
 def _shown(value: Any) -> str:

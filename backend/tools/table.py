@@ -11,8 +11,8 @@ from backend.tools.connectors.names import server_of
 class Words:
     """What is said of a call.
 
-    The lines name values of its arguments before (`asked`) and while it runs, of its result when it is done, and those
-    of a call for several tasks their `count`. `label` says on a card what became of a task, `heading` above a list what
+    The lines name values of its arguments before (`asked`, where `which` is a task) and while it runs, of its result
+    when it is done, and those of a call for several tasks their `count`. `label` says on a card what became of a task, `heading` above a list what
     became of them. What is `final` is not offered to be taken back. A card that asks says the `limits` below all else.
     """
 
@@ -54,7 +54,7 @@ class Shown:
 
 def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> Words:
     return Words(
-        f"{do} {which}",
+        f"{do} {{which}}",
         f"{doing} {which}…",
         f"{did} “{{title}}”",
         f"{do} {{count}} tasks",
@@ -76,7 +76,7 @@ def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> Sh
 
 _COMPLETED = _change("Complete", "Completing", "Completed")
 _UNDONE = Words(
-    "Undo the last change to task {task_id}",
+    "Undo the last change to {which}",
     "Undoing the last change to task {task_id}…",
     "Undid the last change to “{title}”",
     "Undo the last changes to {count} tasks",
