@@ -21,18 +21,19 @@ _THERE = Statement(
 _GONE = Statement(
     select(*(DELETED.c[name] for name in (*Stored.model_fields, "deleted_at"))).where(DELETED.c.id == _IDS.any_())
 )
-# Of each task the newest change that changed something. Of one that undoes another, the batch is that of the other.
+# Of each task the newest change that changed something and can be undone, or that has undone another: then the batch is
+# that of the other.
 _LAST_CHANGES = Statement("""
     SELECT last.task_id, made.batch, last.undoes IS NOT NULL AS is_undone
-    FROM unnest(%(ids)s::bigint[]) AS id
+    FROM unnest(%(ids)s::bigint[]) AS wanted (id)
     CROSS JOIN LATERAL (
-        SELECT task_id, call_id, undoes FROM task_changes
-        WHERE user_id = %(owner)s AND task_id = id AND before IS DISTINCT FROM after
+        SELECT task_id, call_id, undoes, created_at FROM task_changes
+        WHERE user_id = %(owner)s AND task_id = wanted.id AND before IS DISTINCT FROM after
         ORDER BY id DESC LIMIT 1
     ) last
     LEFT JOIN task_changes undone ON undone.user_id = %(owner)s AND undone.id = last.undoes
     JOIN task_calls made ON made.user_id = %(owner)s AND made.id = coalesce(undone.call_id, last.call_id)
-    WHERE made.batch IS NOT NULL
+    WHERE made.batch IS NOT NULL AND (last.undoes IS NOT NULL OR last.created_at > %(since)s)
 """)
 
 
@@ -55,10 +56,11 @@ class Found:
 async def by_id(engine: AsyncEngine, caller: Caller, ids: Collection[int]) -> Found:
     """Those of the caller's that are there, in order of their ids. One round trip."""
     owned = {"owner": caller.user_id, "ids": [*ids]}
+    since = caller.clock() - WITHIN
     async with pipelined(engine, caller.user_id) as pipeline:
         there = await pipeline.send(_THERE, **owned)
-        gone = await pipeline.send(_GONE, **owned, since=caller.clock() - WITHIN)
-        changes = await pipeline.send(_LAST_CHANGES, **owned)
+        gone = await pipeline.send(_GONE, **owned, since=since)
+        changes = await pipeline.send(_LAST_CHANGES, **owned, since=since)
     found = [Stored.model_validate(row).told() for row in await there.fetchall()]
     found += [
         Stored.model_validate(row).told() | {"deleted": True, "deleted_at": row["deleted_at"]}
