@@ -12,8 +12,9 @@ class Words:
     """What is said of a call.
 
     The lines name values of its arguments before (`asked`, where `which` is a task) and while it runs, of its result
-    when it is done, and those of a call for several tasks their `count`. `label` says on a card what became of a task, `heading` above a list what
-    became of them. What is `final` is not offered to be taken back. A card that asks says the `limits` below all else.
+    when it is done, and those of a call for several tasks their `count`. `label` says on a card what became of a task,
+    `heading` above a list what became of them. What is `final` is not offered to be undone. A card that asks says the
+    `limits` below all else.
     """
 
     asked: str
