@@ -8,6 +8,7 @@ from agents import Agent, ModelSettings
 from agents.mcp import MCPServer
 
 from backend.agents.assistant import create_assistant
+from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
 from backend.api.services import CoreServices
 from backend.cards.approval_card import in_words, titled
@@ -91,7 +92,7 @@ async def open_core(
         runs = RunService(database, executor, streams, connection, _limits(settings), admission)
         cards = CardService(database, tools, settings.clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
-        yield CoreServices(database, runs, InteractionService(runs, model.messages, settings.time_zone), cards)
+        yield CoreServices(database, runs, _create_interactions(settings, model, runs), cards)
 
 
 class _Approvals:
@@ -119,6 +120,17 @@ def _create_assistant(
 ) -> Agent[RunContext]:
     sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     return create_assistant(model, sent, tools, may_ask=policy.may_ask)
+
+
+def _create_interactions(settings: Settings, model: ChatModel, runs: RunService) -> InteractionService:
+    return InteractionService(
+        runs,
+        ChatReader(runs.database, model.messages),
+        model.endpoint,
+        settings.clock(),
+        settings.time_zone,
+        settings.limit_message_chars,
+    )
 
 
 def _limits(settings: Settings) -> Limits:

@@ -1,12 +1,20 @@
 """The tree of a conversation's runs: which of several alternatives is shown."""
 
-from backend.conversation.errors import NotFound
+from collections import defaultdict
+from collections.abc import Sequence
+
+from backend.conversation.errors import Busy, NotFound
+from backend.conversations import runs
+from backend.conversations.errors import SteeringMessage
 from backend.conversations.records import Run
-from backend.conversations.timeline import RUN_COLUMNS
+from backend.conversations.timeline import FOREVER, RUN_COLUMNS
 from common.database import Database
 
 _LOCK_CONVERSATION = """
 SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
+_RUNNING = """
+SELECT id FROM runs
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'running' AND parent_call_id IS NULL"""
 # From the run up to the first; the rest is shown no more.
 _SHOW = """
 WITH RECURSIVE path AS (
@@ -17,7 +25,27 @@ WITH RECURSIVE path AS (
 )
 UPDATE runs SET active = (id IN (SELECT id FROM path))
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND parent_call_id IS NULL
-  AND active <> (id IN (SELECT id FROM path))"""
+  AND active <> (id IN (SELECT id FROM path))
+  AND NOT EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND conversation_id = %(conversation)s
+      AND status = 'running' AND parent_call_id IS NULL)"""
+_SHOWN_RUNS = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
+  AND r.seq < %(before)s
+ORDER BY r.seq DESC LIMIT %(limit)s"""
+_NEXT_SHOWN = """
+SELECT seq FROM runs
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND previous_run_id = %(run)s AND active"""
+# The newest of all that follow a run: none of those continues it, as that would be newer.
+_NEWEST_DESCENDANT = """
+WITH RECURSIVE below AS (
+    SELECT id, seq FROM runs
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(run)s AND parent_call_id IS NULL
+    UNION ALL
+    SELECT r.id, r.seq FROM runs r JOIN below b ON r.previous_run_id = b.id
+    WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s
+)
+SELECT id FROM below ORDER BY seq DESC LIMIT 1"""
 _PATH = f"""
 WITH RECURSIVE path AS (
     SELECT id, previous_run_id FROM runs
@@ -27,24 +55,67 @@ WITH RECURSIVE path AS (
 )
 SELECT {RUN_COLUMNS} FROM runs r JOIN path p ON r.id = p.id WHERE r.user_id = %(user)s ORDER BY r.seq"""
 _ALTERNATIVES = """
-SELECT a.id FROM runs r JOIN runs a ON a.user_id = r.user_id AND a.conversation_id = r.conversation_id
-    AND a.previous_run_id IS NOT DISTINCT FROM r.previous_run_id AND a.parent_call_id IS NULL
-WHERE r.user_id = %(user)s AND r.id = %(run)s ORDER BY a.seq"""
+SELECT r.id AS run_id, a.id FROM runs r JOIN runs a ON a.user_id = r.user_id AND a.conversation_id = r.conversation_id
+    AND (a.previous_run_id = r.previous_run_id OR (a.previous_run_id IS NULL AND r.previous_run_id IS NULL))
+    AND a.parent_call_id IS NULL
+WHERE r.user_id = %(user)s AND r.id = ANY(%(runs)s) ORDER BY a.seq"""
 _RUN_OF_MESSAGE = f"""
 SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.parent_call_id IS NULL
   AND e.id = %(message)s AND e.kind = 'user_message'
 ORDER BY r.active DESC, r.seq DESC LIMIT 1"""
 
+_FIRST_MESSAGE = """
+SELECT e.id FROM entries e
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %(message)s
+  AND NOT EXISTS (SELECT FROM entries b WHERE b.user_id = e.user_id AND b.run_id = e.run_id AND b.seq < e.seq)
+LIMIT 1"""
+
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> None:
-    """Shows the conversation as it was after a run, or before its first. Raises `NotFound`."""
+    """Shows the conversation as it was after a run, or before its first; a waiting run that is left is cancelled.
+
+    Raises `NotFound`, and `Busy` while a run is running.
+    """
     where = {"user": user_id, "conversation": conversation_id, "run": run_id}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_LOCK_CONVERSATION, **where)
+        running = await tx.execute(_RUNNING, **where)
         await tx.execute(_SHOW, **where)
+        await runs.send_cancellations(tx, user_id, conversation_id, reason="left_path", unless=run_id)
     if await found.fetchone() is None:
         raise NotFound
+    if await running.fetchone() is not None:
+        raise Busy
+
+
+async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
+    """The end of the newest path through a run. Raises `NotFound`."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_NEWEST_DESCENDANT, user=user_id, conversation=conversation_id, run=run_id)
+    if (row := await found.fetchone()) is None:
+        raise NotFound
+    return row["id"]
+
+
+async def load_shown(
+    database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int
+) -> tuple[list[Run], bool]:
+    """The newest shown runs before a number, in order, and whether there are older ones."""
+    where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": limit + 1}
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_SHOWN_RUNS, Run, **where)
+    newest = await found.fetchall()
+    return newest[:limit][::-1], len(newest) > limit
+
+
+async def find_next_shown(database: Database, run: Run) -> int:
+    """The number of the shown run that continues this one; `FOREVER` where there is none."""
+    where = {"user": run.user_id, "conversation": run.conversation_id, "run": run.id}
+    async with database.transaction(run.user_id) as tx:
+        found = await tx.execute(_NEXT_SHOWN, **where)
+    row = await found.fetchone()
+    return row["seq"] if row else FOREVER
 
 
 async def path_to(database: Database, user_id: str, conversation_id: str, run_id: str) -> list[Run]:
@@ -54,17 +125,26 @@ async def path_to(database: Database, user_id: str, conversation_id: str, run_id
     return await found.fetchall()
 
 
-async def alternatives(database: Database, user_id: str, run_id: str) -> list[str]:
-    """The ids of the runs that continue the same run, itself among them, the oldest first."""
+async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[str]) -> dict[str, list[str]]:
+    """For each run the ids of those that continue the same run, itself among them, the oldest first."""
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_ALTERNATIVES, user=user_id, run=run_id)
-    return [row["id"] for row in await found.fetchall()]
+        found = await tx.execute(_ALTERNATIVES, user=user_id, runs=list(run_ids))
+    alternatives = defaultdict[str, list[str]](list)
+    for row in await found.fetchall():
+        alternatives[row["run_id"]].append(row["id"])
+    return alternatives
 
 
 async def find_run(database: Database, user_id: str, conversation_id: str, message_id: str) -> Run:
-    """The run that a message started or steered, of several the one that is shown. Raises `NotFound`."""
+    """The run that a message has started, of several the one that is shown.
+
+    Raises `NotFound`, and `SteeringMessage` for a message that was read by a run which had begun already.
+    """
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_RUN_OF_MESSAGE, Run, user=user_id, conversation=conversation_id, message=message_id)
+        first = await tx.execute(_FIRST_MESSAGE, user=user_id, conversation=conversation_id, message=message_id)
     if (run := await found.fetchone()) is None:
         raise NotFound
+    if await first.fetchone() is None:
+        raise SteeringMessage
     return run

@@ -10,8 +10,8 @@ from common.database import Database
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
         AND r.parent_call_id IS NULL ORDER BY r.seq DESC LIMIT 1) AS head_run_id,
-    EXISTS (SELECT FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.status = 'running')
-        AS answering"""
+    (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.status = 'running'
+        AND r.parent_call_id IS NULL LIMIT 1) AS answering"""
 _FIND = f"""
 SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(id)s
 UNION ALL
@@ -30,7 +30,7 @@ _DELETE = "DELETE FROM conversations WHERE user_id = %(user)s AND id = %(id)s RE
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`head_run_id` is the end of the shown path; `answering` tells that a run is being executed."""
+    """`head_run_id` is the end of the shown path; `answering` is the run that is being executed."""
 
     id: str
     name: str | None
@@ -38,7 +38,7 @@ class Conversation:
     details: dict[str, Any]
     created_at: datetime
     head_run_id: str | None
-    answering: bool
+    answering: str | None
 
 
 async def find(database: Database, user_id: str, id_or_name: str) -> Conversation:

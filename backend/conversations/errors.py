@@ -19,6 +19,26 @@ class AlreadyEnded(BackendError):
     code, status = "already_ended", 409
 
 
+class RunEnded(Busy):
+    """This interaction has already ended. Send the message as an interaction of its own."""
+
+    code, status = "already_ended", 409
+    allow_retry = False
+    retry_seconds = None
+
+
+class NotShown(BackendError):
+    """This interaction is on another branch. Switch to it with POST …/branch and edit it then."""
+
+    code, status = "interaction_not_shown", 409
+
+
+class SteeringMessage(BackendError):
+    """This message was read by an answer that had already begun. Edit the message that the answer began with."""
+
+    code, status = "steering_message", 409
+
+
 class NameTaken(BackendError):
     """Another conversation has this name."""
 

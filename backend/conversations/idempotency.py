@@ -22,6 +22,8 @@ UPDATE kept_requests SET status = %(status)s, answer = %(content)s WHERE user_id
 _GIVE_UP = """
 DELETE FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s AND run_id IS NULL AND status IS NULL"""
 
+_SWEEP = "SELECT count(*) FROM public.sweep_kept_requests(24, 1000)"
+
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
@@ -66,3 +68,9 @@ async def give_up(database: Database, user_id: str, key: IdempotencyKey) -> None
     """Forgets a request that was rejected: it may be sent again when it can be carried out."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_GIVE_UP, user=user_id, key=key.key)
+
+
+async def sweep(database: Database) -> None:
+    """Deletes some of the keys of all users that are older than a day."""
+    async with database.system_transaction() as tx:
+        await tx.execute(_SWEEP)

@@ -2,11 +2,13 @@
 
 from dataclasses import asdict, dataclass
 
-from common.database import Transaction
+from common.database import Database, Transaction
 from service.database import new_id
 
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
+
+_SWEEP = "SELECT sweep_requests(1000)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +31,9 @@ async def send_request(tx: Transaction, limits: Limits, *, is_new: bool) -> None
     """
     if limits != UNLIMITED:
         await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))
+
+
+async def sweep(database: Database) -> None:
+    """Deletes some of the requests of all users that are older than a day, so that no limit counts them."""
+    async with database.system_transaction() as tx:
+        await tx.execute(_SWEEP)

@@ -29,6 +29,7 @@ class Run:
     parent_call_id: str | None
     top_run_id: str
     agent: str
+    active: bool
     status: Status
     process_id: int | None
     stop_requested: bool
@@ -39,6 +40,8 @@ class Run:
     running_since: datetime
     ended_at: datetime | None
     end_seq: int | None
+    next_run_id: str | None = None
+    """The run that answers its first follow-up; read with a tree of runs only."""
 
     @property
     def is_sub_agent(self) -> bool:

@@ -31,7 +31,7 @@ _REQUIRE_STARTED = "SELECT require_started(%(conversation)s, %(run)s)"
 _ADD_CONVERSATION = """
 INSERT INTO conversations (user_id, id, name, details) VALUES (%(user)s, %(conversation)s, %(name)s, %(details)s)
 RETURNING id"""
-# It continues the end of the shown path, or what the run that it replaces continued.
+# It continues the end of the shown path, or what the run that it replaces continued; that one must be shown.
 _START = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
 SELECT c.user_id, %(run)s, c.id, %(run)s, %(agent)s, 'running', %(process)s, %(options)s,
@@ -40,6 +40,8 @@ SELECT c.user_id, %(run)s, c.id, %(run)s, %(agent)s, 'running', %(process)s, %(o
         ORDER BY seq DESC LIMIT 1
     ) ELSE (SELECT previous_run_id FROM runs WHERE user_id = %(user)s AND id = %(replaces)s) END
 FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(conversation)s
+  AND (%(replaces)s::text IS NULL
+    OR EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND id = %(replaces)s AND active))
 ON CONFLICT (user_id, conversation_id) WHERE status IN ('running', 'waiting') AND parent_call_id IS NULL DO NOTHING
 RETURNING {RUN_COLUMNS}"""
 _START_SUB_AGENT = f"""
@@ -73,7 +75,7 @@ _CANCEL_WAITING = """
 UPDATE runs SET status = 'cancelled', ended_at = now()
 WHERE user_id = %(user)s AND status = 'waiting' AND top_run_id IN (
     SELECT id FROM runs WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'waiting'
-      AND parent_call_id IS NULL
+      AND parent_call_id IS NULL AND id IS DISTINCT FROM %(unless)s
 )"""
 # What runs that were ended from outside have left open: nobody decides it any more, and the outcome of what may have
 # begun is unknown. The end has the last number, so that nothing of a run comes after it.
@@ -121,6 +123,11 @@ WHERE user_id = %(user)s AND id = %(run)s AND status = 'running' AND process_id 
   AND (%(status)s <> 'completed'
        OR NOT EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL))
 RETURNING end_seq"""
+# What the user stops answers nothing more; other runs leave their queue as unsent.
+_DROP_QUEUE = """
+DELETE FROM entries e USING runs r
+WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL
+  AND r.user_id = e.user_id AND r.id = e.run_id AND r.status = 'cancelled'"""
 _END_TREE = """
 UPDATE runs SET status = %(status)s, process_id = NULL, error_code = %(error)s, ended_at = now()
 WHERE user_id = %(user)s AND top_run_id = %(top)s AND status = 'running' AND process_id = %(process)s"""
@@ -202,8 +209,7 @@ async def _try_to_start(
         else:
             await tx.execute(_LOCK_CONVERSATION, **where)
         if cancels_waiting:
-            await tx.execute(_CANCEL_WAITING, **where)
-            await _send_ends(tx, user_id, request.conversation_id, code="cancelled", reason="other_message")
+            await send_cancellations(tx, user_id, request.conversation_id, reason="other_message")
         replaces = {"replaces": request.replaces}
         values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}
         started = await tx.execute(_START, Run, **values, **replaces, **where)
@@ -281,7 +287,7 @@ async def send_model_turn(tx: Transaction, run: Run, turn: ModelTurn) -> AsyncCu
 
 async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCursor[DictRow]:
     """Stores the outcome; no row where a completed run has a message to read, or the lease is lost."""
-    return await tx.execute(
+    finished = await tx.execute(
         _FINISH,
         user=run.user_id,
         run=run.id,
@@ -290,6 +296,9 @@ async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCurso
         usage=Jsonb(run.usage) if run.usage else None,
         error=run.error_code,
     )
+    if outcome == "cancelled":
+        await tx.execute(_DROP_QUEUE, user=run.user_id, run=run.id)
+    return finished
 
 
 async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> bool:
@@ -305,6 +314,15 @@ async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, pr
     return True
 
 
+async def send_cancellations(
+    tx: Transaction, user_id: str, conversation_id: str, *, reason: CallReason, unless: str | None = None
+) -> AsyncCursor[DictRow]:
+    """Cancels a waiting run of a conversation, but not the run `unless`, and rejects its calls."""
+    cancelled = await tx.execute(_CANCEL_WAITING, user=user_id, conversation=conversation_id, unless=unless)
+    await _send_ends(tx, user_id, conversation_id, code="cancelled", reason=reason)
+    return cancelled
+
+
 async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, code: str, reason: CallReason) -> None:
     """Closes what runs have left open that this transaction has ended, and numbers their ends."""
     where = {"user": user_id, "conversation": conversation_id}
@@ -316,12 +334,12 @@ async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, cod
 
 async def request_stop(database: Database, run: Run) -> bool:
     """Asks a run's process to stop it; one that waits is cancelled at once. False where it has ended."""
-    where = {"user": run.user_id, "run": run.id, "conversation": run.conversation_id}
+    where = {"user": run.user_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
         stopping = await tx.execute(_REQUEST_STOP, **where)
         await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
-        cancelled = await tx.execute(_CANCEL_WAITING, **where)
-        await _send_ends(tx, run.user_id, run.conversation_id, code="cancelled", reason="stopped")
+        cancelled = await send_cancellations(tx, run.user_id, run.conversation_id, reason="stopped")
+        await tx.execute(_DROP_QUEUE, **where)
     return await stopping.fetchone() is not None or cancelled.rowcount > 0
 
 

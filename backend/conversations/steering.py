@@ -1,11 +1,14 @@
 """Messages to a run that is running: entries without a number, until the model reads them or they start a run."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from psycopg.types.json import Jsonb
 
-from backend.conversation.errors import Busy
+from backend.conversation.errors import LimitReached, NotFound
 from backend.conversations import runs, timeline, tool_calls
+from backend.conversations.errors import RunEnded
 from backend.conversations.limits import Limits, send_request
 from backend.conversations.records import Entry, Run
 from backend.conversations.runs import SIGNAL, Message, StartedRun
@@ -14,13 +17,37 @@ from common.database import Database
 from service.database import new_id
 
 Mode = Literal["steer", "follow_up"]
+MOST_QUEUED = 20
 
 # FOR SHARE: it is not stored after its run has ended, as ending takes a stronger lock on the same row.
 _ADD = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, seq)
 SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s, NULL
-FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting') FOR SHARE
+FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting')
+  AND (SELECT count(*) FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL) < %(most)s
+FOR SHARE
 RETURNING run_id"""
+_DROP_FOLLOW_UPS = """
+DELETE FROM entries
+WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL AND details->>'mode' = 'follow_up'
+RETURNING id"""
+_COUNT = "SELECT count(*) AS queued FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"
+# Only on the shown path: what was queued on another one is shown with that.
+_UNREAD = """
+SELECT e.id, e.run_id, e.text, e.details->>'mode' AS mode, r.status IN ('running', 'waiting') AS is_queued, e.created_at
+FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq IS NULL AND r.active
+ORDER BY e.created_at, e.id"""
+_DROP = """
+DELETE FROM entries
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(id)s AND seq IS NULL
+  AND (%(run)s::text IS NULL OR run_id = %(run)s)
+RETURNING id"""
+_STEER = """
+UPDATE entries e SET details = e.details || '{"mode": "steer"}' FROM runs r
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %(id)s AND e.seq IS NULL
+  AND r.user_id = e.user_id AND r.id = e.run_id AND r.status IN ('running', 'waiting')
+RETURNING e.run_id"""
 _READ = f"""
 UPDATE entries e SET seq = nextval('event_seq')
 WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL AND e.details->>'mode' = 'steer'
@@ -40,23 +67,78 @@ FROM runs p WHERE p.user_id = %(user)s AND p.id = %(run)s
 RETURNING {timeline.RUN_COLUMNS}"""
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadMessage:
+    """A message that no model has read; it `is_queued` while its run goes on, and unsent after that."""
+
+    id: str
+    run_id: str
+    text: str
+    mode: Mode
+    is_queued: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """`resumed` are the runs of a tree that waited, whose lease this process now holds; `dropped` were follow-ups."""
+
+    resumed: list[Run]
+    dropped: list[str]
+
+
 async def add(
     database: Database, run: Run, message: Message, mode: Mode, *, process_id: int, limits: Limits
-) -> list[Run]:
+) -> QueuedMessage:
     """Lets a run read a message before its next request to the model, or answers it in a run of its own afterwards.
 
-    A run that waits for approval goes on with it: its calls are rejected, and its tree, whose lease this process then
-    holds, is returned. Raises `Busy` if the run has ended.
+    A steering message drops the follow-ups that are queued. A run that waits for approval goes on: its calls are
+    rejected. Raises `RunEnded` and `LimitReached`; nothing is stored then.
     """
     details = Jsonb({**(message.details or {}), "mode": mode})
+    where = {"user": run.user_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
         resumed = await tool_calls.send_rejections(tx, run, reason="other_message", process_id=process_id)
-        added = await tx.execute(_ADD, user=run.user_id, run=run.id, id=message.id, text=message.text, details=details)
+        dropped = await tx.execute(_DROP_FOLLOW_UPS, **where) if mode == "steer" else None
+        queued = await tx.execute(_COUNT, **where)
+        added = await tx.execute(_ADD, id=message.id, text=message.text, details=details, most=MOST_QUEUED, **where)
         await send_request(tx, limits, is_new=False)
         await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
-    if await added.fetchone() is None:
-        raise Busy
-    return await resumed.fetchall()
+        if await added.fetchone() is None:  # read here, so that nothing is stored
+            count = await queued.fetchone()
+            if count is not None and count["queued"] >= MOST_QUEUED:
+                raise LimitReached(f"Up to {MOST_QUEUED} messages can wait for an answer. Wait until some were read.")
+            raise RunEnded
+    return QueuedMessage(
+        await resumed.fetchall(), [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
+    )
+
+
+async def load_unread(database: Database, user_id: str, conversation_id: str) -> list[UnreadMessage]:
+    """The messages of the shown path that no model has read, in the order in which they were sent."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_UNREAD, UnreadMessage, user=user_id, conversation=conversation_id)
+    return await found.fetchall()
+
+
+async def drop(
+    database: Database, user_id: str, conversation_id: str, message_id: str, *, run_id: str | None = None
+) -> None:
+    """Deletes a message that no model has read. Raises `NotFound` for one that was read."""
+    async with database.transaction(user_id) as tx:
+        dropped = await tx.execute(_DROP, user=user_id, conversation=conversation_id, id=message_id, run=run_id)
+    if await dropped.fetchone() is None:
+        raise NotFound
+
+
+async def steer(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
+    """Lets the model read a queued follow-up before its next request. Raises `NotFound` for one that was read."""
+    async with database.transaction(user_id) as tx:
+        steered = await tx.execute(_STEER, user=user_id, conversation=conversation_id, id=message_id)
+    if (row := await steered.fetchone()) is None:
+        raise NotFound
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_NOTIFY, channel=SIGNAL, payload=row["run_id"])
 
 
 async def read(database: Database, run: Run) -> list[Entry]:

@@ -25,8 +25,8 @@ CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.
     c.seconds, c.approval_text, c.reach, c.reason, c.decision_text, c.feedback, c.seq, c.approval_seq, c.decision_seq,
     c.result_seq, c.created_at"""
 RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
-    r.top_run_id, r.agent, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code, r.created_at,
-    r.running_since, r.ended_at, r.end_seq"""
+    r.top_run_id, r.agent, r.active, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code,
+    r.created_at, r.running_since, r.ended_at, r.end_seq"""
 RUNS_OF_TREE = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s)"
 FOREVER = 2**62  # a number that no event reaches
 
@@ -49,10 +49,6 @@ ORDER BY c.seq DESC LIMIT %(limit)s"""
 _RUN_ENTRIES = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NOT NULL"""
 _RUN_CALLS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = %(run)s"
-_ENTRIES_OF_RUNS = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e
-WHERE e.user_id = %(user)s AND e.run_id = ANY(%(runs)s) AND e.seq IS NOT NULL"""
-_CALLS_OF_RUNS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = ANY(%(runs)s)"
 _RUN_OF_CALL = """(
     SELECT run_id FROM tool_calls
     WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)s ORDER BY seq DESC LIMIT 1)"""
@@ -79,7 +75,30 @@ WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE} AND seq > %(after)s"""
 _LAST_NUMBER = f"""
 SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE}),
     (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE})) AS number"""
-_TREE = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s ORDER BY r.seq"
+# Only the message of a follow-up that has started a run has this mode and a number; a retry of it comes later.
+_TREE = f"""
+SELECT {RUN_COLUMNS}, CASE WHEN r.status = 'completed' THEN (
+        SELECT n.id FROM runs n JOIN entries e ON e.user_id = n.user_id AND e.run_id = n.id
+        WHERE n.user_id = r.user_id AND n.conversation_id = r.conversation_id AND n.previous_run_id = r.id
+          AND e.details->>'mode' = 'follow_up' AND e.seq IS NOT NULL
+        ORDER BY n.seq LIMIT 1) END AS next_run_id
+FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s ORDER BY r.seq"""
+_RUNS_OF_TREES = f"""
+SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.top_run_id = ANY(%(tops)s) ORDER BY r.seq"""
+_TREES = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = ANY(%(tops)s))"
+_ENTRIES_OF_TREES = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id IN {_TREES} AND e.seq IS NOT NULL"""
+_CALLS_OF_TREES = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id IN {_TREES}"
+# The newest part of a path that need not be shown; a change by hand is on every path.
+_PATH_ENTRIES = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
+  AND (e.run_id = ANY(%(runs)s) OR e.kind = 'change')
+ORDER BY e.seq DESC LIMIT %(limit)s"""
+_PATH_CALLS = f"""
+SELECT {CALL_COLUMNS} FROM tool_calls c
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s AND c.run_id = ANY(%(runs)s)
+ORDER BY c.seq DESC LIMIT %(limit)s"""
 
 
 @dataclass(slots=True)
@@ -92,6 +111,18 @@ class SentTimeline:
     async def read(self) -> Timeline:
         records: list[Record] = [*await self.entries.fetchall(), *await self.calls.fetchall()]
         return Timeline(sorted(records, key=lambda record: record.seq or 0))
+
+
+@dataclass(slots=True)
+class Trees:
+    """Several runs with their sub-agents' runs, in order, and all that happened in them."""
+
+    runs: list[Run]
+    timeline: Timeline
+
+    def of_top_run(self, run_id: str) -> list[Run]:
+        """A run and those of its sub-agents."""
+        return [run for run in self.runs if run.top_run_id == run_id]
 
 
 @dataclass(slots=True)
@@ -138,12 +169,37 @@ async def load_run(database: Database, user_id: str, run_id: str) -> Timeline:
     return await sent.read()
 
 
-async def load_runs(database: Database, user_id: str, run_ids: Sequence[str]) -> Timeline:
-    """All of several runs, in order."""
-    where = {"user": user_id, "runs": list(run_ids)}
+async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str]) -> Trees:
+    """All of several runs and of their sub-agents."""
+    where = {"user": user_id, "tops": list(top_run_ids)}
+    async with database.transaction(user_id, snapshot=True) as tx:
+        runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
+        sent = SentTimeline(
+            await tx.execute(_ENTRIES_OF_TREES, Entry, **where), await tx.execute(_CALLS_OF_TREES, ToolCall, **where)
+        )
+    return Trees(await runs.fetchall(), await sent.read())
+
+
+async def load_path(
+    database: Database,
+    user_id: str,
+    conversation_id: str,
+    run_ids: Sequence[str],
+    *,
+    before: int = FOREVER,
+    limit: int = 600,
+) -> Timeline:
+    """The newest part of what runs of a path hold, whether they are shown or not."""
+    where = {
+        "user": user_id,
+        "conversation": conversation_id,
+        "runs": list(run_ids),
+        "before": before,
+        "limit": limit,
+    }
     async with database.transaction(user_id) as tx:
         sent = SentTimeline(
-            await tx.execute(_ENTRIES_OF_RUNS, Entry, **where), await tx.execute(_CALLS_OF_RUNS, ToolCall, **where)
+            await tx.execute(_PATH_ENTRIES, Entry, **where), await tx.execute(_PATH_CALLS, ToolCall, **where)
         )
     return await sent.read()
 

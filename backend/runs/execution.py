@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from agents import Agent, FunctionTool, Model, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
+from agents import Agent, FunctionTool, Model, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
 from agents.exceptions import MaxTurnsExceeded
 from agents.result import RunResultStreaming
 from agents.run import CallModelData, ModelInputData
@@ -16,6 +16,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from backend.conversation.errors import LeaseLost
 from backend.conversations import runs, steering, timeline, tool_calls
 from backend.conversations.records import Entry, Run, Timeline, ToolCall
+from backend.model.chat_model import ChatModel
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError, ending_of
 from backend.runs.recorder import ApprovalPolicy, Recorder, only_row
@@ -27,6 +28,8 @@ State = Literal["ended", "waiting", "unread"]
 
 MAX_MODEL_TURNS = 10
 _RETRY_SECONDS = 0.5
+# Finish reasons of a last model turn, and the codes of their notices.
+_CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
 
 
 class SubAgentWaits(Exception):
@@ -71,6 +74,9 @@ class PublishingModel(Model):
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
         return await self._model.get_response(*args, **kwargs)
+
+    def get_retry_advice(self, request: Any) -> Any:
+        return self._model.get_retry_advice(request)
 
 
 class Execution:
@@ -134,9 +140,13 @@ class Execution:
         if self.recorder.is_changed:
             await self._load_history()
         agent = self._dependencies.agents[self.run.agent]
-        assert isinstance(agent.model, Model)
+        assert isinstance(agent.model, ChatModel)
+        model = agent.model.with_model(self.run.options.get("model"))
+        self.recorder.model_name = str(model.model)
+        temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
         config = RunConfig(
-            model=PublishingModel(agent.model, self.recorder.on_stream_event),
+            model=PublishingModel(model, self.recorder.on_stream_event),
+            model_settings=ModelSettings(temperature=temperature),
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
             # In the order in which the model wrote them; and none is made after a sub-agent that waits.
@@ -250,8 +260,11 @@ class Execution:
         for call in calls:
             call.state = "unknown" if call.id in self.recorder.begun else "not_made"
             call.reason = "stopped" if ending.outcome == "cancelled" else "ended"
-        if ending.outcome != "completed":
-            details = {"code": ending.error_code or ending.outcome, "values": ending.values or {}}
+        notice = ending.error_code or ending.outcome
+        if ending.outcome == "completed":
+            notice = _CUT_OFF.get(self.recorder.finish_reason or "")
+        if notice is not None:
+            details = {"code": notice, "values": ending.values or {}}
             entries.append(Entry(self.run.id, new_id("ntc"), "notice", details=details))
         self.run.error_code = ending.error_code
         while True:

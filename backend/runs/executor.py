@@ -76,6 +76,7 @@ class Executor:
                 live.has_messages = True
                 if (following := await steering.start_follow_up(self._database, live.run)) is not None:
                     live.run = await runs.load(self._database, live.run.user_id, live.run.id)
+                    live.run.next_run_id = following.run.id
                     break
                 history = await timeline.load_shown(self._database, live.run.user_id, live.run.conversation_id)
         except Exception:

@@ -35,6 +35,8 @@ class Ending:
 _SENTENCES = {
     "cancelled": "You stopped this answer.",
     "interrupted": "This answer was interrupted. What was done so far is kept; try again in a moment.",
+    "answer_over_limit": "The answer ends here because it reached the model's output limit.",
+    "answer_filtered": "The answer ends here because the model's provider blocked the rest.",
     "empty_answer": "The model gave an empty answer. Try again.",
     "too_many_model_turns": "The assistant stopped after too many steps. Say what is still to be done.",
     "run_too_long": "This answer took too long and was stopped. What was done so far is kept. Say what is still to be "
@@ -46,6 +48,8 @@ _SENTENCES = {
     "moment.",
     "failed": "Something went wrong on the server. Try again.",
 }
+CUT_OFF_CODES = ("answer_over_limit", "answer_filtered")
+"""Of runs that completed, although the model's last response was cut off."""
 _WITHOUT_RETRY = ("cancelled", "model_refused")
 
 

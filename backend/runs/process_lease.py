@@ -1,8 +1,9 @@
 """Ends runs whose process is gone, and runs of this process that it does not execute."""
 
 import logging
+import time
 
-from backend.conversations import runs
+from backend.conversations import idempotency, limits, runs
 from backend.runs.executor import Executor
 from backend.runs.stream import CHANGED
 from common.database import Confirmation, Database, ProcessConnection
@@ -10,6 +11,7 @@ from common.database import Confirmation, Database, ProcessConnection
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
+_CLEAN_UP_SECONDS = 60.0  # how often old idempotency keys and counted requests are deleted
 _RUNNING_PROCESSES = "SELECT process_id FROM running_processes() AS process_id"
 _RUNS_OF_PROCESS = "SELECT user_id, id FROM runs_of_process(%(process)s)"
 
@@ -26,6 +28,7 @@ class Sweeper:
     def __init__(self, database: Database, connection: ProcessConnection, executor: Executor) -> None:
         self._database, self._connection, self._executor = database, connection, executor
         self._unexecuted = Confirmation[_Run](SWEEP_SECONDS)
+        self._clean_up_at = 0.0
 
     async def sweep(self) -> None:
         """Raises `DatabaseUnavailable`."""
@@ -40,6 +43,10 @@ class Sweeper:
         unexecuted = {(user_id, run_id) for user_id, run_id in runs_of_own if run_id not in self._executor.live}
         for run in self._unexecuted.observe(unexecuted):
             await self._end(run, own)
+        if (now := time.monotonic()) >= self._clean_up_at:
+            self._clean_up_at = now + _CLEAN_UP_SECONDS
+            await idempotency.sweep(self._database)
+            await limits.sweep(self._database)
 
     async def _runs_of(self, process_id: int) -> set[_Run]:
         async with self._database.system_transaction() as tx:

@@ -46,6 +46,9 @@ class Recorder(RunHooks[RunContext]):
         """Those that a tool was started for."""
         self.is_changed = False
         """Whether a row was stored since the history was read."""
+        self.finish_reason: str | None = None
+        """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
+        self.model_name = ""
         self._database, self._live, self._seed, self._needs_approval = database, live, seed, needs_approval
         self._calls: list[ToolCall] = []
         self._growing: dict[str, Entry] = {}
@@ -55,7 +58,6 @@ class Recorder(RunHooks[RunContext]):
         self._equal_calls: Counter[tuple[str, str]] = Counter()
         self._usage_before = _counts(run.usage)
         self._model_turn = 0
-        self._model_name = ""
         self._asked_at = 0.0
 
     def continue_from(self, records: Sequence[Record]) -> None:
@@ -83,6 +85,9 @@ class Recorder(RunHooks[RunContext]):
                 if event.item_id not in self._growing:
                     self._start(event.item_id, "reasoning")
                 self._grow(event.item_id, event.delta)
+            case "response.completed":
+                details = event.response.incomplete_details
+                self.finish_reason = details.reason if details is not None else None
             case _:
                 pass
 
@@ -149,14 +154,13 @@ class Recorder(RunHooks[RunContext]):
     ) -> None:
         """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
         self._model_turn += 1
-        self._model_name = str(getattr(agent.model, "model", agent.model))
         turn = ModelTurn(
             self.run.id,
             self._model_turn,
-            self._model_name,
+            self.model_name,
             _usage_of(response.usage),
             time.monotonic() - self._asked_at,
-            None,
+            self.finish_reason,
         )
         self._count_usage(context)
         entries = [entry for item in response.output if (entry := self._completed_entry(item)) is not None]
@@ -224,7 +228,7 @@ class Recorder(RunHooks[RunContext]):
 
     def _count_usage(self, context: RunContextWrapper[RunContext]) -> None:
         counted = self._usage_before + Counter(_usage_of(context.usage))
-        self.run.usage = {"model": self._model_name, **counted}
+        self.run.usage = {"model": self.model_name, **counted}
 
     async def _store_turn(self, turn: ModelTurn, entries: list[Entry], calls: list[ToolCall]) -> None:
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:

@@ -40,7 +40,7 @@ class RunService:
     ) -> LiveRun:
         """Answers a message again, or the request's message in its place, in a run that is shown instead of its run.
 
-        Raises `NotFound` for a message that started no run, as a steering message.
+        Raises `NotFound`, and `SteeringMessage` for a message that started no run.
         """
         run = await branches.find_run(self.database, user_id, request.conversation_id, message_id)
         return await self.start(user_id, replace(request, replaces=run.id), is_detached=is_detached)
@@ -54,12 +54,16 @@ class RunService:
         )
         return call, await self.executor.resume(tree, is_detached=is_detached)
 
-    async def send_message(self, run: Run, message: Message, mode: Mode) -> None:
-        """Lets a running run read a message, or answers it afterwards. Raises `Busy` where the run has ended."""
-        tree = await steering.add(
+    async def send_message(self, run: Run, message: Message, mode: Mode) -> list[str]:
+        """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.
+
+        Raises `RunEnded` and `LimitReached`.
+        """
+        queued = await steering.add(
             self.database, run, message, mode, process_id=self.connection.process_id, limits=self.limits
         )
-        await self.executor.resume(tree)
+        await self.executor.resume(queued.resumed)
+        return queued.dropped
 
     async def cancel(self, run: Run) -> None:
         """Stops a run in whichever process it is executed. Raises `AlreadyEnded`."""

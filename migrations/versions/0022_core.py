@@ -236,8 +236,16 @@ SET search_path = pg_catalog, pg_temp AS $$
     SELECT r.user_id, r.id FROM core.runs r
     WHERE r.status = 'running' AND r.process_id = process AND r.parent_call_id IS NULL
 $$;
-REVOKE ALL ON FUNCTION core.running_processes(), core.runs_of_process(bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION core.running_processes(), core.runs_of_process(bigint) TO todo_app;
+CREATE FUNCTION core.sweep_requests(most integer) RETURNS void LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT set_config('todo.all_people', 'on', true);
+    DELETE FROM core.requests WHERE (user_id, id) IN (
+        SELECT user_id, id FROM core.requests WHERE created_at < now() - interval '1 day' LIMIT most
+    )
+$$;
+REVOKE ALL ON FUNCTION core.running_processes(), core.runs_of_process(bigint), core.sweep_requests(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION core.running_processes(), core.runs_of_process(bigint), core.sweep_requests(integer)
+    TO todo_app;
 """
 
 

@@ -1,6 +1,7 @@
 """Renders events and rows of a run as the run API's events and objects."""
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,10 @@ from backend.api.interactions.schemas import Name, Status
 from backend.api.sse import format_event
 from backend.context.render import output_of
 from backend.conversations.conversations import Conversation
-from backend.conversations.records import ENDED, Entry, Event, Record, Run, Timeline, ToolCall
+from backend.conversations.records import ENDED, Entry, Event, Run, Timeline, ToolCall
+from backend.conversations.steering import UnreadMessage
 from backend.conversations.timeline import events_of
-from backend.runs.outcomes import may_retry, sentence_of
+from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of
 
 _STATUS: dict[str, Status] = {
     "running": "RUNNING",
@@ -76,6 +78,10 @@ def _is_stop(event: Event) -> bool:
     return isinstance(event.record, Entry) and (event.record.details or {}).get("code") == "cancelled"
 
 
+def _is_failure(code: str) -> bool:
+    return code != "cancelled" and code not in CUT_OFF_CODES
+
+
 def _is_message(event: Event) -> bool:
     return isinstance(event.record, Entry) and event.record.kind == "user_message"
 
@@ -88,7 +94,7 @@ def render_event(event: Event) -> list[Rendered]:
         case "entry_completed", Entry(kind=kind) as entry if kind in _ENTRIES:
             name = _ENTRIES[kind][0]
             return [(name, {"type": name.upper(), "content": entry.text})]
-        case "entry_completed", Entry(kind="notice", details=details) if details and details["code"] != "cancelled":
+        case "entry_completed", Entry(kind="notice", details=details) if details and _is_failure(details["code"]):
             code = details["code"]
             sentence = sentence_of(code, details.get("values"))
             return [("error", {"error": sentence, "allow_retry": may_retry(code), "code": code})]
@@ -118,32 +124,65 @@ def render_approval_event(event: Event) -> list[Rendered]:
 
 def render_outcome(run: Run) -> dict[str, Any]:
     reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
-    return {"status": _STATUS[run.status], **reason}
+    following = {"next_interaction_id": run.next_run_id} if run.next_run_id else {}
+    return {"status": _STATUS[run.status], **reason, **following}
 
 
 def render_interaction(
-    run: Run, records: Sequence[Record], *, siblings: list[str], messages: list[dict[str, Any]] | None, brief: bool
+    run: Run,
+    tree: Sequence[Run],
+    timeline: Timeline,
+    *,
+    siblings: list[str],
+    messages: list[dict[str, Any]] | None,
+    brief: bool,
 ) -> schemas.Interaction:
-    """A run with its records; `messages` are what the model is sent after it."""
+    """A run with the records of its tree; `messages` are what the model is sent after it."""
+    records = timeline.of_run(run.id)
     entries = [record for record in records if isinstance(record, Entry)]
-    notices = [entry.details for entry in entries if entry.kind == "notice" and entry.details]
-    reason = sentence_of(notices[-1]["code"], notices[-1].get("values")) if notices else None
-    if run.status == "interrupted" and reason is None:
-        reason = sentence_of("interrupted")
-    rendered: list[Any] = [data for event in events_of(records, {run.id: run}) for _, data in render_event(event)]
+    events = [] if brief else events_of(records, {run.id: run})
+    rendered: list[Any] = [data for event in events for _, data in render_event(event)]
+    calls = [(one, call) for one in tree for call in timeline.calls_of_run(one.id) if call.approval_seq]
     return schemas.Interaction(
         id=run.id,
         status=_STATUS[run.status],
-        reason=reason if run.status in ENDED else None,
+        reason=_render_reason(run, entries) if run.status in ENDED else None,
         user_message=next((entry.text for entry in entries if entry.kind == "user_message"), ""),
         created_at=run.created_at,
         completed_at=run.ended_at,
-        usage=run.usage,
-        agent_events=[] if brief else [data for data in rendered if "type" in data],
-        approvals=[_render_approval(one, run) for one in records if isinstance(one, ToolCall) and one.approval_seq],
+        usage=render_usage(run, tree),
+        agent_events=[data for data in rendered if "type" in data],
+        approvals=[
+            _render_approval(call, one) for one, call in sorted(calls, key=lambda pair: pair[1].approval_seq or 0)
+        ],
         siblings=siblings,
         final_agent_state=schemas.AgentState(messages=messages) if messages is not None else None,
     )
+
+
+def _render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
+    notices = [entry.details for entry in entries if entry.kind == "notice" and entry.details]
+    if notices:
+        return sentence_of(notices[-1]["code"], notices[-1].get("values"))
+    return sentence_of("interrupted") if run.status == "interrupted" else None
+
+
+def render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
+    """What a run and its sub-agents have used together, and what each agent has used of it."""
+    total, by_agent = Counter[str](), defaultdict[str, Counter[str]](Counter)
+    for one in tree:
+        counts = {name: count for name, count in (one.usage or {}).items() if isinstance(count, int)}
+        total.update(counts)
+        if one.is_sub_agent:
+            by_agent[one.agent].update(counts)
+    if not total:
+        return None
+    usage: dict[str, Any] = {"model": (run.usage or {}).get("model"), **total}
+    if "temperature" in run.options:
+        usage["temperature"] = run.options["temperature"]
+    if by_agent:
+        usage["by_agent"] = {agent: dict(counts) for agent, counts in by_agent.items()}
+    return usage
 
 
 def _render_approval(call: ToolCall, run: Run) -> schemas.Approval:
@@ -167,13 +206,19 @@ def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHe
         title=conversation.title,
         created_at=conversation.created_at,
         leaf=conversation.head_run_id,
+        answering=conversation.answering,
     )
 
 
-def records_up_to(timeline: Timeline, run: Run, path: Sequence[Run]) -> Timeline:
-    """What the model knows after a run of a path."""
-    known = {one.id for one in path if one.seq <= run.seq}
-    return Timeline([record for record in timeline.records if record.run_id in known])
+def render_unread(message: UnreadMessage) -> schemas.UnreadMessage:
+    return schemas.UnreadMessage(
+        input_id=message.id,
+        interaction_id=message.run_id,
+        text=message.text,
+        mode=message.mode,
+        is_queued=message.is_queued,
+        created_at=message.created_at,
+    )
 
 
 def _json(data: dict[str, Any]) -> str:

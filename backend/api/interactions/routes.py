@@ -11,39 +11,42 @@ from pydantic import BaseModel
 from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
 from backend.api.idempotency import carry_out_once
 from backend.api.interactions import schemas
-from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InteractionId, Limit
-from backend.api.interactions.service import InteractionService
+from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InputId, InteractionId, Limit
+from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
-from backend.api.services import Core
+from backend.api.services import Core, CoreServices
 from backend.api.sse import EventStream
+from backend.conversation.acting import Acting
 from backend.conversations.idempotency import IdempotencyKey
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
+_EVENTS = stream_of(schemas.Streamed)
 
 router = APIRouter(route_class=UserRoute)
 
 
-@router.get("/chats")
+@router.get("/chats", responses=errors(404))
 async def list_chats(core: Core, user: LimitedUser, limit: Limit = 20, after: After = None) -> schemas.Chats:
-    return await core.interactions.list_chats(user.user_id, limit=limit, after=after)
+    return await core.interactions.reader.list_chats(user.user_id, limit=limit, after=after)
 
 
-@router.get(_CHAT)
+@router.get(_CHAT, responses=errors(404))
 async def get_chat(
     core: Core, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> schemas.Chat:
     return await core.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
 
 
-@router.get(_RUN)
+@router.get(_RUN, responses=errors(404))
 async def get_interaction(
     core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
 ) -> schemas.Interaction:
-    return await core.interactions.get_interaction(user.user_id, chat_id, interaction_id, brief=brief)
+    run = await core.interactions.find_interaction(user.user_id, chat_id, interaction_id)
+    return await core.interactions.reader.get_interaction(run, brief=brief)
 
 
-@router.get(f"{_RUN}/events", response_class=Response)
+@router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
 async def follow(
     core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, last: LastEventId
 ) -> EventStream:
@@ -52,85 +55,91 @@ async def follow(
     return EventStream(service.follow(user.user_id, chat_id, interaction_id, after=last))
 
 
-@router.post(f"{_CHAT}/interactions", response_class=Response)
-async def start(
-    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, keyed: KeyedRequest
+@router.post(f"{_CHAT}/interactions", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
+async def start_interaction(
+    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
 ) -> EventStream:
     service = core.interactions
     message = service.create_message(body.user_message, user.time_zone)
-    options = {"model": body.model, **body.metadata}
-    run_id = await service.start(user.user_id, chat_id, message, options=options, key=keyed)
+    options = service.create_options(body.model, body.metadata.get("temperature"))
+    core.runs.streams.check_readers(user.user_id)
+    run_id = await service.start(user.user_id, chat_id, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
-@router.post(f"{_RUN}/edit", response_class=Response)
+@router.post(f"{_RUN}/edit", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
 async def edit(
     core: Core,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Edit,
-    keyed: KeyedRequest,
+    key: KeyedRequest,
 ) -> EventStream:
     service = core.interactions
+    run = await service.find_interaction(user.user_id, chat_id, interaction_id)
     message = service.create_message(body.new_user_message, user.time_zone)
-    options = {"model": body.model, **body.metadata}
-    run_id = await service.edit(user.user_id, chat_id, interaction_id, message, options=options, key=keyed)
+    options = service.create_options(body.model, body.metadata.get("temperature"))
+    core.runs.streams.check_readers(user.user_id)
+    run_id = await service.edit(user.user_id, run, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
-@router.post(f"{_RUN}/cancel")
+@router.post(f"{_RUN}/cancel", response_model=schemas.Cancelling, responses=errors(404, 409))
 async def cancel(
-    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, keyed: KeyedRequest
+    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, key: KeyedRequest
 ) -> Response:
-    service = core.interactions
-    return await _respond_once(
-        service, user.user_id, keyed, partial(service.cancel, user.user_id, chat_id, interaction_id)
-    )
+    act = partial(core.interactions.cancel, user.user_id, chat_id, interaction_id)
+    return await _respond_once(core, user, key, act)
 
 
-@router.post(f"{_RUN}/approve")
-async def decide(
+@router.post(f"{_RUN}/approve", response_model=schemas.Decided, responses=errors(404, 409))
+async def approve(
     core: Core,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Decision,
-    keyed: KeyedRequest,
+    key: KeyedRequest,
 ) -> Response:
-    service = core.interactions
-    act = partial(service.decide, user.user_id, chat_id, interaction_id, body)
-    return await _respond_once(service, user.user_id, keyed, act)
+    act = partial(core.interactions.decide, user.user_id, chat_id, interaction_id, body)
+    return await _respond_once(core, user, key, act)
 
 
-@router.post(f"{_RUN}/messages")
+@router.post(f"{_RUN}/messages", status_code=202, response_model=schemas.Queued, responses=errors(404, 409))
 async def send_message(
     core: Core,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.NewMessage,
-    keyed: KeyedRequest,
+    key: KeyedRequest,
 ) -> Response:
     service = core.interactions
     message = service.create_message(body.text, user.time_zone)
     act = partial(service.send_message, user.user_id, chat_id, interaction_id, message, body.mode)
-    return await _respond_once(service, user.user_id, keyed, act, status=202)
+    return await _respond_once(core, user, key, act, status=202)
 
 
-@router.post(f"{_CHAT}/branch")
+@router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404))
+async def drop_message(
+    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
+) -> schemas.Dropped:
+    return await core.interactions.drop_message(user.user_id, chat_id, interaction_id, input_id)
+
+
+@router.post(f"{_CHAT}/branch", response_model=schemas.Branched, responses=errors(404, 409))
 async def show_branch(
-    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, keyed: KeyedRequest
+    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, key: KeyedRequest
 ) -> Response:
-    service = core.interactions
-    act = partial(service.show_branch, user.user_id, chat_id, body.interaction_id)
-    return await _respond_once(service, user.user_id, keyed, act)
+    act = partial(core.interactions.show_branch, user.user_id, chat_id, body.interaction_id)
+    return await _respond_once(core, user, key, act)
 
 
 async def _respond_once(
-    service: InteractionService,
-    user_id: str,
-    keyed: IdempotencyKey | None,
+    core: CoreServices,
+    user: Acting,
+    key: IdempotencyKey | None,
     act: Callable[[], Awaitable[BaseModel]],
     *,
     status: int = 200,
@@ -140,5 +149,5 @@ async def _respond_once(
     async def carry_out() -> tuple[int, dict[str, Any]]:
         return status, (await act()).model_dump(mode="json")
 
-    code, content = await carry_out_once(service.runs.database, user_id, keyed, carry_out)
+    code, content = await carry_out_once(core.database, user.user_id, key, carry_out)
     return JSONResponse(content, status_code=code)

@@ -24,6 +24,7 @@ Name = Literal[
     "reset",
     "interaction_complete",
 ]
+Mode = Literal["steer", "follow_up"]
 Status = Literal["RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED", "CANCELLED"]
 Text = Annotated[StrictStr, Field(min_length=1)]
 
@@ -54,8 +55,8 @@ class Decision(_RequestBody):
 
 class NewMessage(_RequestBody):
     text: Text
-    mode: Literal["steer", "follow_up"] = Field(
-        description="`steer`: read before the model is asked again. `follow_up`: answered after the natural end."
+    mode: Mode = Field(
+        description="`steer`: read before the model is asked again. `follow_up`: answered by the next interaction."
     )
 
 
@@ -76,6 +77,12 @@ class Cancelling(BaseModel):
 
 
 class Queued(BaseModel):
+    input_id: str
+    dropped: list[str] = Field(default=[], description="The follow-ups that waited, and that a `steer` replaces.")
+
+
+class Dropped(BaseModel):
+    status: Literal["dropped"] = "dropped"
     input_id: str
 
 
@@ -224,12 +231,27 @@ class ChatHead(BaseModel):
     title: str | None
     created_at: datetime
     leaf: str | None = Field(description="The last interaction of the path that is shown.")
+    answering: str | None = Field(default=None, description="The interaction that is running.")
+
+
+class UnreadMessage(BaseModel):
+    """A message to a running interaction that no model has read."""
+
+    input_id: str
+    interaction_id: str
+    text: str
+    mode: Mode
+    is_queued: bool = Field(description="false: its interaction has ended, and nobody will read it.")
+    created_at: datetime
 
 
 class Chat(ChatHead):
     interactions: list[Interaction] = Field(description="The newest of the path that is shown, in the order of time.")
     has_more: bool = Field(description="Whether there are older ones.")
     before: str | None = Field(description="Where the page with the next older ones ends; null where there is none.")
+    unread: list[UnreadMessage] = Field(
+        default=[], description="Messages to interactions of the shown path that no model has read."
+    )
 
 
 class Chats(BaseModel):

@@ -1,0 +1,117 @@
+"""Reads chats and their interactions for the run API."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.api.interactions import schemas
+from backend.api.interactions.render import render_chat_head, render_interaction, render_unread
+from backend.context.render import render_input
+from backend.conversations import branches, conversations, steering, timeline
+from backend.conversations.conversations import Conversation
+from backend.conversations.ids import check_chat_id
+from backend.conversations.records import ENDED, Record, Run, Timeline
+from backend.conversations.timeline import FOREVER, Trees
+from common.database import Database
+
+PAGE_BYTES = 1_048_576
+_AT_ONCE = 10  # interactions that are read together
+_KNOWN_RUNS = 200  # how many runs of a path the model may know
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReader:
+    """`to_messages` renders input items of the Agents SDK as they are sent to the model."""
+
+    database: Database
+    to_messages: Callable[[list[Any]], list[dict[str, Any]]]
+
+    async def find(self, user_id: str, chat_id: str) -> Conversation:
+        """A user's chat by its id or name. Raises `NotFound`, and `InvalidRequest` for what can name no chat."""
+        check_chat_id(chat_id)
+        return await conversations.find(self.database, user_id, chat_id)
+
+    async def list_chats(self, user_id: str, *, limit: int, after: str | None) -> schemas.Chats:
+        last = await conversations.find(self.database, user_id, after) if after is not None else None
+        found, has_more = await conversations.load_page(
+            self.database, user_id, limit=limit, after=last.id if last else None
+        )
+        heads = [render_chat_head(one, one.id) for one in found]
+        return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
+
+    async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: Run | None) -> schemas.Chat:
+        """The newest interactions before one: `limit` of them, or as many as fit into a page, at least one."""
+        conversation = await self.find(user_id, chat_id)
+        end = before.seq if before is not None else FOREVER
+        path, has_more = await branches.load_shown(self.database, user_id, conversation.id, before=end, limit=limit)
+        shown: list[schemas.Interaction] = []
+        bytes_left = PAGE_BYTES
+        for runs in _portions(path):
+            for interaction in reversed(await self._render_shown(conversation, runs, end)):
+                bytes_left -= len(interaction.model_dump_json().encode())
+                if shown and bytes_left < 0:
+                    break
+                shown.insert(0, interaction)
+            if bytes_left < 0:
+                break
+            end = runs[0].seq
+        has_more = has_more or len(shown) < len(path)
+        unread = await steering.load_unread(self.database, user_id, conversation.id)
+        return schemas.Chat(
+            **render_chat_head(conversation, chat_id).model_dump(),
+            interactions=shown,
+            has_more=has_more,
+            before=shown[0].id if has_more and shown else None,
+            unread=[render_unread(message) for message in unread],
+        )
+
+    async def get_interaction(self, run: Run, *, brief: bool) -> schemas.Interaction:
+        """A `brief` one without its events and what the model knows after it."""
+        known = Timeline([])
+        if run.status in ENDED and not brief:
+            path = await branches.path_to(self.database, run.user_id, run.conversation_id, run.id)
+            before = await branches.find_next_shown(self.database, run) if run.active else FOREVER
+            known = await timeline.load_path(
+                self.database,
+                run.user_id,
+                run.conversation_id,
+                [one.id for one in path[-_KNOWN_RUNS:]],
+                before=before,
+            )
+        trees = await timeline.load_trees(self.database, run.user_id, [run.id])
+        siblings = await branches.load_alternatives(self.database, run.user_id, [run.id])
+        return self._render(run, trees, siblings[run.id], known.records, brief=brief)
+
+    async def _render_shown(
+        self, conversation: Conversation, runs: Sequence[Run], end: int
+    ) -> list[schemas.Interaction]:
+        """Interactions that follow each other on the shown path; `end` is the number of the run after them."""
+        user_id, ids = runs[0].user_id, [run.id for run in runs]
+        trees = await timeline.load_trees(self.database, user_id, ids)
+        siblings = await branches.load_alternatives(self.database, user_id, ids)
+        before = await timeline.load_shown(self.database, user_id, conversation.id, before=runs[0].seq)
+        since = await timeline.load_shown(self.database, user_id, conversation.id, before=end, runs=len(runs))
+        records = [*before.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
+        rendered: list[schemas.Interaction] = []
+        for run, next_seq in zip(runs, [*(run.seq for run in runs[1:]), end], strict=True):
+            known = [record for record in records if (record.seq or 0) < next_seq]
+            rendered.append(self._render(run, trees, siblings[run.id], known))
+            await asyncio.sleep(0)  # others are served in between
+        return rendered
+
+    def _render(
+        self, run: Run, trees: Trees, siblings: list[str], known: list[Record], *, brief: bool = False
+    ) -> schemas.Interaction:
+        messages = None
+        if run.status in ENDED and not brief:
+            messages = self.to_messages(render_input(Timeline(known)))
+        return render_interaction(
+            run, trees.of_top_run(run.id), trees.timeline, siblings=siblings, messages=messages, brief=brief
+        )
+
+
+def _portions(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
+    """The newest first, each portion in order."""
+    for end in range(len(runs), 0, -_AT_ONCE):
+        yield runs[max(end - _AT_ONCE, 0) : end]
