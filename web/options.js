@@ -25,8 +25,8 @@ export function fetchFromHere(input, init) {
 /**
  * What the server says about itself in the page.
  * @typedef {object} Config
- * @property {{domainKey: string} | null} widget null: OpenAI's widget is not to be used
- * @property {"auto" | "built-in" | "openai"} ui
+ * @property {string | null} domainKey what OpenAI's widget is shown with, on its own page; null on every other
+ * @property {boolean} hasWidget whether there is a page with OpenAI's widget
  * @property {"none" | "jwt"} auth
  * @property {{offline: boolean, name: string}} model
  * @property {number} messageChars
@@ -37,18 +37,20 @@ export function fetchFromHere(input, init) {
 
 /**
  * The options of the chat, the same for OpenAI's widget and for the built-in one.
- * @param {Config} config
  * @param {string | null} thread the conversation to open
  * @param {{show: () => void, open: (taskId: number) => void}} list the list of tasks, beside the chat
- * @param {ColorScheme} [colorScheme] without one, the built-in chat follows the page
+ * @param {{domainKey: string, colorScheme: ColorScheme}} [widget] for OpenAI's widget alone
  * @returns {ChatKitOptions}
  */
-export function chatOptions(config, thread, list, colorScheme) {
+export function chatOptions(thread, list, widget) {
   return {
-    api: { url: "/chatkit", domainKey: config.widget?.domainKey ?? "local-dev", fetch: fetchFromHere },
+    api: { url: "/chatkit", domainKey: widget?.domainKey ?? "", fetch: fetchFromHere },
     theme: {
       radius: "round",
-      ...(colorScheme && { colorScheme, color: { accent: { primary: ACCENT[colorScheme], level: 1 } } }),
+      ...(widget && {
+        colorScheme: widget.colorScheme,
+        color: { accent: { primary: ACCENT[widget.colorScheme], level: 1 } },
+      }),
     },
     header: { enabled: true, rightAction: { icon: "grid", onClick: list.show } },
     history: { enabled: true, showDelete: true, showRename: true },

@@ -2,7 +2,7 @@
 import "./chat/element.js";
 import "./tasks/element.js";
 import { storage, visit } from "./chat/storage.js";
-import { conversationHere, nameConversation } from "./address.js";
+import { conversationHere, nameConversation, WIDGET } from "./address.js";
 import { byId, Frame } from "./frame.js";
 import { chatOptions, fetchFromHere } from "./options.js";
 import { Panes } from "./panes.js";
@@ -36,72 +36,58 @@ const frame = new Frame(config, theme, {
   memory: async () => (await import("./memory.js")).showMemory({ say: (text) => frame.say(text), unauthorized: () => void askToSignIn() }),
   signOut: () => void leave(),
 });
-const SWITCH = { text: TEXTS.chats.useWidget, href: "?ui=openai" };
-const READY = "ready"; // what a visit remembers of a widget that was shown; else why it was not
-/** Whether the built-in chat is used, so that nothing may take its place. */
-let used = false;
 /** Whether the address names what is not there, and is to be put right. */
 let misnamed = false;
 
 addEventListener("popstate", () => void shownChat()?.setThreadId(conversationHere()));
 if (conversationHere() && !visit.get("todo.visited")) panes.show("chat"); // who follows a link wants to see what it names
 visit.set("todo.visited", "yes");
-void boot();
+mountChat();
 
-async function boot() {
-  const known = visit.get("todo.widget");
-  if (!config.widget || config.ui === "built-in") return mountBuiltIn(TEXTS.chats.builtIn);
-  if (config.ui === "auto" && known && known !== READY) return fallBack(known);
-  const atOnce = config.ui === "auto" && !known;
-  if (atOnce) mountBuiltIn(TEXTS.chats.builtInMeanwhile);
-  else waitForWidget();
-  for (const sign of ["pointerdown", "keydown", "input"]) place.addEventListener(sign, () => (used = atOnce), { once: true });
-  try {
-    const { mountWidget, watchWidget } = await import("./openai.js");
-    const options = () => chatOptions(config, opened(), list, theme.scheme);
-    const element = await mountWidget(place, options(), config.ui === "openai" ? 15_000 : 3_000);
-    if (used) return keepBuiltIn(element);
-    follow(element);
-    for (const other of [...place.children]) if (other !== element) other.remove(); // moved, it would load again
-    if (!panes.list) enter();
-    theme.addEventListener("change", () => element.setOptions(options()));
-    visit.set("todo.widget", READY);
-    frame.describe(TEXTS.chats.widget, { text: TEXTS.chats.useBuiltIn, href: "?ui=built-in" });
-    watchWidget(element, (reason) => place.contains(element) || !place.hasChildNodes() ? fallBack(reason) : undefined);
-  } catch (error) {
-    fallBack(error instanceof Error ? error.message : String(error));
-  }
+function mountChat() {
+  if (config.domainKey) void mountWidget(config.domainKey);
+  else mountBuiltIn();
 }
 
-function waitForWidget() {
-  enter();
-  place.append(Object.assign(document.createElement("p"), { className: "quiet arriving", textContent: TEXTS.chats.loading }));
-}
-
-/** @param {string} reason */
-function fallBack(reason) {
-  visit.set("todo.widget", reason);
-  const text = TEXTS.chats.fallBack(reason);
-  if (place.querySelector("todo-chat, .sign-in")) frame.describe(text, SWITCH);
-  else mountBuiltIn(text);
-}
-
-/** Somebody is writing already: OpenAI's widget comes too late. @param {OpenAIChatKit} element */
-function keepBuiltIn(element) {
-  element.remove();
-  frame.describe(TEXTS.chats.builtIn, SWITCH);
-}
-
-/** @param {string} [text] which chat it is, said in the badge's explanation */
-function mountBuiltIn(text) {
+function mountBuiltIn() {
   const element = /** @type {TodoChat} */ (document.createElement("todo-chat"));
   element.messageChars = config.messageChars;
   element.agents = config.agents;
   follow(element);
-  element.setOptions(chatOptions(config, opened(), list));
+  element.setOptions(chatOptions(opened(), list));
   place.replaceChildren(element);
   if (!panes.list) enter();
-  if (text) frame.describe(text, config.widget ? SWITCH : undefined);
+  frame.describe(TEXTS.widget.builtIn, config.hasWidget ? { text: TEXTS.widget.use, href: WIDGET } : undefined);
+}
+
+/** OpenAI's widget, on a page of its own: its script comes from another server. @param {string} domainKey */
+async function mountWidget(domainKey) {
+  const element = /** @type {OpenAIChatKit} */ (document.createElement("openai-chatkit"));
+  const loading = Object.assign(document.createElement("p"), { className: "quiet arriving", textContent: TEXTS.widget.loading });
+  place.replaceChildren(loading, element);
+  if (!panes.list) enter();
+  frame.describe(TEXTS.widget.openai, { text: TEXTS.widget.useBuiltIn, href: "/" });
+  const { showWidget, watchWidget } = await import("./widget.js");
+  const options = () => chatOptions(opened(), list, { domainKey, colorScheme: theme.scheme });
+  follow(element);
+  /** @param {string} reason */
+  const fail = (reason) => place.contains(element) && showUnavailable(reason); // or the user was asked to sign in
+  try {
+    await showWidget(element, options());
+    theme.addEventListener("change", () => element.setOptions(options()));
+    watchWidget(element, fail);
+  } catch (error) {
+    fail(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @param {string} reason */
+function showUnavailable(reason) {
+  const link = Object.assign(document.createElement("a"), { className: "button", href: "/", textContent: TEXTS.widget.useBuiltIn });
+  const text = Object.assign(document.createElement("p"), { className: "quiet", textContent: TEXTS.widget.unavailable(reason) });
+  const box = Object.assign(document.createElement("div"), { className: "arriving" });
+  box.append(text, link);
+  place.replaceChildren(box);
 }
 
 /** Somebody is there, as far as we know. */
@@ -135,7 +121,7 @@ function opened() {
 
 /** @returns {TodoChat | OpenAIChatKit | null} */
 function shownChat() {
-  return place.querySelector("todo-chat, openai-chatkit:not(.coming)");
+  return place.querySelector("todo-chat, openai-chatkit");
 }
 
 /** @returns {TodoChat | null} */
@@ -164,7 +150,6 @@ function follow(element) {
 
 /** Take everything of the last person off the screen. */
 async function askToSignIn() {
-  used = true;
   frame.enter(false);
   entitle(null);
   panes.closeList();
@@ -172,7 +157,7 @@ async function askToSignIn() {
   place.replaceChildren();
   for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // of their memory or their calendar
   const { showSignIn } = await import("./sign-in.js");
-  showSignIn(place, mountBuiltIn);
+  showSignIn(place, mountChat);
 }
 
 async function leave() {

@@ -192,17 +192,15 @@ export const TEXTS = {
     /** @param {string} date */
     next: (date) => `next: ${date}`,
   },
-  chats: {
+  widget: {
     builtIn: "Built-in chat",
-    builtInMeanwhile: "Built-in chat. Loading OpenAI's chat…",
     loading: "Loading OpenAI's chat…",
-    widget: "OpenAI's chat (ChatKit)",
-    useWidget: "Use OpenAI's chat",
+    openai: "OpenAI's chat (ChatKit)",
+    use: "Use OpenAI's chat",
     useBuiltIn: "Use the built-in chat",
     /** @param {string} reason */
-    fallBack: (reason) => `OpenAI's chat is unavailable (${reason}). You are using the built-in chat.`,
+    unavailable: (reason) => `OpenAI's chat is unavailable: ${reason}.`,
     /** Why not. */
-    late: "it loaded too late",
     away: "it disappeared",
     empty: "it stayed empty",
     refused: "OpenAI does not allow this address",

@@ -2,12 +2,11 @@
 
 import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fastapi import Request, Response
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
@@ -19,20 +18,8 @@ from backend.model.providers import Endpoint
 from backend.settings import Settings
 
 WEB = Path(__file__).parents[2] / "web"
-VENDOR = WEB / "vendor"
-# Of ours: comments, indentation, spaces around signs, semicolons at the end of a line. The tests compare what a browser
-# reads.
-_LEFT_OUT = {
-    ".js": re.compile(
-        r"[ \t]*/\*\*.*?\*/[ \t]*|(?:^|[ \t])[ \t]*// [^\n]*|^[ \t]+| (?==[ =>])|(?<= =) |(?<= ===) |(?<= =>) "
-        r"|;(?=\s*\n\s*(?:/\*\*(?:[^*]|\*(?!/))*\*/\s*|//[^\n]*\s*)*[\w$#}])",
-        re.DOTALL | re.MULTILINE,
-    ),
-    ".css": re.compile(r"/\*.*?\*/|^[ \t]+|(?<=[{};]) +| +(?=[{}])|(?<=[a-z]:) +", re.DOTALL | re.MULTILINE),
-}
 WIDGET_ORIGIN = "https://cdn.platform.openai.com"
 LOCAL_DOMAIN_KEY = "local-dev"  # OpenAI verifies none for localhost
-CHATS = ("built-in", "openai")
 _CONVERSATION = re.compile(r"thr_[0-9a-f]{32}")  # as in web/address.js
 
 _POLICY = (
@@ -58,28 +45,26 @@ class Page:
             "messageChars": settings.limit_message_chars,
         }
 
-    def response(self, request: Request, *, status: int = 200) -> Response:
-        asked = request.query_params.get("ui")
-        key = self._domain_key(request)
-        tries_widget = key is not None and asked != "built-in"
+    def response(self, request: Request, *, status: int = 200, domain_key: str | None = None) -> Response:
+        """The page, with OpenAI's widget where there is a `domain_key` and else with the built-in chat."""
         agents = parts_of(request).files.agents()
         config = {
             **self._facts,
             "agents": {**agents, "fileBytes": self._settings.limit_file_bytes} if agents else None,
-            "widget": {"domainKey": key} if key is not None else None,
-            "ui": asked if asked in CHATS else "auto",
+            "domainKey": domain_key,
+            "hasWidget": self.domain_key(request) is not None,
         }
         return HTMLResponse(
             self._html.replace("<!-- config -->", _script(config)),
             status,
             headers={
                 "Cache-Control": "no-cache",
-                "Content-Security-Policy": _WIDGET_POLICY if tries_widget else _BUILT_IN_POLICY,
+                "Content-Security-Policy": _WIDGET_POLICY if domain_key else _BUILT_IN_POLICY,
             },
         )
 
-    def _domain_key(self, request: Request) -> str | None:
-        """The key OpenAI's widget is tried with, or None where it is not."""
+    def domain_key(self, request: Request) -> str | None:
+        """The key that OpenAI's widget is shown with; None where there is no page with it."""
         if self._settings.chatkit_widget == "off":
             return None
         if self._settings.chatkit_domain_key:
@@ -94,33 +79,30 @@ def _script(config: dict[str, Any]) -> str:
 
 
 class _Files(StaticFiles):
-    def file_response(self, full_path: Any, *args: Any, **options: Any) -> Response:
-        response = super().file_response(full_path, *args, **options)
-        path = Path(full_path)
-        if isinstance(response, FileResponse) and path.suffix in _LEFT_OUT and VENDOR not in path.parents:
-            told = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}
-            response = Response(as_sent(path, told["etag"]), headers=told)
+    def file_response(self, *args: Any, **options: Any) -> Response:
+        response = super().file_response(*args, **options)
         response.headers["Cache-Control"] = "no-cache"  # names stay the same over versions: asked for again, by ETag
         return response
 
 
-@cache
-def as_sent(path: Path, _version: str = "") -> str:
-    """A module or style sheet of ours without what only we read, a fifth of it. Its lines keep their numbers."""
-    return _LEFT_OUT[path.suffix].sub(lambda left_out: "\n" * left_out[0].count("\n"), path.read_text())
-
-
 def routes(settings: Settings, endpoint: Endpoint) -> list[BaseRoute]:
-    """`/`, the same page at `/c/ID`, which opens that conversation, and the files it loads."""
+    """`/`, the same page at `/c/ID`, which opens that conversation, `/widget` with OpenAI's widget, and their files."""
     page = Page(settings, endpoint)
 
     def of_conversation(request: Request) -> Response:
         known = _CONVERSATION.fullmatch(request.path_params["chat_id"])
         return page.response(request, status=200 if known else 404)  # the page says that it is not there
 
+    def with_widget(request: Request) -> Response:
+        key = page.domain_key(request)
+        if key is None:
+            return PlainTextResponse("OpenAI's chat is off here. Open / for the built-in chat.", status_code=404)
+        return page.response(request, domain_key=key)
+
     compressed = [Middleware(GZipMiddleware)]
     return [
         Route("/", page.response, methods=["GET"], middleware=compressed),
         Route("/c/{chat_id}", of_conversation, methods=["GET"], middleware=compressed),
+        Route("/widget", with_widget, methods=["GET"], middleware=compressed),
         Mount("/web", _Files(directory=WEB), middleware=compressed),
     ]

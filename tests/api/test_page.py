@@ -35,21 +35,32 @@ async def test_configuration(http: httpx2.AsyncClient) -> None:
     assert config["agents"]["fileBytes"] > 0
 
 
-async def test_built_in_chat_loads_nothing_from_elsewhere(http: httpx2.AsyncClient) -> None:
-    config, policy = await page_of(http, "/?ui=built-in")
-    assert config["ui"] == "built-in"
+async def test_page_loads_nothing_from_elsewhere(http: httpx2.AsyncClient) -> None:
+    config, policy = await page_of(http, "/")
+    assert config["domainKey"] is None
+    assert config["hasWidget"] is True
     assert "http" not in policy
     assert "unsafe" not in policy
     assert "require-trusted-types-for 'script'" in policy
 
 
-async def test_query_does_not_end_the_configuration(http: httpx2.AsyncClient) -> None:
-    assert "alert(2)" not in (await http.get("/?ui=</script><script>alert(2)</script>")).text
+async def test_widget_page_loads_openais_script_and_no_other(http: httpx2.AsyncClient) -> None:
+    config, policy = await page_of(http, "/widget")
+    assert config["domainKey"] == "local-dev"
+    assert set(re.findall(r"https?://[^ ;]+", policy)) == {"https://cdn.platform.openai.com"}
+
+
+@pytest.mark.parametrize("stack_name", ["limits"])
+async def test_widget_page_needs_a_domain_key_or_this_machine(http: httpx2.AsyncClient) -> None:
+    foreign = {"Host": "todo.example"}
+    missing = await http.get("/widget", headers=foreign)
+    assert (missing.status_code, missing.headers["content-type"]) == (404, "text/plain; charset=utf-8")
+    assert '"hasWidget": false' in (await http.get("/", headers=foreign)).text
 
 
 async def test_address_of_a_conversation(http: httpx2.AsyncClient) -> None:
     address = "/c/thr_0123456789abcdef0123456789abcdef"
-    assert await page_of(http, f"{address}?ui=built-in") == await page_of(http, "/?ui=built-in")
+    assert await page_of(http, address) == await page_of(http, "/")
     for other in ("/c/thr_1", "/c/run_0123456789abcdef0123456789abcdef", f"{address}0", "/c/%00"):
         missing = await http.get(other)
         assert missing.status_code == 404
@@ -75,4 +86,4 @@ async def test_whole_page_is_small(stack: Stack, http: httpx2.AsyncClient) -> No
     files = [path for kind in ("js", "css") for path in WEB.rglob(f"*.{kind}")]
     answers = [await http.get(path) for path in ("/", *(f"/web/{file.relative_to(WEB)}" for file in files))]
     assert {answer.status_code for answer in answers} == {200}
-    assert 50_000 < sum(answer.num_bytes_downloaded for answer in answers) < 125_000
+    assert 50_000 < sum(answer.num_bytes_downloaded for answer in answers) < 175_000

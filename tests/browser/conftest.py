@@ -18,7 +18,7 @@ from tests.support.fixtures import NewUser
 from tests.support.stack import Stack
 from tests.support.users import User
 
-BUILT_IN = "/?ui=built-in"
+PAGE = "/"
 expect.set_options(timeout=30_000)  # a busy machine takes longer than the 5 s of the default
 SETTLED = """() => new Promise(requestAnimationFrame)
     .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
@@ -88,7 +88,7 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
     contexts: list[BrowserContext] = []
 
     async def open_it(
-        path: str = BUILT_IN, *, signed_in: bool = True, prepare: Any = None, pane: str = "chat", **options: Any
+        path: str = PAGE, *, signed_in: bool = True, prepare: Any = None, pane: str = "chat", **options: Any
     ) -> Page:
         context = await browser.new_context(base_url=stack.url, **options)
         contexts.append(context)

@@ -57,7 +57,7 @@ def opened(browser: Browser, url: str, *, width: int, height: int, scheme: str) 
         is_mobile=width < 900,
     )
     page = context.new_page()
-    page.goto(f"{url}/?ui=built-in")
+    page.goto(f"{url}/")
     page.locator("todo-tasks").get_by_text("Water the plants").wait_for()
     return page
 

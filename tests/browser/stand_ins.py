@@ -1,27 +1,12 @@
 """What stands in the place of the page's parts: OpenAI's element, and the list of tasks."""
 
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Page
 
 SCRIPT = "https://cdn.platform.openai.com/deployments/chatkit/chatkit.js"
-WIDGET = """
-customElements.define('openai-chatkit', class extends HTMLElement {
-  connectedCallback() {
-    window.loaded = (window.loaded ?? 0) + 1;
-  }
-  setOptions(options) {
-    window.given = options;
-    this.textContent = 'The real widget';
-    Object.assign(this.style, {display: 'block', height: '300px'});
-    setTimeout(() => { %s });
-  }
-  async setThreadId(id) {
-    window.asked = id;
-  }
-});
-"""
-READY = "this.dispatchEvent(new CustomEvent('chatkit.ready'));"
+WIDGET = (Path(__file__).parent / "chatkit_stand_in.js").read_text()
 LIST = """
 window.refreshed = 0;
 customElements.define('todo-tasks', class extends HTMLElement {
@@ -60,4 +45,4 @@ async def with_list(page: Page) -> None:
 
 async def with_list_and_widget(page: Page) -> None:
     await with_list(page)
-    await serving(WIDGET % READY)(page)
+    await serving(WIDGET)(page)

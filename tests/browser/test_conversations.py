@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.browser import screen
-from tests.browser.conftest import BUILT_IN, OpenPage
+from tests.browser.conftest import PAGE, OpenPage
 from tests.support.users import User
 from tests.waiting import until
 
@@ -71,7 +71,7 @@ async def test_conversations_are_listed_by_day(open_page: OpenPage, user: User) 
     page = await open_page("about:blank", timezone_id="UTC", locale="de-DE")
     for days, heading in ((0, "Today"), (1, "Yesterday"), (800, created.strftime("%Y"))):
         await page.clock.set_fixed_time(created + timedelta(days=days))
-        await page.goto(BUILT_IN)
+        await page.goto(PAGE)
         await screen.open_history(page)
         await expect(screen.history(page).get_by_role("heading", level=3)).to_contain_text([heading])
 
@@ -132,7 +132,7 @@ async def test_long_conversation_is_loaded_page_by_page(open_page: OpenPage, use
     thread = (await user.chatkit.say("message 0")).thread_id
     for number in range(1, 16):
         await user.chatkit.say(f"message {number}", thread)
-    page = await open_page(f"/c/{thread}?ui=built-in")
+    page = await open_page(f"/c/{thread}")
     await expect(screen.questions(page).last).to_be_in_viewport()
     assert await screen.questions(page).count() < 16
     while await screen.questions(page).count() < 16:
@@ -170,7 +170,7 @@ async def test_back_and_forward_go_through_the_conversations(open_page: OpenPage
     await page.reload()
     await expect(screen.questions(page)).to_have_text(["add bread"], use_inner_text=True)
     assert await path(page) == second
-    await page.goto(BUILT_IN)  # the last one is opened where none is named
+    await page.goto(PAGE)  # the last one is opened where none is named
     await expect(screen.questions(page)).to_have_text(["add bread"], use_inner_text=True)
 
 
@@ -183,7 +183,7 @@ async def test_an_address_opens_its_conversation_in_another_tab_of_a_phone(open_
     await screen.say(page, "add bread")
     await page.get_by_role("tab", name="Tasks").click()
     other = await page.context.new_page()
-    await other.goto(f"{address}?ui=built-in")
+    await other.goto(f"{address}")
     await expect(screen.questions(other)).to_have_text(["add milk"], use_inner_text=True)
     await expect(screen.questions(other)).to_be_visible()
     assert await path(other) == address
@@ -192,7 +192,7 @@ async def test_an_address_opens_its_conversation_in_another_tab_of_a_phone(open_
 
 
 async def test_missing_conversation_is_reported_and_a_new_one_is_open(open_page: OpenPage, user: User) -> None:
-    page = await open_page("/c/thr_0123456789abcdef0123456789abcdef?ui=built-in")
+    page = await open_page("/c/thr_0123456789abcdef0123456789abcdef")
     gone = page.get_by_text("That conversation no longer exists")
     await expect(gone).to_be_visible()
     await screen.say(page, "add milk")
@@ -231,7 +231,7 @@ async def test_what_is_written_is_kept_for_each_conversation_and_tab(open_page: 
     await screen.button(page, "New conversation").click()
     await expect(box).to_have_value("")
     tab = await page.context.new_page()
-    await tab.goto(BUILT_IN)
+    await tab.goto(PAGE)
     await screen.message_box(tab).fill("in the other tab")
     await screen.open_history(page)
     await screen.button(screen.history(page), "add milk").click()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import BUILT_IN
+from tests.browser.conftest import PAGE
 from tests.browser.firefox import firefox
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, held
@@ -23,11 +23,11 @@ async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user
         {"text": "> " * 3000 + "deep"},
     )
     async with firefox() as browser:
-        await browser.open(f"{stack.url}{BUILT_IN}")
+        await browser.open(f"{stack.url}{PAGE}")
         session = "fetch('/session', {method: 'POST', headers: {Authorization: 'Bearer %s'}})"
         await browser.evaluate(f"void {session % user.token}.then(({{ ok }}) => {{ window.signedIn = ok; }})")
         await browser.until("window.signedIn")
-        await browser.open(f"{stack.url}{BUILT_IN}")
+        await browser.open(f"{stack.url}{PAGE}")
         await browser.click("textbox", "Add a task")
         await browser.write("buy milk today #shop")
         await browser.click("checkbox", "Done: buy milk")

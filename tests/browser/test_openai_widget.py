@@ -1,4 +1,4 @@
-"""The page with a stand-in for OpenAI's widget: its options, its tasks, its theme, and what takes its place."""
+"""The page with OpenAI's widget, for which a script stands in that speaks its protocol."""
 
 from typing import Any
 
@@ -7,16 +7,15 @@ from playwright.async_api import Page, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
-from tests.browser.stand_ins import READY, SCRIPT, WIDGET, serving, with_list_and_widget
+from tests.browser.stand_ins import SCRIPT, WIDGET, serving, with_list_and_widget
 from tests.browser.task_list import TaskApi
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
-WIDGET_PAGE = "/?ui=openai"
-FAILED = """this.dispatchEvent(new CustomEvent('chatkit.error',
-    {detail: {error: new Error('Domain verification failed')}}));"""
-CHANGE = """threadId => document.querySelector('openai-chatkit')
-    .dispatchEvent(new CustomEvent('chatkit.thread.change', {detail: {threadId}}))"""
+PATH = "/widget"
+REJECTED = WIDGET.replace(
+    'this.#emit("chatkit.ready")', 'this.#emit("chatkit.error", { error: new Error("Domain verification failed") })'
+)
 
 
 async def offline(page: Page) -> None:
@@ -24,11 +23,23 @@ async def offline(page: Page) -> None:
 
 
 def widget(page: Page) -> Any:
-    return page.get_by_text("The real widget", exact=True)
+    return page.get_by_text("OpenAI's widget", exact=True)
+
+
+async def test_conversation_in_the_widget(open_page: OpenPage, tasks: TaskApi) -> None:
+    page = await open_page(PATH, prepare=serving(WIDGET))
+    await page.get_by_label("Message").fill("add buy milk today")
+    await page.get_by_label("Message").press("Enter")
+    await expect(page.get_by_role("log")).to_contain_text("buy milk")
+    await expect(page.locator("#tasks")).to_contain_text("buy milk")
+    assert await tasks.titles() == ["buy milk"]
+    await page.reload()
+    await expect(page.get_by_role("log")).to_contain_text("buy milk")
+    assert await page.evaluate("location.pathname") == PATH
 
 
 async def test_widget_gets_its_options_and_theme_and_sends_the_time_zone(open_page: OpenPage) -> None:
-    page = await open_page(WIDGET_PAGE, prepare=serving(WIDGET % READY), timezone_id="Asia/Tokyo", color_scheme="light")
+    page = await open_page(PATH, prepare=serving(WIDGET), timezone_id="Asia/Tokyo", color_scheme="light")
     await expect(widget(page)).to_be_visible()
     await expect(await screen.open_about(page)).to_contain_text("OpenAI's chat (ChatKit)")
     await expect(page.locator("todo-chat")).to_have_count(0)
@@ -55,7 +66,7 @@ async def test_widget_gets_its_options_and_theme_and_sends_the_time_zone(open_pa
 async def test_widget_mentions_tasks_and_opens_them_in_the_list(open_page: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("Buy milk", due="2030-11-27")
     await tasks.add("Call mum")
-    page = await open_page(WIDGET_PAGE, prepare=with_list_and_widget, viewport={"width": 390, "height": 844})
+    page = await open_page(PATH, prepare=with_list_and_widget, viewport={"width": 390, "height": 844})
     await expect(widget(page)).to_be_visible()
     assert await page.evaluate("given.entities.onTagSearch('mi')") == [
         {"id": "1", "title": "Buy milk", "interactive": True, "data": {"due": "Nov 27, 2030"}}
@@ -79,40 +90,31 @@ async def test_widget_mentions_tasks_and_opens_them_in_the_list(open_page: OpenP
     assert await page.evaluate("window.refreshed") == before + 1
 
 
-async def test_widget_opens_what_the_address_names_and_remembers_it(open_page: OpenPage) -> None:
-    page = await open_page(prepare=serving(WIDGET % READY))
-    await screen.say(page, "add milk")
-    address = await page.evaluate("location.pathname")
-    thread = address.removeprefix("/c/")
-    await page.goto(f"{address}?ui=openai")
-    await expect(widget(page)).to_be_visible()
-    assert await page.evaluate("window.given.initialThread") == thread
-    for opened in (thread, "thr_0123456789abcdef0123456789abcdef"):
-        await page.evaluate(CHANGE, opened)
-        assert await page.evaluate("location.pathname") == f"/c/{opened}"
-    await page.go_back()
-    await screen.until(page, f"window.asked === '{thread}'")
-    await page.evaluate(CHANGE, "thr_x")
-    await page.goto(WIDGET_PAGE)
-    await expect(widget(page)).to_be_visible()
-    assert await page.evaluate("window.given.initialThread") == "thr_x"
-
-
-@pytest.mark.parametrize("prepare", [offline, serving(WIDGET % FAILED)], ids=["offline", "failing"])
-async def test_built_in_chat_takes_the_place_of_a_widget_that_fails(open_page: OpenPage, prepare: Any) -> None:
-    page = await open_page(WIDGET_PAGE, prepare=prepare)
-    await expect(screen.message_box(page)).to_be_visible()
-    await expect(await screen.open_about(page)).to_contain_text("OpenAI's chat is unavailable")
-    await expect(page.locator("openai-chatkit")).to_have_count(0)
-    await page.keyboard.press("Escape")
+@pytest.mark.parametrize(
+    ("prepare", "reason"),
+    [(offline, "its script did not load"), (serving(REJECTED), "Domain verification failed")],
+    ids=["offline", "rejected"],
+)
+async def test_widget_that_fails_says_why_and_where_the_built_in_chat_is(
+    open_page: OpenPage, prepare: Any, reason: str
+) -> None:
+    page = await open_page(PATH, prepare=prepare)
+    await expect(page.get_by_text(f"OpenAI's chat is unavailable: {reason}.")).to_be_visible()
+    await page.get_by_role("link", name="Use the built-in chat").click()
     await screen.say(page, "add milk")
 
 
 async def test_one_can_switch_between_the_two(open_page: OpenPage) -> None:
-    page = await open_page(WIDGET_PAGE, prepare=serving(WIDGET % READY))
-    await screen.open_about(page)
-    await page.get_by_role("link", name="Use the built-in chat").click()
-    await expect(screen.message_box(page)).to_be_visible()
+    page = await open_page(prepare=serving(WIDGET))
     await screen.open_about(page)
     await page.get_by_role("link", name="Use OpenAI's chat").click()
     await expect(widget(page)).to_be_visible()
+    await screen.open_about(page)
+    await page.get_by_role("link", name="Use the built-in chat").click()
+    await expect(screen.message_box(page)).to_be_visible()
+
+
+async def test_signed_out_user_signs_in_first(open_page: OpenPage) -> None:
+    page = await open_page(PATH, signed_in=False, prepare=serving(WIDGET))
+    await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    await expect(widget(page)).to_have_count(0)

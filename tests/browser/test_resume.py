@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Error, Page, Route, expect
 
 from tests.browser import screen
-from tests.browser.conftest import BUILT_IN, OpenPage
+from tests.browser.conftest import PAGE, OpenPage
 from tests.scripted_model import ScriptedModel
 from tests.support.script import endless, held
 from tests.waiting import until
@@ -20,7 +20,7 @@ ELSEWHERE = "The assistant is answering in another tab…"
 
 async def new_tab(page: Page) -> Page:
     tab = await page.context.new_page()
-    await tab.goto(BUILT_IN)
+    await tab.goto(PAGE)
     return tab
 
 

@@ -27,7 +27,7 @@ async def test_terminals_and_page_show_the_same(
         one.say("hello")
         await one.wait_for("Hello.", "total")
         [thread] = (await user.chatkit.list_threads()).data
-        page = await open_page(f"/c/{thread['id']}?ui=built-in")
+        page = await open_page(f"/c/{thread['id']}")
         await expect(screen.answers(page)).to_contain_text("Hello.")
         with Terminal(*here, "--continue", environment=environment) as other:
             await other.wait_for("> hello", "Hello.")
