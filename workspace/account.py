@@ -1,8 +1,12 @@
 """Being somebody who has nothing, where root starts the workspace."""
 
+import ctypes
 import os
+import sys
 
 from service.environment import stop_misconfigured
+
+_PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 
 
 def check(account: int | None) -> None:
@@ -18,7 +22,12 @@ def check(account: int | None) -> None:
 
 
 def become(account: int) -> None:
-    """For good, with all threads, and without groups."""
+    """For good, with all threads, and without groups. It goes on to end with its parent, if it was started so."""
+    signal = ctypes.c_int()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_GET_PDEATHSIG, ctypes.byref(signal))
     os.setgroups([])
     os.setgid(account)
     os.setuid(account)
+    if signal.value:  # Linux forgets it when the user changes
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal)

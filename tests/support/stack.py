@@ -99,6 +99,7 @@ class Services:
             "APPROVALS": "bulk",
             "LLM_PROVIDER": "offline",
             "LLM_BASE_URL": f"{self.model.url}/v1",
+            "MCP_RESEND_SECONDS": "60",  # a busy machine takes long to start the task server again
             # Tests send more than people do.
             "LIMIT_TURNS_PER_MINUTE": "10000",
             "LIMIT_TURNS_PER_DAY": "100000",

@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -395,6 +397,32 @@ def test_where_it_must_not_run_it_ends_with_a_sentence() -> None:
     )
 
 
+START_AND_WAIT = """
+import signal, sys
+from pathlib import Path
+from tests.workspace.running import service
+process = service(Path(sys.argv[1]), Path(sys.argv[2]))
+process.start()
+process.wait_until_ready()
+print(process.process.pid, flush=True)
+signal.pause()
+"""
+
+
+def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    with directory() as root:
+        command = [sys.executable, "-c", START_AND_WAIT, str(root), str(tmp_path / "log")]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+            assert parent.stdout is not None
+            workspace = partial(state_of, int(parent.stdout.readline()))
+            assert workspace() in ("R", "S")
+            parent.kill()
+            deadline = time.monotonic() + 30
+            while workspace() not in ("Z", None):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+
 async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_uses(tmp_path: Path) -> None:
     with directory() as root:
         process = service(root, tmp_path / "log")
@@ -420,6 +448,13 @@ async def test_a_start_after_a_kill_clears_what_was_half_done_and_what_nobody_us
         while list(root.glob("*/unused")):
             await asyncio.sleep(0.05)
         assert process.end() == 0
+
+
+def state_of(process_id: int) -> str | None:
+    """The letter of its state in Linux; None where there is no such process."""
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
+    return None
 
 
 async def slowly() -> AsyncIterator[bytes]:
