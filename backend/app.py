@@ -17,6 +17,8 @@ from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
 from backend.api.openapi import create_openapi_router
 from backend.api.sse import KEEP_ALIVE_SECONDS
+from backend.api.tasks import routes as tasks
+from backend.api.tasks.service import TaskListService
 from backend.calendar.feed import Feeds
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
@@ -38,8 +40,6 @@ from backend.doors.runs import routes as runs
 from backend.doors.runs.door import RunsDoor
 from backend.doors.runs.stored import Stored
 from backend.doors.starting import Starting
-from backend.doors.tasks import routes as tasks
-from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.runs.admission import AdmissionControl
@@ -155,7 +155,7 @@ async def _open(
         ChatDoor(starting),
         summaries,
         _calendars(settings, engine, tools),
-        TasksDoor(engine, tools),
+        TaskListService(engine, tools),
         FilesDoor(engine, files, limits, clock),
         connectors,
         pace,

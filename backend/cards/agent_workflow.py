@@ -119,6 +119,8 @@ class WorkflowStream:
             if call is None:
                 return None
             agent = self._agents[run.parent_call_id] = _Agent(call, run)
+        if agent.steps and event.type in ("entry_started", "entry_delta", "progress"):
+            return None
         record = event.record
         if isinstance(record, ToolCall) or (isinstance(record, Entry) and event.type == "entry_completed"):
             agent.records[record.id] = record

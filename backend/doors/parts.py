@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
+from backend.api.tasks.service import TaskListService
 from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chat.door import ChatDoor
 from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.stream import ChatKitDoor
 from backend.doors.files.door import FilesDoor
 from backend.doors.runs.door import RunsDoor
-from backend.doors.tasks.door import TasksDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.tasks.tools import TaskTools
@@ -35,7 +35,7 @@ class Parts:
     chat: ChatDoor
     summaries: Summaries
     calendars: CalendarDoor
-    tasks: TasksDoor
+    tasks: TaskListService
     files: FilesDoor
     connectors: Connectors
     pace: Pace

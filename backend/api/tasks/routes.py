@@ -1,4 +1,4 @@
-"""The paths of the page's list: `/tasks` and below it, JSON for whoever is signed in."""
+"""The paths of the page's task list: `/tasks` and below it, JSON for whoever is signed in."""
 
 from typing import Annotated, Literal
 
@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from backend.api.dependencies import IdempotencyKey, LimitedUser, PollingUser, Services, forbid_caching
 from backend.api.routing import UserRoute
+from backend.api.tasks import schemas
+from backend.api.tasks.metrics import Report
+from backend.api.tasks.service import TaskQuery
 from backend.conversation.errors import InvalidRequest
-from backend.doors.tasks import shapes
-from backend.doors.tasks.door import Asked
-from backend.doors.tasks.reports import Reported
 
 _LARGEST = 2**63 - 1
 _MOST = 100
@@ -25,61 +25,61 @@ router = APIRouter(route_class=UserRoute, include_in_schema=False, dependencies=
 
 @router.get("/tasks")
 async def list_tasks(
-    report: Reported,
+    report: Report,
     services: Services,
     user: LimitedUser,
-    view: shapes.View,
+    view: schemas.View,
     query: str | None = None,
     label: str | None = None,
     priority: Literal["high", "medium", "low", "none"] | None = None,
     cursor: str | None = None,
     limit: Limit = _MOST,
-) -> shapes.Page:
-    page = await services.tasks.page(Asked(view, limit, cursor or None, query, label, priority), user)
+) -> schemas.TaskPage:
+    page = await services.tasks.load_page(TaskQuery(view, limit, cursor or None, query, label, priority), user)
     report.tasks = len(page.tasks)
     return page
 
 
 @router.get("/tasks/changes")
-async def get_changes(_: Reported, services: Services, user: PollingUser, after: Number = None) -> shapes.News:
-    return await services.tasks.news(after, user)
+async def get_changes(_: Report, services: Services, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
+    return await services.tasks.load_changes(after, user)
 
 
 @router.get("/tasks/{task_id}")
-async def get_task(_: Reported, services: Services, user: LimitedUser, task_id: TaskId) -> shapes.Task:
-    return await services.tasks.one(task_id, user)
+async def get_task(_: Report, services: Services, user: LimitedUser, task_id: TaskId) -> schemas.Task:
+    return await services.tasks.find(task_id, user)
 
 
 @router.post("/tasks", status_code=201)
 async def add_task(
-    report: Reported, services: Services, user: LimitedUser, key: IdempotencyKey, body: shapes.NewTask
-) -> shapes.Done:
+    report: Report, services: Services, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTask
+) -> schemas.ChangedTasks:
     return report.count(await services.tasks.add(body, user, key))
 
 
 @router.post("/tasks/undo")
 async def undo(
-    report: Reported, services: Services, user: LimitedUser, key: IdempotencyKey, body: shapes.Undo
-) -> shapes.Done:
+    report: Report, services: Services, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
+) -> schemas.ChangedTasks:
     return report.count(await services.tasks.undo(body.batch, user, key))
 
 
 @router.patch("/tasks/{task_id}")
 async def update_task(
-    report: Reported,
+    report: Report,
     services: Services,
     user: LimitedUser,
     key: IdempotencyKey,
     task_id: TaskId,
-    body: shapes.Change,
-) -> shapes.Done:
+    body: schemas.TaskUpdate,
+) -> schemas.ChangedTasks:
     return report.count(await services.tasks.update(task_id, body, user, key))
 
 
 @router.delete("/tasks/{task_id}")
 async def delete_task(
-    report: Reported, services: Services, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
-) -> shapes.Done:
+    report: Report, services: Services, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
+) -> schemas.ChangedTasks:
     return report.count(await services.tasks.delete(task_id, _parse_ids(also), user, key))
 
 

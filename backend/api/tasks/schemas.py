@@ -1,4 +1,4 @@
-"""What goes in and out at the door of the page's list."""
+"""The requests and responses of the page's task list."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
@@ -10,7 +10,7 @@ Priority = Literal["high", "medium", "low"]
 
 
 class Task(BaseModel):
-    """A task; `due` and `time` are by the person's clock, the other moments are instants."""
+    """A task; `due` and `time` are by the user's clock, the other times are instants."""
 
     id: int
     title: str
@@ -25,13 +25,13 @@ class Task(BaseModel):
     deleted: str | None = None
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], *, gone: bool = False) -> Self:
-        """One that a tool tells of, whose due is `Fri 2026-11-27 15:00`."""
-        _, day, time = ((told["due"] or "") + "  ").split(" ")[:3]
-        own = {name: told[name] for name in ("id", "title", "description", "priority", "labels", "repeat")}
-        status = "deleted" if gone or told.get("deleted") else told["status"]
-        moments = {"completed": told["completed_at"], "deleted": told.get("deleted_at")}
-        return cls(**own, **moments, status=status, due=day or None, time=time or None)
+    def from_tool(cls, task: Mapping[str, Any], *, is_deleted: bool = False) -> Self:
+        """A task of a tool's result, whose due date is `Fri 2026-11-27 15:00`."""
+        _, day, time = ((task["due"] or "") + "  ").split(" ")[:3]
+        same = {name: task[name] for name in ("id", "title", "description", "priority", "labels", "repeat")}
+        status = "deleted" if is_deleted or task.get("deleted") else task["status"]
+        moments = {"completed": task["completed_at"], "deleted": task.get("deleted_at")}
+        return cls(**same, **moments, status=status, due=day or None, time=time or None)
 
 
 class Day(BaseModel):
@@ -39,7 +39,7 @@ class Day(BaseModel):
     done: int
 
 
-class Page(BaseModel):
+class TaskPage(BaseModel):
     """A page of a view; `last` is the number of a change that it contains, as it does all before."""
 
     view: View
@@ -53,43 +53,45 @@ class Page(BaseModel):
     """Of the view `done`, on its first page: how many are completed since each of the last days."""
 
 
-class News(BaseModel):
-    """What was changed since: the tasks, unless there are too many, when the view is to be read anew."""
+class TaskChanges(BaseModel):
+    """The tasks that were changed since, unless there are too many: then the view has to be read again."""
 
     last: int
     task_ids: list[int]
     more: bool
 
 
-class Done(BaseModel):
-    """What became of the tasks of a change, which `batch` takes back."""
+class ChangedTasks(BaseModel):
+    """What became of the tasks of a change, which `batch` undoes."""
 
     tasks: list[Task]
     not_found: list[int]
     batch: str
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], *, batch: str) -> Self:
-        """Those of a tool's result, then those that they have left behind."""
-        results = [told, *told["also"]]
-        left = [result["next"]["task"] for result in results if result.get("next")]
-        return cls(tasks=[*map(_changed, results), *map(Task.of, left)], not_found=told["not_found"], batch=batch)
+    def from_tool(cls, result: Mapping[str, Any], *, batch: str) -> Self:
+        """The tasks of a tool's result, then those that repeating ones have left behind."""
+        results = [result, *result["also"]]
+        following = [one["next"]["task"] for one in results if one.get("next")]
+        tasks = [*map(_changed, results), *map(Task.from_tool, following)]
+        return cls(tasks=tasks, not_found=result["not_found"], batch=batch)
 
 
 def _changed(result: Mapping[str, Any]) -> Task:
-    return Task.of(result["task"], gone=True) if "task" in result else Task.of(result)
+    return Task.from_tool(result["task"], is_deleted=True) if "task" in result else Task.from_tool(result)
 
 
-class _Asked(BaseModel):
+class _Fields(BaseModel):
     """The tools say what the values may be."""
 
     model_config = ConfigDict(extra="forbid")
 
-    def given(self, *, without: Iterable[str] = ()) -> dict[str, Any]:
+    def sent(self, *, without: Iterable[str] = ()) -> dict[str, Any]:
+        """The fields that the request has."""
         return self.model_dump(exclude_unset=True, exclude=set(without))
 
 
-class NewTask(_Asked):
+class NewTask(_Fields):
     title: JsonValue
     description: JsonValue = None
     due: JsonValue = None
@@ -98,7 +100,7 @@ class NewTask(_Asked):
     repeat: JsonValue = None
 
 
-class Change(_Asked):
+class TaskUpdate(_Fields):
     title: JsonValue = None
     description: JsonValue = None
     due: JsonValue = None
@@ -112,5 +114,5 @@ class Change(_Asked):
     also: JsonValue = None
 
 
-class Undo(_Asked):
+class Undo(_Fields):
     batch: Annotated[StrictStr, Field(pattern=r"^[\x21-\x7e]{1,200}$")]

@@ -1,4 +1,4 @@
-"""Metrics of requests for the list, and a log line for each that changes something, without any text of a task."""
+"""Metrics of requests for the task list, and a log line for each that changes something, without texts of tasks."""
 
 import logging
 import time
@@ -11,8 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import Histogram
 
 from backend.api.dependencies import UserId
+from backend.api.tasks.schemas import ChangedTasks
 from backend.conversation.errors import BackendError
-from backend.doors.tasks.shapes import Done
 from backend.tools.tasks.tools import TasksUnavailable
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields
@@ -28,23 +28,23 @@ SECONDS = Histogram(
 
 
 @dataclass(slots=True)
-class Report:
+class RequestReport:
     """How many tasks a request has returned or changed; None where it does not say."""
 
     tasks: int | None = None
 
-    def count(self, done: Done) -> Done:
-        self.tasks = len(done.tasks)
-        return done
+    def count(self, changed: ChangedTasks) -> ChangedTasks:
+        self.tasks = len(changed.tasks)
+        return changed
 
 
-async def report_request(request: Request, user_id: UserId) -> AsyncIterator[Report]:
+async def report_request(request: Request, user_id: UserId) -> AsyncIterator[RequestReport]:
     """Observes the request until its handler returns."""
-    began, report, outcome = time.perf_counter(), Report(), "failed"
+    began, report, outcome = time.perf_counter(), RequestReport(), "failed"
     method, route = request.method, request.scope["route"].path.replace("{task_id}", "{id}")
-    about = {"http.request.method": method, "http.route": route}
+    attributes = {"http.request.method": method, "http.route": route}
     try:
-        with traces.span(f"{method} {route}", about, kind="SERVER", parent=request.headers):
+        with traces.span(f"{method} {route}", attributes, kind="SERVER", parent=request.headers):
             yield report
         outcome = "ok"
     except TasksUnavailable:
@@ -55,8 +55,8 @@ async def report_request(request: Request, user_id: UserId) -> AsyncIterator[Rep
     finally:
         seconds = time.perf_counter() - began
         SECONDS.labels(method, route, outcome).observe(seconds)
-        if method != "GET":  # a page looks every second and a half
-            told = fields(
+        if method != "GET":  # a page polls every second and a half
+            line = fields(
                 method=method,
                 route=route,
                 owner=user_id,
@@ -64,7 +64,7 @@ async def report_request(request: Request, user_id: UserId) -> AsyncIterator[Rep
                 tasks=report.tasks,
                 seconds=round(seconds, 4),
             )
-            logger.info("tasks changed by hand", extra=told)
+            logger.info("tasks changed by hand", extra=line)
 
 
-Reported = Annotated[Report, Depends(report_request, scope="function")]
+Report = Annotated[RequestReport, Depends(report_request, scope="function")]

@@ -1,0 +1,159 @@
+"""The page's task list: its views, what a user changes there by hand, and what was changed elsewhere."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from backend.api.tasks.schemas import ChangedTasks, NewTask, Task, TaskChanges, TaskPage, TaskUpdate, View
+from backend.conversation import profiles
+from backend.conversation.acting import Acting
+from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
+from service.database import new_id
+
+DAYS = 28
+_VIEWS: Mapping[View, Mapping[str, str]] = {
+    "today": {"status": "pending", "due": "..today", "order": "due"},
+    "upcoming": {"status": "pending", "due": "tomorrow..", "order": "due"},
+    "all": {"status": "pending", "order": "due"},
+    "done": {"status": "completed", "order": "completed"},
+    "deleted": {"status": "deleted"},
+}
+_REMOVABLE = ("description", "due", "priority", "repeat")  # the tools remove them by the word "none"
+
+
+class NotPossibleNow(BackendError):
+    """This is not possible right now."""
+
+    code, status = "not_possible_now", 409
+
+
+_ERRORS: Mapping[str, type[BackendError]] = {
+    "not_found": NotFound,
+    "conflict": NotPossibleNow,
+    "limit": LimitReached,
+    "unavailable": TasksUnavailable,
+}
+
+
+@dataclass(frozen=True)
+class TaskQuery:
+    """Which page of which view; None for what the request does not name."""
+
+    view: View
+    limit: int
+    cursor: str | None = None
+    query: str | None = None
+    label: str | None = None
+    priority: str | None = None
+
+
+@dataclass(frozen=True)
+class TaskListService:
+    engine: AsyncEngine
+    tools: TaskTools
+
+    async def load_page(self, query: TaskQuery, acting: Acting) -> TaskPage:
+        """The number of the newest change is read first: a change in between is read again, and never missed."""
+        zone, changes = await asyncio.gather(self._zone(acting), self.load_changes(None, acting))
+        user = {"user_id": acting.user_id, **({"time_zone": zone} if zone else {})}
+        filters = {"query": query.query, "label": query.label, "priority": query.priority}
+        arguments = {**_VIEWS[query.view], **{name: value for name, value in filters.items() if value}}
+        with _translated_errors():
+            page = await self.tools.list_tasks(**user, cursor=query.cursor, limit=query.limit, **arguments)
+            is_first_of_done = query.view == "done" and query.cursor is None
+            done = await self.tools.read("done", **user, days=DAYS) if is_first_of_done else {"days": None}
+            _, day, time = page["now"].split(" ")
+            return TaskPage(
+                view=query.view,
+                now=f"{day}T{time}",
+                time_zone=page["time_zone"],
+                total=page["total"],
+                tasks=[*map(Task.from_tool, page["tasks"])],
+                next_cursor=page["next_cursor"],
+                last=changes.last,
+                days=done["days"],
+            )
+
+    async def find(self, task_id: int, acting: Acting) -> Task:
+        """A task, whatever its state. Raises `NotFound`."""
+        with _translated_errors():
+            found = (await self.tools.read("tasks", user_id=acting.user_id, ids=task_id))["tasks"]
+            tasks = [*map(Task.from_tool, found)]
+        if not tasks:
+            raise NotFound(f"There is no task {task_id}. It may have been deleted.")
+        return tasks[0]
+
+    async def load_changes(self, after: int | None, acting: Acting) -> TaskChanges:
+        since = {} if after is None else {"after": after}
+        with _translated_errors():
+            return TaskChanges.model_validate(await self.tools.read("changes", user_id=acting.user_id, **since))
+
+    async def add(self, new: NewTask, acting: Acting, key: str | None) -> ChangedTasks:
+        arguments = {name: value for name, value in new.sent().items() if value is not None}
+        return await self._change("add_task", arguments, acting, key)
+
+    async def update(self, task_id: int, update: TaskUpdate, acting: Acting, key: str | None) -> ChangedTasks:
+        fields = update.sent(without=["also"])
+        also = {"also": update.also} if update.also else {}
+        if fields == {"status": "completed"}:
+            return await self._change("complete_task", {"task_id": task_id, **also}, acting, key)
+        return await self._change("update_task", {"task_id": task_id, **_as_arguments(fields), **also}, acting, key)
+
+    async def delete(self, task_id: int, also: list[int], acting: Acting, key: str | None) -> ChangedTasks:
+        return await self._change("delete_task", {"task_id": task_id, "also": also}, acting, key)
+
+    async def undo(self, batch: str, acting: Acting, key: str | None) -> ChangedTasks:
+        # Which task is named is not looked at: all of the batch's are restored.
+        return await self._change("update_task", {"task_id": 1}, acting, key, undo_batch=batch)
+
+    async def _change(
+        self, tool: str, arguments: Mapping[str, Any], acting: Acting, key: str | None, *, undo_batch: str | None = None
+    ) -> ChangedTasks:
+        zone = await self._zone(acting)
+        batch = _batch_of(acting.user_id, key) if key else new_id("hand")
+        with _translated_errors():
+            result = await self.tools.change(
+                tool, arguments, user_id=acting.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
+            )
+            return ChangedTasks.from_tool(result, batch=batch)
+
+    async def _zone(self, acting: Acting) -> str | None:
+        """The zone that the request names, which is kept, else the one that was named last."""
+        if acting.time_zone is None:
+            return await profiles.time_zone(self.engine, acting.user_id)
+        await profiles.keep_time_zone(self.engine, acting.user_id, acting.time_zone)
+        return acting.time_zone
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Raises errors of the task service as those of this API."""
+    try:
+        yield
+    except CallRefused as rejection:
+        raise _ERRORS.get(rejection.kind, InvalidRequest)(str(rejection)) from None
+    except (MCPError, ValidationError, LookupError) as error:
+        raise TasksUnavailable from error
+
+
+def _as_arguments(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a tool, to which null means "not given" and not "nothing"."""
+    arguments = {
+        name: "none" if name in _REMOVABLE and value in (None, "") else value for name, value in fields.items()
+    }
+    if arguments.get("labels", ()) in (None, []):
+        arguments |= {"labels": None, "remove_labels": ["*"]}
+    return arguments
+
+
+def _batch_of(user_id: str, key: str) -> str:
+    """A batch that no other user has and that tells nothing, derived from a key that a client chose."""
+    return f"hand_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"
