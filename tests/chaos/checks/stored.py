@@ -10,14 +10,17 @@ from psycopg.rows import dict_row
 from backend.conversation.model_input.history import NOT_MADE, UNKNOWN_OUTCOME
 from backend.turn.waiting.decisions import INSTEAD
 from tests.chaos.agents.script import CODER
-from tests.chaos.record import Record, Wish
+from tests.chaos.checks.core_rows import CoreRows
+from tests.chaos.checks.task_rows import TaskRows
+from tests.chaos.record import Record
 from tests.chatkit_client import text_of
+from tests.support.stored import HAS_NEW_CORE
 
 Row = dict[str, Any]
 _UNREAD_OF = {"failed", "interrupted"}  # outcomes of runs that leave what they did not read
 
 
-class Stored:
+class _OldRows:
     """All rows of all people, as a superuser reads them."""
 
     def __init__(self, admin_url: str) -> None:
@@ -27,24 +30,37 @@ class Stored:
                 return cursor.execute(sql.encode()).fetchall()
 
             self.messages = read("SELECT id, kind, run_id, superseded_by, item FROM messages ORDER BY seq")
-            self.tasks = read("SELECT id, title, status, due_on FROM tasks")
             self.runs = {row["id"]: row for row in read("SELECT * FROM runs WHERE conversation_id IS NOT NULL")}
             self.approvals = read("SELECT * FROM approvals ORDER BY created_at")
             self.inputs = read("SELECT * FROM run_inputs ORDER BY id")
-            self.calls = read("SELECT * FROM task_calls ORDER BY id")
-            self.changes = read(
-                "SELECT task_id, before, after, operation, idempotency_key FROM task_changes "
-                "JOIN task_calls ON task_calls.id = call_id AND task_calls.user_id = task_changes.user_id"
-            )
+        self._tasks = TaskRows(admin_url)
+        self.calls = self._tasks.calls
+
+    def unread(self, conversation_id: str) -> set[str]:
+        """The ids of messages that no model has read."""
+        return {
+            row["id"]
+            for row in self.inputs
+            if row["conversation_id"] == conversation_id and row["taken_at"] is None and row["dropped_at"] is None
+        }
+
+    def shown_messages(self, conversation_id: str) -> set[str]:
+        """The ids of the user's messages on the shown path."""
+        return {
+            row["id"]
+            for row in self.messages
+            if row["item"].get("thread_id") == conversation_id
+            and row["kind"] == "user_message"
+            and row["superseded_by"] is None
+        }
 
     def problems(self, record: Record) -> Iterator[str]:
         yield from self._messages(record)
         yield from self._inputs(record)
         yield from self._decisions(record)
         yield from self._runs(record)
-        yield from self._calls()
         yield from self._approved_calls()
-        yield from self._wishes(record)
+        yield from self._tasks.problems(record)
 
     def _messages(self, record: Record) -> Iterator[str]:
         ids = Counter(row["id"] for row in self.messages)
@@ -108,15 +124,6 @@ class Stored:
             if self.runs[id]["outcome"] != "completed":
                 yield f"{id} was told as completed and is {self.runs[id]['outcome']}"
 
-    def _calls(self) -> Iterator[str]:
-        """What was done by calls is done once: a task's own changes tell."""
-        keys = Counter(row["idempotency_key"] for row in self.calls)
-        yield from (f"the key {key} acted {count} times" for key, count in keys.items() if count > 1)
-        titles = Counter((row["after"] or {}).get("title") for row in self.changes if row["before"] is None)
-        yield from (f"{title!r} was added {count} times" for title, count in titles.items() if count > 1)
-        done = Counter((row["task_id"], row["operation"]) for row in self.changes)
-        yield from (f"task {task}: {operation} {count} times" for (task, operation), count in done.items() if count > 1)
-
     def _approved_calls(self) -> Iterator[str]:
         """By the output of each: made once, or not at all, or once or not at all where that is what it says."""
         made = Counter(row["idempotency_key"] for row in self.calls)
@@ -152,26 +159,11 @@ class Stored:
                     pass
         return found
 
-    def _wishes(self, record: Record) -> Iterator[str]:
-        tasks = {row["title"]: row for row in self.tasks}
-        numbers = {(row["after"] or {}).get("title"): row["task_id"] for row in self.changes if row["before"] is None}
-        operations: dict[int, set[str]] = {}
-        for row in self.changes:
-            operations.setdefault(row["task_id"], set()).add(row["operation"])
-        for title, wish in record.wishes.items():
-            done = operations.get(numbers.get(title, 0), set())
-            if done != _OPERATIONS[wish] or (title in tasks) != (wish != "deleted"):
-                yield f"{title!r} is to be {wish}, and was {done}: {tasks.get(title)}"
-
-
-_OPERATIONS: dict[Wish, set[str]] = {
-    "there": {"add"},
-    "completed": {"add", "complete"},
-    "postponed": {"add", "update"},
-    "deleted": {"add", "delete"},
-}
-
 
 def _plain(output: Any) -> str:
     parts: Sequence[Any] = output if isinstance(output, list) else [{"text": output}]
     return "\n".join(part.get("text", "") for part in parts)
+
+
+AnyStored = CoreRows | _OldRows
+Stored = CoreRows if HAS_NEW_CORE else _OldRows

@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from client.runs import Runs
-from tests.chaos.checks.stored import Stored
+from tests.chaos.checks.stored import AnyStored
 from tests.chaos.doors.runs import answers_of
 from tests.chaos.record import Record
-from tests.chatkit_client import ChatKit, text_of
+from tests.chatkit_client import ChatKit
+from tests.support.stored import HAS_NEW_CORE
 
 Json = dict[str, Any]
 _STATUS = {"completed": "COMPLETED", "failed": "FAILED", "interrupted": "FAILED", "cancelled": "CANCELLED"}
 
 
-async def problems(runs: Runs, chat: ChatKit, record: Record, stored: Stored) -> list[str]:
+async def problems(runs: Runs, chat: ChatKit, record: Record, stored: AnyStored) -> list[str]:
     """Of every run and of every conversation that there is."""
     found: list[str] = []
     approvals: dict[str, bool | None] = {}
@@ -27,7 +28,7 @@ async def problems(runs: Runs, chat: ChatKit, record: Record, stored: Stored) ->
         if approvals.get(id) is not approved
     ]
     for thread in {run["conversation_id"] for run in stored.runs.values()}:
-        found += await _of_conversation(chat, thread, stored)
+        found += await _of_conversation(chat, runs, thread, stored)
     return found
 
 
@@ -41,19 +42,14 @@ def _of_interaction(one: Json, run: Json, record: Record) -> Iterator[str]:
         yield f"{one['id']} had answered {answers} and is told as {answers_of(one)}"
 
 
-async def _of_conversation(chat: ChatKit, thread: str, stored: Stored) -> list[str]:
+async def _of_conversation(chat: ChatKit, runs: Runs, thread: str, stored: AnyStored) -> list[str]:
     """Its newest page: each message of the path is shown, and what was not read is told as such."""
     items = (await chat.list_items(thread, limit=100, order="desc")).data
-    shown = {item["id"]: text_of(item) for item in items if item["type"] == "user_message"}
-    unread = {one["id"] for one in (await chat.get_thread(thread)).get("unread") or []}
-    left = {
-        row["id"]
-        for row in stored.inputs
-        if row["conversation_id"] == thread and row["taken_at"] is None and row["dropped_at"] is None
-    }
-    of_thread = {row["id"]: row for row in stored.messages if row["item"].get("thread_id") == thread}
+    shown = {item["id"] for item in items if item["type"] == "user_message"}
+    head = await runs.get_chat(thread, limit=0) if HAS_NEW_CORE else await chat.get_thread(thread)
+    unread, left = {one["id"] for one in head.get("unread") or []}, stored.unread(thread)
     found = [f"{thread} tells {unread} as not read, and left are {left}"] if unread != left else []
-    for id, row in of_thread.items():
-        if row["kind"] == "user_message" and row["superseded_by"] is None and len(items) < 100 and id not in shown:
-            found.append(f"message {id} of {thread} is not shown")
+    if len(items) < 100:
+        missing = stored.shown_messages(thread) - shown
+        found += [f"message {id} of {thread} is not shown" for id in missing]
     return found
