@@ -13,6 +13,8 @@ from backend.tools.table import shown
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
+# Codes of notices about an answer that is complete as far as the provider has sent it.
+_WARNINGS = ("max_output_tokens", "content_filter")
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ def list_below(records: Iterable[Record]) -> ReadList | None:
             read.add(record)
         elif record.kind == "user_message":
             read = ReadList()
-        elif record.kind == "notice":
+        elif record.kind == "notice" and (record.details or {}).get("code") not in _WARNINGS:
             return None
         elif record.kind == "assistant_message" and record.complete:
             read.answer += f"{record.text}\n"
