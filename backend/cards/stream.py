@@ -54,7 +54,8 @@ class CardStream:
 
     def _read_approval(self, event: Event) -> list[ShownCard]:
         """A sub-agent's calls have cards for their approvals only."""
-        if event.type in ("approval_requested", "approval_decided") and isinstance(event.record, ToolCall):
+        kinds = ("approval_requested", "approval_decided", "call_completed")
+        if event.type in kinds and isinstance(event.record, ToolCall):
             card = render_approval(event.record)
             return self._changed([card] if card else [])
         return []
