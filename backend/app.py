@@ -13,6 +13,7 @@ from backend.agents.team import create_team
 from backend.api import health, memory, session
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
+from backend.api.frontends import routes as frontends
 from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
 from backend.api.openapi import create_openapi_router
@@ -75,8 +76,8 @@ _OLD_ROUTERS = (
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
 _NEW_ROUTERS = (
-    create_openapi_router(f"/chats/{OPENAPI}", interactions.router, chat.router),
-    *(chatkit.router, interactions.router, chat.router, files.router, memory.router, tasks.router),
+    create_openapi_router(f"/chats/{OPENAPI}", interactions.router, frontends.router),
+    *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
 

@@ -8,6 +8,7 @@ from agents import Agent, ModelSettings
 from agents.mcp import MCPServer
 
 from backend.agents.assistant import create_assistant
+from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
 from backend.api.services import CoreServices
@@ -92,7 +93,8 @@ async def open_core(
         runs = RunService(database, executor, streams, connection, _limits(settings), admission)
         cards = CardService(database, tools, settings.clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
-        yield CoreServices(database, runs, _create_interactions(settings, model, runs), cards)
+        interactions = _create_interactions(settings, model, runs)
+        yield CoreServices(database, runs, interactions, FrontendService(interactions), cards)
 
 
 class _Approvals:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from backend.api.frontends.service import FrontendService
 from backend.api.interactions.service import InteractionService
 from backend.cards.service import CardService
 from backend.runs.service import RunService
@@ -16,6 +17,7 @@ class CoreServices:
     database: Database
     runs: RunService
     interactions: InteractionService
+    frontends: FrontendService
     cards: CardService
 
 

@@ -65,6 +65,12 @@ WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.parent
   AND e.id = %(message)s AND e.kind = 'user_message'
 ORDER BY r.active DESC, r.seq DESC LIMIT 1"""
 
+_RUN_OF_TEXT = f"""
+SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
+  AND e.kind = 'user_message' AND e.text = %(text)s AND e.seq IS NOT NULL
+  AND NOT EXISTS (SELECT FROM entries b WHERE b.user_id = e.user_id AND b.run_id = e.run_id AND b.seq < e.seq)
+ORDER BY r.seq DESC LIMIT 1"""
 _FIRST_MESSAGE = """
 SELECT e.id FROM entries e
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %(message)s
@@ -148,3 +154,10 @@ async def find_run(database: Database, user_id: str, conversation_id: str, messa
     if await first.fetchone() is None:
         raise SteeringMessage
     return run
+
+
+async def find_run_of_text(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:
+    """The newest shown run that a message with this text has started."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_RUN_OF_TEXT, Run, user=user_id, conversation=conversation_id, text=text)
+    return await found.fetchone()

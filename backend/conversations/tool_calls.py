@@ -1,5 +1,6 @@
 """Tool calls in SQL: stored before they are made, completed once, approved or rejected once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from psycopg import AsyncCursor
@@ -8,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from backend.conversation.errors import NotFound
 from backend.conversations.errors import AlreadyDecided
-from backend.conversations.records import CallReason, Run, ToolCall
+from backend.conversations.records import CallReason, CallState, Run, ToolCall
 from backend.conversations.timeline import CALL_COLUMNS, RUN_COLUMNS, RUNS_OF_TREE
 from common.database import Database, Transaction
 
@@ -56,6 +57,20 @@ _REJECT_ALL = f"""
 UPDATE tool_calls SET state = 'rejected', decision_seq = nextval('event_seq'), result_seq = nextval('event_seq'),
     reason = %(reason)s
 WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE} AND state = 'awaiting_approval'"""
+
+_APPROVALS = """
+SELECT c.id AS call_id, c.state, r.top_run_id FROM tool_calls c JOIN runs r ON r.user_id = c.user_id AND r.id = c.run_id
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.id = ANY(%(calls)s)
+  AND c.approval_seq IS NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A call whose approval was asked for, and the run at the top of its tree."""
+
+    call_id: str
+    state: CallState
+    top_run_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +161,13 @@ async def send_rejections(tx: Transaction, top: Run, *, reason: CallReason, proc
     await tx.execute(_LOCK_RUN, **where)
     await tx.execute(_REJECT_ALL, reason=reason, **where)
     return await tx.execute(_RESUME, Run, process=process_id, **where)
+
+
+async def load_approvals(
+    database: Database, user_id: str, conversation_id: str, call_ids: Sequence[str]
+) -> list[Approval]:
+    """Those of these calls of a conversation whose approval was asked for."""
+    where = {"user": user_id, "conversation": conversation_id, "calls": list(call_ids)}
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_APPROVALS, Approval, **where)
+    return await found.fetchall()

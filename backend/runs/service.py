@@ -1,6 +1,6 @@
 """What can be done with runs, whichever API asks for it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
 from backend.conversation.errors import NotFound
@@ -78,6 +78,8 @@ class RunService:
             raise NotFound
         return run
 
-    def follow(self, user_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
-        """Every event of a run after a number, up to its end."""
-        return self.streams.follow(user_id, run_id, after=after)
+    def follow(
+        self, user_id: str, run_id: str, *, after: int = 0, while_waiting: bool = True
+    ) -> AsyncGenerator[Event, None]:
+        """Every event of a run after a number, up to its end, or without `while_waiting` until it waits."""
+        return self.streams.follow(user_id, run_id, after=after, while_waiting=while_waiting)

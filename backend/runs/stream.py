@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 
 from backend.conversation.errors import LimitReached, NotFound
@@ -108,7 +108,7 @@ class Streams:
 
     async def follow(
         self, user_id: str, top_run_id: str, *, after: int = 0, while_waiting: bool = True
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Every event of a tree of runs after a number, in order, up to its end.
 
         A message that is being written is read from its beginning. With `while_waiting` false it ends where the run

@@ -146,7 +146,7 @@ def render_interaction(
     return schemas.Interaction(
         id=run.id,
         status=_STATUS[run.status],
-        reason=_render_reason(run, entries) if run.status in ENDED else None,
+        reason=render_reason(run, entries) if run.status in ENDED else None,
         user_message=next((entry.text for entry in entries if entry.kind == "user_message"), ""),
         created_at=run.created_at,
         completed_at=run.ended_at,
@@ -160,7 +160,7 @@ def render_interaction(
     )
 
 
-def _render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
+def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
     notices = [entry.details for entry in entries if entry.kind == "notice" and entry.details]
     if notices:
         return sentence_of(notices[-1]["code"], notices[-1].get("values"))

@@ -13,7 +13,7 @@ from backend.conversation.errors import BackendError, NotFound
 from backend.conversations import branches, conversations, steering
 from backend.conversations.errors import NameTaken, NotShown
 from backend.conversations.idempotency import IdempotencyKey
-from backend.conversations.ids import check_chat_id, is_generated
+from backend.conversations.ids import check_chat_id, is_generated, is_valid
 from backend.conversations.records import Event, Run
 from backend.conversations.runs import Message, NewConversation, RunRequest
 from backend.conversations.steering import Mode
@@ -51,6 +51,8 @@ class InteractionService:
     async def find_interaction(self, user_id: str, chat_id: str, run_id: str) -> Run:
         """An interaction of a chat that the user has started; raises `NotFound`."""
         conversation = await self.reader.find(user_id, chat_id)
+        if not is_valid(run_id):
+            raise NotFound
         return await self.runs.find(user_id, conversation.id, run_id)
 
     async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
@@ -150,6 +152,8 @@ class InteractionService:
     async def drop_message(self, user_id: str, chat_id: str, run_id: str, message_id: str) -> schemas.Dropped:
         """Deletes a message that no model has read."""
         run = await self.find_interaction(user_id, chat_id, run_id)
+        if not is_valid(message_id):
+            raise NotFound
         await steering.drop(self.runs.database, user_id, run.conversation_id, message_id, run_id=run.id)
         return schemas.Dropped(input_id=message_id)
 
@@ -157,7 +161,7 @@ class InteractionService:
         """Shows the chat as it was after an interaction, or before its first."""
         conversation = await self.reader.find(user_id, chat_id)
         if run_id is not None:
-            await self.runs.find(user_id, conversation.id, run_id)
+            await self.find_interaction(user_id, chat_id, run_id)
         await branches.show(self.runs.database, user_id, conversation.id, run_id)
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
 

@@ -11,6 +11,9 @@ from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from backend.api.frontends.ai_sdk import render_chunk
+from backend.api.frontends.request import ChatRequest as Asked
+from backend.api.frontends.schemas import Answered, ApprovalDecision
 from backend.api.sse import EventStream, format_event
 from backend.conversation import chats
 from backend.conversation.acting import Acting
@@ -20,10 +23,7 @@ from backend.conversation.runs import approvals, interactions
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import Keyed
 from backend.doors.chat import told
-from backend.doors.chat.ai_sdk import render_chunk
-from backend.doors.chat.asked import Asked
 from backend.doors.chat.rendering import Rendering
-from backend.doors.chat.shapes import Answered, ApprovalDecision
 from backend.doors.runs import once
 from backend.doors.starting import Starting
 from backend.turn.following.places import Place

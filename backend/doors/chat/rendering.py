@@ -7,8 +7,8 @@ goes on with the same message once it was decided.
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from backend.api.frontends.json_values import parse_value as plain
 from backend.conversation.items import Json, Message, Thought, Widget, Work
-from backend.doors.chat.plain import plain
 from backend.doors.task_list_text import TaskListText
 from backend.tools.table import TOOLS, shown
 from backend.turn import log

@@ -5,13 +5,13 @@ from typing import ClassVar
 from fastapi import APIRouter, Depends, Response
 
 from backend.api.dependencies import KeyedRequest, LimitedUser, Services
+from backend.api.frontends import schemas as shapes
+from backend.api.frontends.ai_sdk import NEWEST, Version
+from backend.api.frontends.metrics import measure as reported
+from backend.api.frontends.request import parse_request as asked
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
-from backend.doors.chat import shapes
-from backend.doors.chat.ai_sdk import NEWEST, Version
-from backend.doors.chat.asked import asked
-from backend.doors.chat.reports import reported
 
 
 class ConversationRoute(UserRoute):

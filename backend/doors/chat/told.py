@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from backend.api.frontends import schemas as shapes
 from backend.cards.approval_card import question
 from backend.conversation import rows
 from backend.conversation.agents.steps import Step
@@ -10,7 +11,6 @@ from backend.conversation.agents.story import Story
 from backend.conversation.items import Ending, Hidden, Message, Said, Thought
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.approvals import Approval
-from backend.doors.chat import shapes
 from backend.doors.task_list_text import last_list
 from backend.model.text_responses import NO_ANSWER
 from backend.tools.table import shown

@@ -1,5 +1,4 @@
-"""The UI message stream in the form of an older major version of the AI SDK, whose first releases reject what they do
-not know."""
+"""The UI message stream for each major version of the AI SDK, whose first releases reject what they do not know."""
 
 from typing import Annotated, Any
 
@@ -16,14 +15,14 @@ Version = Annotated[
     ),
 ]
 _REJECTED = "This call was rejected, so it was not made."
-_NOT_KNOWN = {
+_UNKNOWN = {
     5: {"abort": ("reason",), "finish": ("finishReason",)},
     6: {"abort": ("reason",), "tool-approval-request": ("reason",)},
 }
 
 
 def render_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
-    """The chunk as this version reads it; version 5 has no approvals, so a call that waits is data beside the call."""
+    """The chunk as this version reads it. Version 5 has no approvals, so the question about a call is a data part."""
     match chunk:
         case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id} if version == OLDEST:
             data = {"approvalId": approval_id, "toolCallId": call_id, "text": chunk["reason"]}
@@ -31,5 +30,5 @@ def render_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
         case {"type": "tool-output-denied", "toolCallId": call_id} if version == OLDEST:
             return {"type": "tool-output-error", "toolCallId": call_id, "errorText": _REJECTED, "dynamic": True}
         case _:
-            not_known = _NOT_KNOWN.get(version, {}).get(chunk["type"], ())
-            return {name: value for name, value in chunk.items() if name not in not_known}
+            unknown = _UNKNOWN.get(version, {}).get(chunk["type"], ())
+            return {name: value for name, value in chunk.items() if name not in unknown}

@@ -1,4 +1,4 @@
-"""What goes in and out at `/chat`: the fields, as `docs/frontends.md` and the published schema have them."""
+"""Bodies of requests and responses of `/chat`, as `docs/frontends.md` and the published schema have them."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ Status = Literal["completed", "waiting_approval", "cancelled", "failed"]
 
 
 class Message(BaseModel):
-    """Only the last one of the person is read, and of an assistant's that comes last what it says of approvals."""
+    """Only the user's last one is read, and of an assistant's that comes last the decisions about approvals."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -31,7 +31,7 @@ class NewChat(BaseModel):
 
     messages: list[Message] = Field(description="Those of the assistant never become history.")
     thread_id: StrictStr | None = Field(
-        default=None, alias="threadId", description="A chat's id, or a name that its person chose."
+        default=None, alias="threadId", description="A chat's id, or a name that its user chose."
     )
     id: StrictStr | None = Field(
         default=None, description="The same, as `useChat` names it: where there is no threadId."
@@ -67,8 +67,8 @@ class Answered(BaseModel):
     thread_id: str = Field(alias="threadId")
     interaction_id: str = Field(alias="interactionId")
     status: Status
-    reason: str | None = Field(description="Why it did not come to its end.")
-    approvals: list[Question] = Field(description="What is to be decided before it goes on.")
+    reason: str | None = Field(description="Why it ended before it was complete.")
+    approvals: list[Question] = Field(description="What is to be decided before it continues.")
 
 
 class Failed(Answered):

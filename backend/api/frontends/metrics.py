@@ -1,4 +1,4 @@
-"""The metric of requests to `/chat`: how long they take, and what becomes of them. Runs have lines of their own."""
+"""The metric of requests to `/chat`: their seconds and outcomes."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ SECONDS = Histogram(
 )
 
 
-def reported(route: str) -> Callable[[], AsyncIterator[None]]:
+def measure(route: str) -> Callable[[], AsyncIterator[None]]:
     """A dependency that observes the request, until its handler returns."""
 
     async def observe() -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""What a request to `/chat` asks for: of all the messages in it, the last one of the person, or what they decided."""
+"""What a request to `/chat` wants: of all its messages only the user's last one counts, or what they decided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from backend.api.frontends.schemas import ApprovalDecision, Message, NewChat
 from backend.cards.approval_card import checked_reason
-from backend.conversation import chats
 from backend.conversation.errors import InvalidRequest
-from backend.doors.chat.shapes import ApprovalDecision, Message, NewChat
+from backend.conversations.ids import check_chat_id
 
 _MOST_DECISIONS = 100
 _NO_TEXT = "No text content provided. Write what you want the assistant to do."
@@ -17,13 +17,13 @@ _NOTHING_NEW = (
     "There is nothing new after the assistant's message. Send a message of the user, or decide the waiting approval at "
     "/chats/{threadId}/interactions/{interactionId}/approve."
 )
-_OF_TOOLS = ("tool-", "dynamic-tool")  # so types of parts begin
+_TOOL_TYPES = ("tool-", "dynamic-tool")  # how the types of parts begin that show a tool call
 _REGENERATE = "regenerate-message"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """`thread` names the chat. Where nothing was decided, `text` is said; `again`, where it was said before."""
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """`thread` names the chat. Without decisions `text` is the user's message, which `again` answers once more."""
 
     thread: str | None
     text: str = ""
@@ -31,34 +31,34 @@ class Asked:
     again: bool = False
 
 
-def asked(given: NewChat) -> Asked:
+def parse_request(body: NewChat) -> ChatRequest:
     """Raises `InvalidRequest` with a sentence that says what is wrong with it."""
-    thread = given.thread_id or given.id or None
+    thread = body.thread_id or body.id or None
     if thread is not None:
-        chats.check(thread)
-    if decisions := _checked(given.approvals) or _decisions(given.messages):
+        check_chat_id(thread)
+    if decisions := _check_decisions(body.approvals) or _find_decisions(body.messages):
         if thread is None:
             raise InvalidRequest("Send the threadId of the chat that this decision belongs to.")
-        return Asked(thread, decisions=decisions)
-    return Asked(thread, _text(given.messages), again=given.trigger == _REGENERATE)
+        return ChatRequest(thread, decisions=decisions)
+    return ChatRequest(thread, _find_text(body.messages), again=body.trigger == _REGENERATE)
 
 
-def _decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
-    """What was decided in the assistant's message, where that is the last; nothing else is taken of it."""
+def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
+    """The decisions in the assistant's message, if that is the last one; all else in it is ignored."""
     if not messages or messages[-1].role not in ("assistant", "tool"):
         return []
     last = messages[-1]
-    parts = [part for given in (last.parts, last.content) for part in _listed(given) if isinstance(part, dict)]
+    parts = [part for value in (last.parts, last.content) for part in _as_list(value) if isinstance(part, dict)]
     try:
         found = [ApprovalDecision.model_validate(part.get("approval")) for part in parts if _is_decided(part)]
     except ValidationError:
         raise InvalidRequest("An approval needs an id and approved (true or false). A reason is optional.") from None
-    if not found and any(str(part.get("type")).startswith(_OF_TOOLS) for part in parts):  # what was said is done
+    if not found and any(str(part.get("type")).startswith(_TOOL_TYPES) for part in parts):  # it was answered already
         raise InvalidRequest(_NOTHING_NEW)
-    return _checked(found)
+    return _check_decisions(found)
 
 
-def _checked(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
+def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
     by_id = {one.id: one.model_copy(update={"reason": checked_reason(one.reason)}) for one in decisions}
     if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
         raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
@@ -69,20 +69,23 @@ def _is_decided(part: dict[str, Any]) -> bool:
     return part.get("state") == "approval-responded"
 
 
-def _text(messages: Sequence[Message]) -> str:
-    """What the person said last."""
-    said = next((one for one in reversed(messages) if one.role == "user"), None)
-    if said is None:
+def _find_text(messages: Sequence[Message]) -> str:
+    """The user's last message."""
+    last = next((one for one in reversed(messages) if one.role == "user"), None)
+    if last is None:
         raise InvalidRequest(_NO_TEXT)
-    given = said.content or said.parts
-    texts = [given] if isinstance(given, str) else [text for part in _listed(given) if (text := _of(part)) is not None]
+    content = last.content or last.parts
+    if isinstance(content, str):
+        texts = [content]
+    else:
+        texts = [text for part in _as_list(content) if (text := _text_of(part)) is not None]
     if not any(texts):
         raise InvalidRequest(_NO_TEXT)
     return "\n".join(texts)
 
 
-def _of(part: Any) -> str | None:
-    """The text of a part; None of what a client keeps in a message for itself."""
+def _text_of(part: Any) -> str | None:
+    """The text of a part; None for data that a client keeps in a message for itself."""
     match part:
         case {"type": "text", "text": str(text)}:
             return text
@@ -98,5 +101,5 @@ def _of(part: Any) -> str | None:
             )
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()

@@ -1,0 +1,1 @@
+"""`POST /chat` and `/chat/stream`: runs as front ends read them that people already have."""

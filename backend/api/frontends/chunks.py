@@ -1,0 +1,254 @@
+"""Renders the events of a run as chunks of the AI SDK's UI message stream: a run is one message of the assistant.
+
+Where a call waits for approval the response ends, and another one goes on with the same message once it is decided.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from backend.api.frontends.json_values import parse_value
+from backend.cards.agent_workflow import WorkflowStream
+from backend.cards.task_lists import render_list_text
+from backend.context.render import output_of
+from backend.conversations.records import Entry, Event, Record, ToolCall
+from backend.runs.outcomes import CUT_OFF_CODES, sentence_of
+from backend.tools.table import shown
+
+Chunk = dict[str, Any]
+_UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
+_LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
+_FINISH_REASONS = dict(zip(CUT_OFF_CODES, ("length", "content-filter"), strict=True))
+_PARTS = {"assistant_message": "text", "reasoning": "reasoning"}
+
+
+class ChunkRenderer:
+    """For one reader of a run; `thread` is the name that this reader has for the chat.
+
+    A reader who has `decided` calls goes on after these decisions: all before was in the response with the questions.
+    """
+
+    def __init__(self, run_id: str, thread: str | None = None, *, decided: Collection[str] = ()) -> None:
+        self._run_id, self._thread = run_id, thread
+        self._undecided = set(decided)
+        self._has_started = self._in_step = self.is_over = False
+        self._model_turn = 0
+        self._finish_reason = "stop"
+        self._records: list[Record] = []
+        self._open: dict[str, str] = {}  # entries that grow, by their ids: their kinds of parts
+        self._sent: dict[str, int] = {}  # how many characters of entries were sent
+        self._calls: dict[str, ToolCall] = {}  # calls that were sent and have no output yet
+        self._sent_calls: set[str] = set()
+        self._questions: dict[str, ToolCall] = {}  # calls that wait for a decision
+        self._workflows = WorkflowStream()
+
+    def render(self, event: Event) -> Iterator[Chunk]:
+        """The chunks of an event; there are none after the one with which the message, or this part of it, is over."""
+        if not self._undecided:
+            yield from self._render(event)
+            return
+        chunks = [*self._render(event)]
+        self.is_over = False
+        is_decision = event.type == "approval_decided" and isinstance(event.record, ToolCall)
+        call_id = event.record.id if is_decision and isinstance(event.record, ToolCall) else ""
+        is_decided_here = call_id in self._undecided
+        self._undecided.discard(call_id)
+        yield from (chunk for chunk in chunks if is_decided_here or chunk["type"] == "start")
+
+    def lose(self) -> Iterator[Chunk]:
+        """The run goes on, but its events cannot be read any more; it may wait for a decision."""
+        if self._questions:
+            yield from self._finish("tool-calls")
+        else:
+            yield {"type": "error", "errorText": _LOST}
+        self.is_over = True
+
+    def _render(self, event: Event) -> Iterator[Chunk]:
+        if not self._has_started:
+            self._has_started = True
+            yield self._start(event)
+        if event.run is None or not event.run.is_sub_agent:
+            yield from self._render_run(event)
+        yield from self._render_call(event)
+        yield from self._render_workflow(event)
+
+    def _start(self, event: Event) -> Chunk:
+        thread = self._thread or (event.run.conversation_id if event.run is not None else None)
+        metadata = {"interactionId": self._run_id, **({"threadId": thread} if thread else {})}
+        return {"type": "start", "messageId": self._run_id, "messageMetadata": metadata}
+
+    # The run and what the assistant says
+
+    def _render_run(self, event: Event) -> Iterator[Chunk]:
+        if event.type == "model_turn_started":
+            yield from self._begin_model_turn(self._model_turn + 1)
+        else:  # the start is not stored: a reader who comes late reads it before its first event
+            yield from self._begin_model_turn(getattr(event.record, "model_turn", 0))
+        match event.type, event.record:
+            case "entry_delta", Entry(kind=kind) as entry if kind in _PARTS:
+                yield from self._grow(entry, event.text)
+            case "entry_completed", Entry(kind=kind) as entry if kind in _PARTS:
+                yield from self._grow(entry, entry.text[self._sent.get(entry.id, 0) :])
+                yield from self._close(entry.id)
+                self._records.append(entry)
+            case "entry_completed", Entry(kind="notice", details=details) if details:
+                yield from self._render_notice(details["code"], details.get("values"))
+            case "entry_completed", Entry() as entry:
+                self._records.append(entry)
+            case "run_waiting", _:
+                yield from self._finish("tool-calls")
+            case "run_ended", _ if not self.is_over and event.run is not None:
+                yield from self._end(has_completed=event.run.status == "completed")
+            case _:
+                pass
+
+    def _begin_model_turn(self, model_turn: int) -> Iterator[Chunk]:
+        if model_turn > self._model_turn:
+            self._model_turn = model_turn
+            yield from self._begin_step()
+
+    def _grow(self, entry: Entry, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        kind = _PARTS[entry.kind]
+        if entry.id not in self._open:
+            self._open[entry.id] = kind
+            yield {"type": f"{kind}-start", "id": entry.id}
+        self._sent[entry.id] = self._sent.get(entry.id, 0) + len(text)
+        yield {"type": f"{kind}-delta", "id": entry.id, "delta": text}
+
+    def _close(self, entry_id: str) -> Iterator[Chunk]:
+        if (kind := self._open.pop(entry_id, None)) is not None:
+            yield {"type": f"{kind}-end", "id": entry_id}
+
+    def _render_notice(self, code: str, values: dict[str, Any] | None) -> Iterator[Chunk]:
+        sentence = sentence_of(code, values)
+        if code in CUT_OFF_CODES:
+            self._finish_reason = _FINISH_REASONS[code]
+            yield {"type": "data-notice", "id": f"{self._run_id}:notice", "data": {"text": sentence}}
+            return
+        yield from self._close_all()
+        if code == "cancelled":
+            yield {"type": "abort", "reason": sentence}
+            self.is_over = True
+        else:
+            yield {"type": "error", "errorText": sentence}
+
+    def _end(self, *, has_completed: bool) -> Iterator[Chunk]:
+        if has_completed and (text := render_list_text(self._records)):
+            part = f"{self._run_id}:list"
+            yield {"type": "text-start", "id": part}
+            yield {"type": "text-delta", "id": part, "delta": text}
+            yield {"type": "text-end", "id": part}
+        yield from self._finish(self._finish_reason if has_completed else "error")
+
+    def _begin_step(self) -> Iterator[Chunk]:
+        yield from self._end_step()
+        self._in_step = True
+        yield {"type": "start-step"}
+
+    def _end_step(self) -> Iterator[Chunk]:
+        if self._in_step:
+            self._in_step = False
+            yield {"type": "finish-step"}
+
+    def _close_all(self) -> Iterator[Chunk]:
+        """Nothing stays open: a client waits for what is."""
+        for entry_id in [*self._open]:
+            yield from self._close(entry_id)
+        for call_id in self._calls:
+            yield {"type": "tool-output-error", "toolCallId": call_id, "errorText": _UNFINISHED, "dynamic": True}
+        for call_id in self._questions:
+            yield {"type": "tool-output-denied", "toolCallId": call_id}
+        self._calls.clear()
+        self._questions.clear()
+
+    def _finish(self, reason: str) -> Iterator[Chunk]:
+        if reason != "tool-calls":
+            yield from self._close_all()
+        yield from self._end_step()
+        yield {"type": "finish", "finishReason": reason}
+        self.is_over = True
+
+    # Calls, and what sub-agents do
+
+    def _render_call(self, event: Event) -> Iterator[Chunk]:
+        """Of a sub-agent only the calls that wait for approval."""
+        if not isinstance(call := event.record, ToolCall):
+            return
+        is_sub_agent = event.run is not None and event.run.is_sub_agent
+        match event.type:
+            case "call_requested" if not is_sub_agent and not _waits(call):
+                yield self._send_call(call)
+            case "approval_requested":
+                yield from self._ask(call)
+            case "approval_decided" if self._questions.pop(call.id, None) is not None:
+                if call.state == "rejected":
+                    yield {"type": "tool-output-denied", "toolCallId": call.id}
+                else:
+                    self._calls[call.id] = call
+            case "call_completed" if call.state != "rejected" and (call.id in self._calls or not is_sub_agent):
+                if not is_sub_agent:
+                    self._records.append(call)
+                yield from self._complete(call)
+            case _:
+                pass
+
+    def _complete(self, call: ToolCall) -> Iterator[Chunk]:
+        """A call that was closed with the run has its output already; one that comes after a sub-agent was not sent."""
+        if self._calls.pop(call.id, None) is not None:
+            yield _render_output(call)
+        elif call.id not in self._sent_calls:
+            yield self._send_call(call)
+            yield _render_output(self._calls.pop(call.id))
+
+    def _send_call(self, call: ToolCall) -> Chunk:
+        self._calls[call.id] = call
+        self._sent_calls.add(call.id)
+        return _render_input(call)
+
+    def _ask(self, call: ToolCall) -> Iterator[Chunk]:
+        """In a step of its own beside a call that stays open, as that of a sub-agent whose call waits.
+
+        A client goes on by itself once all that the last step asked is decided, and nothing else in it is open.
+        """
+        if self._calls and not self._questions:
+            yield from self._begin_step()
+        yield self._send_call(call)
+        self._questions[call.id] = self._calls.pop(call.id)
+        question = {"approvalId": call.id, "toolCallId": call.id, "reason": call.approval_text or ""}
+        yield {"type": "tool-approval-request", **question}
+
+    def _render_workflow(self, event: Event) -> Iterator[Chunk]:
+        if (change := self._workflows.read(event)) is None:
+            return
+        is_sub_agent = event.run is not None and event.run.is_sub_agent
+        agent = event.run.agent if event.run is not None and is_sub_agent else _agent_of(event.record)
+        workflow = change.workflow
+        for number in (*change.added, *change.changed):
+            step = {name: workflow.steps[number].get(name) for name in ("title", "content", "state")}
+            data = {"agent": agent, "number": number, **step}
+            yield {"type": "data-agent-step", "id": f"{workflow.id}:{number}", "data": data}
+        if change.has_ended:
+            yield {"type": "data-agent", "id": workflow.id, "data": {"agent": agent, "ended": workflow.summary}}
+
+
+def _waits(call: ToolCall) -> bool:
+    """Whether a call is sent with the question about it, and not when it is requested."""
+    return call.state == "requested" or call.approval_seq is not None
+
+
+def _agent_of(record: object) -> str | None:
+    return shown(record.tool).agent if isinstance(record, ToolCall) else None
+
+
+def _render_input(call: ToolCall) -> Chunk:
+    values = {"toolCallId": call.id, "toolName": call.tool, "input": parse_value(call.arguments or "{}")}
+    return {"type": "tool-input-available", **values, "dynamic": True}
+
+
+def _render_output(call: ToolCall) -> Chunk:
+    output = output_of(call)
+    if call.state == "done":
+        return {"type": "tool-output-available", "toolCallId": call.id, "output": parse_value(output), "dynamic": True}
+    text = _UNFINISHED if call.state == "unknown" else output
+    return {"type": "tool-output-error", "toolCallId": call.id, "errorText": text, "dynamic": True}

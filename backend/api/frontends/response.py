@@ -1,0 +1,116 @@
+"""Renders a run as `POST /chat` answers it: the answer, and each action of each agent that led to it."""
+
+from collections.abc import Iterator, Sequence
+
+from backend.api.frontends import schemas
+from backend.api.interactions.render import render_reason
+from backend.cards.approval_card import question
+from backend.cards.task_lists import render_list_text
+from backend.conversations.records import Entry, Record, Run, ToolCall
+from backend.conversations.timeline import Trees
+from backend.model.text_responses import NO_ANSWER
+from backend.tools.table import shown
+
+MAX_STEPS = "[MAX STEPS REACHED - No final answer provided]"
+_STAND_INS = {"too_many_model_turns": MAX_STEPS, "empty_answer": NO_ANSWER}
+"""What the protocol answers, with HTTP 200, where a run failed as its model gave no answer; by error code."""
+_ORCHESTRATOR = "orchestrator"
+_STATUS: dict[str, schemas.Status] = {
+    "completed": "completed",
+    "cancelled": "cancelled",
+    "waiting": "waiting_approval",
+}
+
+
+def is_error(run: Run) -> bool:
+    """Whether the run failed, and no stand-in takes the place of its answer."""
+    return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
+
+
+def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answered:
+    """A run that has ended or waits; without a `thread` the chat is named by its id."""
+    records = trees.timeline.of_run(run.id)
+    waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _waits(call)]
+    events = _Actions(trees).of_run(run)
+    if run.error_code == "empty_answer":
+        events.append(schemas.StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
+    return schemas.Answered(
+        answer=_render_text(run, records, [call for _, call in waiting]),
+        events=events,
+        threadId=thread or run.conversation_id,
+        interactionId=run.id,
+        status=_STATUS.get(run.status, "failed"),
+        reason=render_reason(run, [record for record in records if isinstance(record, Entry)]),
+        approvals=[_render_approval(one, call) for one, call in waiting],
+    )
+
+
+def _waits(call: ToolCall) -> bool:
+    return call.state == "awaiting_approval"
+
+
+def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
+    if waiting:
+        return "\n\n".join(question(call.approval_text or "") for call in waiting)
+    if (stand_in := _STAND_INS.get(run.error_code or "")) is not None:
+        return stand_in
+    last_call = max((position for position, one in enumerate(records) if isinstance(one, ToolCall)), default=-1)
+    last = [one for one in records[last_call + 1 :] if isinstance(one, Entry) and one.kind == "assistant_message"]
+    answer = "\n".join(entry.text for entry in last)
+    if run.status != "completed":
+        return answer
+    return "\n\n".join(filter(str.strip, [answer, render_list_text(records)])) or NO_ANSWER
+
+
+class _Actions:
+    """The actions of a tree of runs. Model turns are counted over all agents, in the order in which they came."""
+
+    def __init__(self, trees: Trees) -> None:
+        self._trees = trees
+        self._step = 0
+
+    def of_run(self, run: Run) -> list[schemas.StepEvent]:
+        records = self._trees.timeline.of_run(run.id)
+        turns = sorted({record.model_turn for record in records if record.model_turn})
+        return [
+            event
+            for turn in turns
+            for event in self._of_turn(
+                run, [one for one in records if one.model_turn == turn], is_last=turn == turns[-1]
+            )
+        ]
+
+    def _of_turn(self, run: Run, records: Sequence[Record], *, is_last: bool) -> Iterator[schemas.StepEvent]:
+        calls = [record for record in records if isinstance(record, ToolCall)]
+        if not calls and is_last and run.status != "completed":
+            return  # it was cut off
+        self._step += 1
+        thoughts = [one.text for one in records if isinstance(one, Entry) and one.kind == "reasoning"]
+        agent = run.agent if run.is_sub_agent else _ORCHESTRATOR
+        step, thought = self._step, "\n".join(thoughts)
+        for call in calls:
+            target = shown(call.tool).agent
+            yield schemas.StepEvent(
+                step=step,
+                agent=agent,
+                action="use_tool" if target is None else "delegate",
+                tool=call.tool if target is None else None,
+                target_agent=target,
+                thought=thought,
+            )
+        for call in calls:
+            for sub_agent in self._trees.runs:
+                if (sub_agent.parent_run_id, sub_agent.parent_call_id) == (run.id, call.id):
+                    yield from self.of_run(sub_agent)
+        if not calls:
+            yield schemas.StepEvent(step=step, agent=agent, action="final", thought=thought)
+
+
+def _render_approval(run: Run, call: ToolCall) -> schemas.Question:
+    return schemas.Question(
+        approval_id=call.id,
+        agent=run.agent if run.is_sub_agent else None,
+        tool_name=call.tool,
+        tool_input=call.arguments,
+        text=call.approval_text or "",
+    )

@@ -1,0 +1,63 @@
+"""`POST /chat` and `/chat/stream`."""
+
+from typing import ClassVar
+
+from fastapi import APIRouter, Depends, Response
+
+from backend.api.dependencies import KeyedRequest, LimitedUser
+from backend.api.frontends import schemas
+from backend.api.frontends.ai_sdk import NEWEST, Version
+from backend.api.frontends.metrics import measure
+from backend.api.frontends.request import parse_request
+from backend.api.interactions.parameters import ChatId
+from backend.api.openapi import errors, stream_of
+from backend.api.routing import UserRoute
+from backend.api.services import Core
+
+
+class ConversationRoute(UserRoute):
+    """Front ends send the whole conversation with each message."""
+
+    max_values: ClassVar[int] = 20_000
+
+
+router = APIRouter(route_class=ConversationRoute)
+_ERRORS = errors(404, 409, 503)
+_FAILED = {502: {"model": schemas.Failed, "description": "It was started, and failed."}}
+_NOTHING = {204: {"description": "No answer is being written there, and none waits."}}
+_CHUNKS = stream_of(schemas.Chunk)
+
+
+@router.post(
+    "/chat",
+    response_model=schemas.Answered,
+    responses=_ERRORS | _FAILED,
+    dependencies=[Depends(measure("/chat"), scope="function")],
+)
+async def answer(
+    core: Core, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
+) -> schemas.Answered | Response:
+    return await core.frontends.answer(parse_request(body), user, key)
+
+
+@router.post(
+    "/chat/stream",
+    response_class=Response,
+    responses=_CHUNKS | _ERRORS,
+    dependencies=[Depends(measure("/chat/stream"), scope="function")],
+)
+async def stream(
+    core: Core, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
+) -> Response:
+    return await core.frontends.stream(parse_request(body), user, key, sdk=sdk)
+
+
+@router.get(
+    "/chat/stream/{chat_id}/stream",
+    response_class=Response,
+    responses=_CHUNKS | _NOTHING | errors(),
+    dependencies=[Depends(measure("/chat/stream"), scope="function")],
+)
+async def resume(core: Core, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
+    """Where no answer is being written, the AI SDK expects 204."""
+    return await core.frontends.resume(chat_id, user, sdk=sdk)
