@@ -27,7 +27,7 @@ class LastChange(BaseModel):
 
 class _Read(BaseModel):
     tasks: list[Task]
-    last_changes: list[LastChange]
+    last_changes: list[LastChange] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,8 @@ async def load_current_tasks(
 ) -> CurrentTasks:
     """One request by ids; without an answer within a second nothing is known of the tasks."""
     ids = sorted(set(task_ids))[-MOST_TASKS:]
-    if not ids:
-        return CurrentTasks(now)
-    try:
-        async with asyncio.timeout(_SECONDS):
-            read = _Read.model_validate(await tools.read("tasks", user_id=user_id, ids=",".join(map(str, ids))))
-    except (TimeoutError, ToolsUnavailable, ValidationError):
+    read = await _read(tools, user_id, ids)
+    if read is None:
         return CurrentTasks(now)
     return CurrentTasks(
         now,
@@ -113,3 +109,22 @@ async def load_current_tasks(
         {change.task_id: change for change in read.last_changes},
         frozenset(ids),
     )
+
+
+async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
+    """The titles of the tasks that are on the list, in one request; None if there is no answer within a second.
+
+    Of more than `MOST_TASKS` those of the first.
+    """
+    read = await _read(tools, user_id, sorted(set(task_ids))[:MOST_TASKS])
+    return None if read is None else {task.id: task.title for task in read.tasks if task.status != "deleted"}
+
+
+async def _read(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _Read | None:
+    if not ids:
+        return _Read(tasks=[], last_changes=[])
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return _Read.model_validate(await tools.read("tasks", user_id=user_id, ids=",".join(map(str, ids))))
+    except (TimeoutError, ToolsUnavailable, ValidationError):
+        return None

@@ -1,18 +1,20 @@
 """Widgets of a conversation as they are now: they show tasks that may have changed elsewhere since."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 
 from pydantic import ValidationError
 
+from backend.cards.current_tasks import load_titles as titles_now
 from backend.cards.task import Task, TaskPage
 from backend.conversation.items import Json, Widget
 from backend.tools import widgets
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.tasks.tools import MOST, CallRefused, TaskTools
 
+__all__ = ["titles_now", "with_tasks_now"]
 _PAGES = 5  # of a hundred tasks, or of what fits into one: an older list is shown as it was
 _SECONDS = 1.0  # a conversation opens without the tools, too
 _UNREAD = (TimeoutError, ToolsUnavailable, CallRefused, ValidationError)
@@ -38,22 +40,6 @@ async def with_tasks_now(
     gone = [task for number, task in shown.items() if number <= known_to and number not in found]
     tasks = [*(found[number] for number in shown if number in found), *gone]
     return [_as_they_are(item, tasks, now) for item in items]
-
-
-async def titles_now(numbers: Collection[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
-    """The titles of those of these tasks that are on the list, in one request; None when it cannot be read at once.
-
-    Of more than `MOST` those of the first.
-    """
-    if not numbers:
-        return {}
-    try:
-        async with asyncio.timeout(_SECONDS):
-            read = await tools.read("tasks", user_id=user_id, ids=",".join(map(str, sorted(numbers)[:MOST])))
-        found = [Task.model_validate(task) for task in read["tasks"]]
-    except (*_UNREAD, LookupError):
-        return None
-    return {task.id: task.title for task in found if task.status != "deleted"}
 
 
 async def _tasks_up_to(
