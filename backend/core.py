@@ -14,7 +14,8 @@ from backend.api.interactions.service import InteractionService
 from backend.api.services import CoreServices
 from backend.cards.approval_card import in_words, titled
 from backend.cards.service import CardService
-from backend.context.render import render_input
+from backend.context.summaries import Summaries
+from backend.context.titles import Titles
 from backend.conversations.errors import from_database
 from backend.conversations.limits import Limits
 from backend.conversations.records import Run, ToolCall
@@ -58,16 +59,19 @@ async def open_core(
     listen_url = settings.listen_database_url or settings.database_url
     streams = Streams(database)
     approvals = _Approvals(policy, tools)
+    summaries = Summaries(database, model, _limits(settings))
     executor = Executor(
         Dependencies(
             database,
             {"assistant": _create_assistant(settings, model, [tools], policy)},
-            render_input,
+            model.endpoint.profile.history_tokens,
             approvals.find_waiting,
             approvals.describe,
             settings.tool_wait_seconds,
         ),
         streams,
+        summaries,
+        Titles(database, model),
         run_seconds=settings.limit_turn_seconds,
     )
 
@@ -90,10 +94,19 @@ async def open_core(
         for work in (executor.store_growth(), admission.watch()):
             stack.callback(asyncio.create_task(work).cancel)
         stack.push_async_callback(executor.shut_down)
-        runs = RunService(database, executor, streams, connection, _limits(settings), admission)
+        runs = RunService(
+            database,
+            executor,
+            streams,
+            connection,
+            _limits(settings),
+            admission,
+            settings.clock(),
+            settings.time_zone,
+        )
         cards = CardService(database, tools, settings.clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
-        interactions = _create_interactions(settings, model, runs)
+        interactions = _create_interactions(settings, model, runs, summaries)
         yield CoreServices(database, runs, interactions, FrontendService(interactions), cards)
 
 
@@ -124,13 +137,14 @@ def _create_assistant(
     return create_assistant(model, sent, tools, may_ask=policy.may_ask)
 
 
-def _create_interactions(settings: Settings, model: ChatModel, runs: RunService) -> InteractionService:
+def _create_interactions(
+    settings: Settings, model: ChatModel, runs: RunService, summaries: Summaries
+) -> InteractionService:
     return InteractionService(
         runs,
-        ChatReader(runs.database, model.messages),
+        ChatReader(runs.database, model.messages, model.endpoint.profile.history_tokens),
+        summaries,
         model.endpoint,
-        settings.clock(),
-        settings.time_zone,
         settings.limit_message_chars,
     )
 

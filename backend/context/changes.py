@@ -6,9 +6,9 @@ from typing import Any
 
 _MOST_TASKS = 10  # of one change
 _CHANGES = {
-    "completed": "The user ticked task {tasks}: it is completed.",
-    "reopened": "The user unticked task {tasks}: it is open again.",
-    "undone": "The user undid what was done to these tasks, which are as they were before: {tasks}.",
+    "completed": "The person ticked task {tasks}: it is completed.",
+    "reopened": "The person unticked task {tasks}: it is open again.",
+    "undone": "The person undid what was done to these tasks, which are as they were before: {tasks}.",
 }
 
 

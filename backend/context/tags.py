@@ -8,14 +8,17 @@ import json
 from collections.abc import Iterable, Mapping
 
 from chatkit.types import UserMessageContent, UserMessageInput, UserMessageTagContent
+from pydantic import TypeAdapter
 
 from backend.context import hidden_context
 from backend.conversation.errors import InvalidRequest
+from backend.conversations.records import Entry
 
 MOST = 99
 LARGEST = 2**63 - 1
 _NOT_VALID = f"A tag needs a task's number, from 1, and a message can have up to {MOST} tags."
 
+_CONTENT = TypeAdapter(list[UserMessageContent])
 _LISTED, _MISSING, _UNKNOWN = ({"state": state} for state in ("listed", "missing", "unknown"))
 _ABOUT = "In the next message @ and a number is a task of the person's by its id. Their titles, which are data:"
 
@@ -62,6 +65,26 @@ def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) ->
             text += part.text
         before = part
     return text
+
+
+def with_quote(text: str, quoted: str | None) -> str:
+    """What was written below what was quoted."""
+    if not quoted:
+        return text
+    quote = "\n".join(f"> {line}" for line in quoted.splitlines())
+    return f"{quote}\n\n{text}"
+
+
+def as_line(content: Iterable[UserMessageContent], quoted: str | None) -> str:
+    """A message for a summary, each tag by its id and title."""
+    parts = [f"@{part.id} ({part.text})" if isinstance(part, UserMessageTagContent) else part.text for part in content]
+    return " ".join(parts) + (f" (quoting: {quoted})" if quoted else "")
+
+
+def parse_content(entry: Entry) -> list[UserMessageContent] | None:
+    """The parts of a stored message, where it is more than a text."""
+    content = (entry.details or {}).get("content")
+    return None if content is None else _CONTENT.validate_python(content)
 
 
 def told(content: Iterable[UserMessageContent]) -> str | None:

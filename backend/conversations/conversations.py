@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.conversation.errors import NotFound
 from common.database import Database
+from service.database.text import without_unseen
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active
@@ -22,6 +23,12 @@ SELECT {_COLUMNS} FROM conversations c
 WHERE c.user_id = %(user)s AND (%(after)s::text IS NULL OR c.id < %(after)s)
 ORDER BY c.id DESC LIMIT %(limit)s"""
 _RENAME = "UPDATE conversations SET title = %(title)s WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
+# A title that nobody has changed since, of a conversation without a name.
+_IS_TITLED = """
+SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(id)s AND name IS NULL AND title = %(before)s"""
+_IMPROVE_TITLE = """
+UPDATE conversations SET title = %(title)s
+WHERE user_id = %(user)s AND id = %(id)s AND name IS NULL AND title = %(before)s"""
 _END_RUNS = """
 UPDATE runs SET status = 'cancelled', process_id = NULL, ended_at = now(), end_seq = nextval('event_seq')
 WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 'waiting')"""
@@ -66,6 +73,27 @@ async def rename(database: Database, user_id: str, conversation_id: str, title: 
         renamed = await tx.execute(_RENAME, user=user_id, id=conversation_id, title=title)
     if await renamed.fetchone() is None:
         raise NotFound
+
+
+async def has_title(database: Database, user_id: str, conversation_id: str, title: str) -> bool:
+    """Whether a conversation without a name still has this title."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_IS_TITLED, user=user_id, id=conversation_id, before=title)
+    return await found.fetchone() is not None
+
+
+async def improve_title(database: Database, user_id: str, conversation_id: str, *, before: str, title: str) -> None:
+    """Changes a title, unless the user has changed it."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_IMPROVE_TITLE, user=user_id, id=conversation_id, before=before, title=title)
+
+
+def first_words(text: str, *, longest: int = 60) -> str:
+    """A conversation's title until it has a better one: the first words of its first message."""
+    words = " ".join(without_unseen(text).split())
+    if len(words) <= longest:
+        return words
+    return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
 
 
 async def delete(database: Database, user_id: str, conversation_id: str) -> None:

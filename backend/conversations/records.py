@@ -1,6 +1,6 @@
 """Values read from the tables of `schema`, and the events of a run that they stand for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -136,9 +136,16 @@ class Event:
 
 @dataclass(slots=True)
 class Timeline:
-    """Entries and tool calls of a conversation or run, by `seq`."""
+    """Entries and tool calls of a conversation or run, by `seq`.
+
+    `noted_calls` are those that branch notes name, by run and id. Of a history that is read for the model `is_complete`
+    tells that only what a summary covers comes before its records; `memory` is what its user wants remembered.
+    """
 
     records: list[Record]
+    noted_calls: dict[tuple[str, str], ToolCall] = field(default_factory=dict[tuple[str, str], ToolCall])
+    is_complete: bool = True
+    memory: str = ""
 
     def of_run(self, run_id: str) -> list[Record]:
         return [record for record in self.records if record.run_id == run_id]

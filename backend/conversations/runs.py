@@ -4,7 +4,9 @@ A run's lease is its row's `process_id` with status `running`: the advisory lock
 a tree of runs first lock its top run's row (`hold`), so that numbers of a tree are committed in their order.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from psycopg import AsyncCursor
@@ -12,7 +14,9 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from backend.conversation.errors import Busy, NotFound
-from backend.conversations import idempotency, timeline
+from backend.conversations import idempotency
+from backend.conversations.conversations import first_words
+from backend.conversations.history import send_history
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.limits import Limits, send_request
 from backend.conversations.records import CallReason, Entry, ModelTurn, Outcome, Run, Timeline
@@ -29,7 +33,8 @@ SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s 
 # Lets the transaction fail where the conversation does not exist, or has another run.
 _REQUIRE_STARTED = "SELECT require_started(%(conversation)s, %(run)s)"
 _ADD_CONVERSATION = """
-INSERT INTO conversations (user_id, id, name, details) VALUES (%(user)s, %(conversation)s, %(name)s, %(details)s)
+INSERT INTO conversations (user_id, id, name, title, details)
+VALUES (%(user)s, %(conversation)s, %(name)s, %(title)s, %(details)s)
 RETURNING id"""
 # It continues the end of the shown path, or what the run that it replaces continued; that one must be shown.
 _START = f"""
@@ -51,16 +56,45 @@ SELECT p.user_id, %(run)s, p.conversation_id, p.top_run_id, %(agent)s, 'running'
     %(call)s
 FROM runs p WHERE p.user_id = %(user)s AND p.id = %(parent)s
 RETURNING {RUN_COLUMNS}"""
-_ADD_MESSAGE = """
+_SET_TIME_ZONE = """
+INSERT INTO profiles (user_id, time_zone)
+SELECT %(user)s, %(time_zone)s
+WHERE NOT EXISTS (SELECT FROM profiles WHERE user_id = %(user)s AND time_zone = %(time_zone)s)
+ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
+# When and where a user says something, and whether they have a calendar feed; `p` is their profile.
+MOMENT = """
+CASE WHEN %(now)s::text IS NULL THEN '{}'::jsonb ELSE jsonb_strip_nulls(jsonb_build_object(
+    'now', %(now)s::text,
+    'time_zone', coalesce(%(time_zone)s::text, p.time_zone, %(server_time_zone)s::text),
+    'calendar', CASE WHEN p.calendar_hash IS NOT NULL THEN true END
+)) END"""
+_ADD_MESSAGE = f"""
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
-SELECT r.user_id, r.id, %(message)s, r.conversation_id, 'user_message', %(text)s, %(details)s
-FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"""
+SELECT r.user_id, r.id, %(message)s, r.conversation_id, 'user_message', %(text)s,
+    nullif(coalesce(%(details)s::jsonb, '{{}}') || {MOMENT}, '{{}}')
+FROM runs r LEFT JOIN profiles p ON p.user_id = r.user_id
+WHERE r.user_id = %(user)s AND r.id = %(run)s"""
 _COPY_MESSAGE = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
 SELECT e.user_id, r.id, e.id, e.conversation_id, e.kind, e.text, e.details
 FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = %(run)s
 WHERE e.user_id = %(user)s AND e.run_id = %(replaces)s AND e.kind = 'user_message' AND e.seq IS NOT NULL
 ORDER BY e.seq LIMIT 1"""
+# What runs have done that were left since the end of the path that this one continues: the tasks are as they left them.
+_NOTE_LEFT = f"""
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, details)
+SELECT r.user_id, r.id, %(note)s, r.conversation_id, 'branch_note',
+    jsonb_build_object('reason', %(reason)s::text, 'calls', coalesce(l.calls, '[]')) || {MOMENT}
+FROM runs r LEFT JOIN profiles p ON p.user_id = r.user_id, LATERAL (
+    SELECT jsonb_agg(jsonb_build_object('run_id', c.run_id, 'id', c.id) ORDER BY c.seq) AS calls FROM (
+        SELECT c.run_id, c.id, c.seq FROM runs o JOIN tool_calls c ON c.user_id = o.user_id AND c.run_id = o.id
+        WHERE o.user_id = r.user_id AND o.conversation_id = r.conversation_id AND NOT o.active
+          AND o.parent_call_id IS NULL AND c.state NOT IN ('not_made', 'rejected')
+          AND o.seq > coalesce((SELECT seq FROM runs WHERE user_id = r.user_id AND id = r.previous_run_id), 0)
+        ORDER BY c.seq DESC LIMIT 200
+    ) c
+) l
+WHERE r.user_id = %(user)s AND r.id = %(run)s AND (l.calls IS NOT NULL OR %(now)s::text IS NOT NULL)"""
 # The replaced run and what follows it are shown no more.
 _LEAVE_PATH = """
 WITH RECURSIVE left_path AS (
@@ -139,18 +173,41 @@ UPDATE runs r SET stop_requested = true WHERE r.user_id = %(user)s AND r.id = %(
 RETURNING {RUN_COLUMNS}"""
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _LOAD = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
+# What a run uses after its end, for a summary or a title.
+_ADD_USAGE = """
+UPDATE runs SET usage = coalesce(usage, '{}') || (
+    SELECT jsonb_object_agg(key, coalesce((usage->>key)::bigint, 0) + value::bigint) FROM jsonb_each_text(%(usage)s)
+)
+WHERE user_id = %(user)s AND id = %(run)s AND status NOT IN ('running', 'waiting')"""
 _LOAD_SUB_AGENT = f"""
 SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.parent_run_id = %(parent)s AND r.parent_call_id = %(call)s"""
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """When a user says something, and in which time zone.
+
+    It is the one that their client names, else the one that it named last, else the server's.
+    """
+
+    now: datetime
+    time_zone: str | None
+    server_time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """What a user says. `details` may hold the time and time zone, tags and the mode of a steering message."""
+    """What a user says; `text` has tasks by their titles, below what is quoted.
+
+    `details` may hold `content`, the parts as ChatKit has them, where some are tags, and what is stored of its `moment`
+    as `now`, `time_zone` and `calendar`, whether the user has a calendar feed.
+    """
 
     id: str
     text: str
     details: dict[str, Any] | None = None
+    moment: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +222,7 @@ class NewConversation:
 class RunRequest:
     """What a run is started with: a message, or the message of the run that it `replaces`, to be answered again.
 
-    `new` makes the conversation. A `key` lets the request start one run only.
+    `new` makes the conversation. A `key` lets the request start one run only. `moment` is that of an answer again.
     """
 
     conversation_id: str
@@ -174,11 +231,12 @@ class RunRequest:
     replaces: str | None = None
     options: dict[str, Any] | None = None
     key: IdempotencyKey | None = None
+    moment: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run whose lease this process holds, and its conversation up to its message."""
+    """A run whose lease this process holds, and what the model reads of its conversation, up to its message."""
 
     run: Run
     timeline: Timeline
@@ -204,8 +262,9 @@ async def _try_to_start(
     where = {"user": user_id, "conversation": request.conversation_id, "run": new_id("run")}
     async with database.transaction(user_id) as tx:
         if request.new is not None:
+            title = first_words(request.message.text) if request.message else None
             details = Jsonb(request.new.details or {})
-            await tx.execute(_ADD_CONVERSATION, name=request.new.name, details=details, **where)
+            await tx.execute(_ADD_CONVERSATION, name=request.new.name, title=title, details=details, **where)
         else:
             await tx.execute(_LOCK_CONVERSATION, **where)
         if cancels_waiting:
@@ -216,21 +275,49 @@ async def _try_to_start(
         await tx.execute(_REQUIRE_STARTED, **where)
         if request.replaces is not None:
             await tx.execute(_LEAVE_PATH, **replaces, **where)
+        elif request.new is None:
+            await tx.execute(_NOTE_LEFT, note=new_id("note"), reason="branch", **moment_values(None), **where)
         if request.message is not None:
             await _send_message(tx, user_id, where["run"], request.message)
         else:
             await tx.execute(_COPY_MESSAGE, **replaces, **where)
+        if request.replaces is not None:
+            await _send_note_of_replaced(tx, where, request)
         await send_request(tx, limits, is_new=request.new is not None)
         await idempotency.send_key(tx, request.key, run_id=where["run"])
-        sent = await timeline.send_shown(tx, user_id, request.conversation_id)
+        sent = await send_history(tx, user_id, request.conversation_id)
     run = await started.fetchone()
     assert run is not None
     return StartedRun(run, await sent.read())
 
 
 async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:
+    values = await send_time_zone(tx, user_id, message.moment)
     details = Jsonb(message.details) if message.details else None
-    await tx.execute(_ADD_MESSAGE, user=user_id, run=run_id, message=message.id, text=message.text, details=details)
+    await tx.execute(
+        _ADD_MESSAGE, user=user_id, run=run_id, message=message.id, text=message.text, details=details, **values
+    )
+
+
+async def _send_note_of_replaced(tx: Transaction, where: Mapping[str, str], request: RunRequest) -> None:
+    """Lets the model know what the replaced answers have done, and of an answer again, when it was asked for."""
+    values = await send_time_zone(tx, where["user"], None if request.message else request.moment)
+    reason = "edit" if request.message else "retry"
+    await tx.execute(_NOTE_LEFT, note=new_id("note"), reason=reason, **values, **where)
+
+
+async def send_time_zone(tx: Transaction, user_id: str, moment: Moment | None) -> dict[str, str | None]:
+    """Stores the time zone that a client names; returns what `MOMENT` needs."""
+    if moment is not None and moment.time_zone is not None:
+        await tx.execute(_SET_TIME_ZONE, user=user_id, time_zone=moment.time_zone)
+    return moment_values(moment)
+
+
+def moment_values(moment: Moment | None) -> dict[str, str | None]:
+    if moment is None:
+        return {"now": None, "time_zone": None, "server_time_zone": None}
+    now = moment.now.isoformat()
+    return {"now": now, "time_zone": moment.time_zone, "server_time_zone": moment.server_time_zone}
 
 
 async def start_sub_agent(database: Database, parent: Run, call_id: str, *, agent: str, assignment: str) -> Run:
@@ -341,6 +428,12 @@ async def request_stop(database: Database, run: Run) -> bool:
         cancelled = await send_cancellations(tx, run.user_id, run.conversation_id, reason="stopped")
         await tx.execute(_DROP_QUEUE, **where)
     return await stopping.fetchone() is not None or cancelled.rowcount > 0
+
+
+async def add_usage(database: Database, user_id: str, run_id: str, usage: Mapping[str, int]) -> None:
+    """Adds what was used after a run's end to its usage."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_ADD_USAGE, user=user_id, run=run_id, usage=Jsonb(dict(usage)))
 
 
 async def load(database: Database, user_id: str, run_id: str) -> Run:

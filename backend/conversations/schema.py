@@ -128,6 +128,13 @@ class RunRow(SQLModel, table=True):
             "seq",
             postgresql_where=text("active AND parent_call_id IS NULL"),
         ),
+        Index(
+            "runs_left",
+            "user_id",
+            "conversation_id",
+            "seq",
+            postgresql_where=text("NOT active AND parent_call_id IS NULL"),
+        ),
         Index("runs_by_previous", "user_id", "conversation_id", "previous_run_id"),
         Index("runs_by_top", "user_id", "top_run_id"),
         Index("runs_running", "process_id", postgresql_where=text("status = 'running'")),
@@ -187,6 +194,13 @@ class EntryRow(SQLModel, table=True):
         CheckConstraint("id <> '__fake_id__'", name="entries_real_id"),
         _in_conversation(on_delete="CASCADE"),
         Index("entries_in_order", "user_id", "conversation_id", "seq"),
+        Index(
+            "entries_for_model",
+            "user_id",
+            "conversation_id",
+            "seq",
+            postgresql_where=text("kind IN ('summary', 'branch_note')"),
+        ),
         Index("entries_queued", "user_id", "run_id", postgresql_where=text("seq IS NULL")),
     )
 

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 from backend.conversation.errors import LimitReached, NotFound
 from backend.conversations import runs, timeline, tool_calls
 from backend.conversations.errors import RunEnded
+from backend.conversations.history import send_history
 from backend.conversations.limits import Limits, send_request
 from backend.conversations.records import Entry, Run
 from backend.conversations.runs import SIGNAL, Message, StartedRun
@@ -20,12 +21,13 @@ Mode = Literal["steer", "follow_up"]
 MOST_QUEUED = 20
 
 # FOR SHARE: it is not stored after its run has ended, as ending takes a stronger lock on the same row.
-_ADD = """
+_ADD = f"""
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, seq)
-SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s, NULL
-FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting')
+SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s || {runs.MOMENT}, NULL
+FROM runs r LEFT JOIN profiles p ON p.user_id = r.user_id
+WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting')
   AND (SELECT count(*) FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL) < %(most)s
-FOR SHARE
+FOR SHARE OF r
 RETURNING run_id"""
 _DROP_FOLLOW_UPS = """
 DELETE FROM entries
@@ -101,7 +103,12 @@ async def add(
         resumed = await tool_calls.send_rejections(tx, run, reason="other_message", process_id=process_id)
         dropped = await tx.execute(_DROP_FOLLOW_UPS, **where) if mode == "steer" else None
         queued = await tx.execute(_COUNT, **where)
-        added = await tx.execute(_ADD, id=message.id, text=message.text, details=details, most=MOST_QUEUED, **where)
+        values = {
+            "text": message.text,
+            "details": details,
+            **await runs.send_time_zone(tx, run.user_id, message.moment),
+        }
+        added = await tx.execute(_ADD, id=message.id, most=MOST_QUEUED, **values, **where)
         await send_request(tx, limits, is_new=False)
         await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
         if await added.fetchone() is None:  # read here, so that nothing is stored
@@ -168,7 +175,7 @@ async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
         await tx.execute(_MOVE_REST, **where)
         await runs.send_finish(tx, run, "completed")
         started = await tx.execute(_CONTINUE, Run, process=run.process_id, **where)
-        sent = await timeline.send_shown(tx, run.user_id, run.conversation_id)
+        sent = await send_history(tx, run.user_id, run.conversation_id)
     following = await started.fetchone()
     assert following is not None
     return StartedRun(following, await sent.read())

@@ -29,9 +29,10 @@ RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r
     r.created_at, r.running_since, r.ended_at, r.end_seq"""
 RUNS_OF_TREE = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s)"
 FOREVER = 2**62  # a number that no event reaches
+MOST_RUNS = 200  # whose records are read at once
 
 # The newest runs of the shown path first: what other paths hold costs nothing. A change by hand is on every path.
-_SHOWN_RUNS = """
+SHOWN_RUNS = """
 SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL
   AND seq < %(before)s
@@ -39,12 +40,12 @@ ORDER BY seq DESC LIMIT %(runs)s"""
 _SHOWN_ENTRIES = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
-  AND (e.run_id IN ({_SHOWN_RUNS}) OR e.kind = 'change')
+  AND (e.run_id IN ({SHOWN_RUNS}) OR e.kind = 'change')
 ORDER BY e.seq DESC LIMIT %(limit)s"""
 _SHOWN_CALLS = f"""
 SELECT {CALL_COLUMNS} FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s
-  AND c.run_id IN ({_SHOWN_RUNS})
+  AND c.run_id IN ({SHOWN_RUNS})
 ORDER BY c.seq DESC LIMIT %(limit)s"""
 _RUN_ENTRIES = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NOT NULL"""
@@ -72,6 +73,12 @@ WHERE c.user_id = %(user)s AND c.run_id IN {RUNS_OF_TREE} AND c.last_seq > %(aft
 _NEW_MODEL_TURNS = f"""
 SELECT run_id, number AS model_turn, model, usage, seconds, finish_reason, seq FROM model_turns
 WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE} AND seq > %(after)s"""
+# The summary that a run reads first: it was made after the run that this one continues.
+_NEW_SUMMARY = f"""
+SELECT {ENTRY_COLUMNS}
+FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.previous_run_id
+WHERE r.user_id = %(user)s AND r.id = %(top)s AND e.kind = 'summary' AND e.seq < r.seq
+ORDER BY e.seq DESC LIMIT 1"""
 _LAST_NUMBER = f"""
 SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE}),
     (SELECT max(last_seq) FROM tool_calls WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE})) AS number"""
@@ -138,7 +145,13 @@ class TreeEvents:
 
 
 async def send_shown(
-    tx: Transaction, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int = 600, runs: int = 200
+    tx: Transaction,
+    user_id: str,
+    conversation_id: str,
+    *,
+    before: int = FOREVER,
+    limit: int = 600,
+    runs: int = MOST_RUNS,
 ) -> SentTimeline:
     """Asks for the newest part of what a conversation shows: `limit` entries and calls of the last `runs` runs."""
     where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": limit, "runs": runs}
@@ -239,11 +252,14 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
             await tx.execute(_NEW_ENTRIES, Entry, **where), await tx.execute(_NEW_CALLS, ToolCall, **where)
         )
         turns = await tx.execute(_NEW_MODEL_TURNS, ModelTurn, **where)
+        summaries = await tx.execute(_NEW_SUMMARY, Entry, **where)
     records = (await sent.read()).records
     tree = await runs.fetchall()
     growing = [record for record in records if isinstance(record, Entry) and not record.complete]
     found = [*records, *await turns.fetchall()]
-    return TreeEvents(tree, events_of(found, {run.id: run for run in tree}, after), growing)
+    events = events_of(found, {run.id: run for run in tree}, after)
+    summary = await summaries.fetchone()
+    return TreeEvents(tree, with_summary(events, summary) if after == 0 else events, growing)
 
 
 async def send_last_number(tx: Transaction, user_id: str, top_run_id: str) -> AsyncCursor[DictRow]:
@@ -262,9 +278,26 @@ def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: in
     return sorted(events, key=lambda event: event.number or 0)
 
 
+def find_new_summary(history: Timeline, run: Run) -> Entry | None:
+    """The summary that a run reads first, of what it has read when it was started."""
+    found = [one for one in history.records if isinstance(one, Entry) and one.kind == "summary"]
+    last = found[-1] if found else None
+    return last if last and last.run_id == run.previous_run_id and (last.seq or 0) < run.seq else None
+
+
+def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
+    """The events of a run from its first on; the summary that it is the first to read comes after its message."""
+    if summary is None or not events:
+        return events
+    first = events[0]
+    return [first, Event("entry_completed", summary, first.number, run=first.run), *events[1:]]
+
+
 def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
     if isinstance(record, Entry):
-        return [("entry_completed", record.last_seq)] if record.complete else []
+        # What comes after its run's end belongs to the conversation; a branch note is for the model alone.
+        is_event = record.complete and record.kind not in ("summary", "change", "branch_note")
+        return [("entry_completed", record.last_seq)] if is_event else []
     if isinstance(record, ModelTurn):
         return [("model_turn_ended", record.seq)]
     return [

@@ -13,8 +13,14 @@ from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
+from backend.context.fitting import fit
+from backend.context.hidden_context import tamed
+from backend.context.memory import render_memory
+from backend.context.render import render_input
+from backend.context.window import Window, choose_window
 from backend.conversation.errors import LeaseLost
 from backend.conversations import runs, steering, timeline, tool_calls
+from backend.conversations.history import send_history
 from backend.conversations.records import Entry, Run, Timeline, ToolCall
 from backend.model.chat_model import ChatModel
 from backend.runs.live_run import LiveRun, RunContext
@@ -36,12 +42,6 @@ class SubAgentWaits(Exception):
     """Ends the SDK's run of an agent whose sub-agent waits for an approval."""
 
 
-class RenderInput(Protocol):
-    """Renders what the model reads of a timeline, as input items of the SDK."""
-
-    def __call__(self, timeline: Timeline) -> list[Any]: ...
-
-
 class DescribeCall(Protocol):
     """Says in words what a call would do, for its approval."""
 
@@ -50,11 +50,14 @@ class DescribeCall(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What every execution of a process needs; `tool_wait_seconds` is how long a stop waits for a tool's end."""
+    """What every execution of a process needs.
+
+    `history_tokens` are the budget of a request's messages, `tool_wait_seconds` how long a stop waits for a tool's end.
+    """
 
     database: Database
     agents: Mapping[str, Agent[RunContext]]
-    render_input: RenderInput
+    history_tokens: int
     needs_approval: ApprovalPolicy
     describe_call: DescribeCall
     tool_wait_seconds: float = 10.0
@@ -86,13 +89,16 @@ class Execution:
         self._dependencies, self._database = dependencies, dependencies.database
         self._live, self.run, self._history = live, run, history
         records = history.of_run(run.id)
-        first = next((record for record in records if isinstance(record, Entry)), None)
+        first = next((one for one in records if isinstance(one, Entry) and one.kind == "user_message"), None)
         seed = first.id if first else run.id
         self.recorder = Recorder(self._database, live, run, seed=seed, needs_approval=dependencies.needs_approval)
         self.recorder.continue_from(records)
         time_zone = (first.details or {}).get("time_zone") if first else None
         self.context = RunContext(run, live, self.recorder, time_zone)
         self.context.add_keys(history.calls_of_run(run.id))
+        self.context.notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
+        self.left_out: int | None = None
+        """The number up to which the model has not read the conversation, as it is too long."""
 
     async def execute(self) -> State:
         """Until the run has ended, waits, or has more to read; whatever ends it, what was shown is stored."""
@@ -129,7 +135,7 @@ class Execution:
             if self.run.is_sub_agent:
                 sent = await timeline.send_run(tx, self.run.user_id, self.run.id)
             else:
-                sent = await timeline.send_shown(tx, self.run.user_id, self.run.conversation_id)
+                sent = await send_history(tx, self.run.user_id, self.run.conversation_id)
         self._history = await sent.read()
         self.recorder.continue_from(self._history.of_run(self.run.id))
 
@@ -144,6 +150,7 @@ class Execution:
         model = agent.model.with_model(self.run.options.get("model"))
         self.recorder.model_name = str(model.model)
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
+        window = self._choose_window()
         config = RunConfig(
             model=PublishingModel(model, self.recorder.on_stream_event),
             model_settings=ModelSettings(temperature=temperature),
@@ -151,14 +158,21 @@ class Execution:
             tool_not_found_behavior="return_error_to_model",
             # In the order in which the model wrote them; and none is made after a sub-agent that waits.
             tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
-            call_model_input_filter=_ModelInput(self).filter,
+            call_model_input_filter=_ModelInput(self, window.head, self._dependencies.history_tokens).filter,
         )
         self.recorder.begin_sdk_run()
-        items = self._dependencies.render_input(self._history)
+        items = window.render()
         result = Runner.run_streamed(
             agent, items, context=self.context, hooks=self.recorder, max_turns=MAX_MODEL_TURNS, run_config=config
         )
         await self._until_stopped(_consume(result), result)
+
+    def _choose_window(self) -> Window:
+        if self.run.is_sub_agent:
+            return Window(self._history, head=1)  # its assignment stays
+        window = choose_window(self._history, tokens=self._dependencies.history_tokens)
+        self.left_out = window.left_out
+        return window
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None], sdk_run: RunResultStreaming | None = None) -> None:
         """Carries out work; a stop lets a tool that is at work finish, for its result is recorded."""
@@ -309,24 +323,26 @@ class Execution:
             raise MaxTurnsExceeded("the budget of model turns is used up")
         self._live.model_turns_left -= 1
 
-    def render_messages(self, entries: Sequence[Entry]) -> list[Any]:
-        return self._dependencies.render_input(Timeline(list(entries)))
-
 
 class _ModelInput:
-    """Inserts steering messages at the place where the model read them first: each request begins as the one before."""
+    """Inserts steering messages at the place where the model read them first: each request begins as the one before.
 
-    def __init__(self, execution: Execution) -> None:
-        self._execution = execution
+    Nothing that tools or the model said looks like hidden context, and no request is over its budget; the first `head`
+    items stay.
+    """
+
+    def __init__(self, execution: Execution, head: int, tokens: int) -> None:
+        self._execution, self._head, self._tokens = execution, head, tokens
         self._read: list[tuple[int, list[Any]]] = []
 
     async def filter(self, data: CallModelData[Any]) -> ModelInputData:
         items = list(data.model_data.input)
         if entries := await self._execution.read_messages():
-            self._read.append((len(items), self._execution.render_messages(entries)))
+            self._read.append((len(items), render_input(Timeline([*entries]))))
         for position, messages in reversed(self._read):
             items[position:position] = messages
         self._execution.count_model_turn()
+        items = fit(list(map(tamed, items)), tokens=self._tokens, head=self._head)
         return ModelInputData(items, data.model_data.instructions)
 
 

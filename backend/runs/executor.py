@@ -2,14 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from agents.tool_context import ToolContext
 
+from backend.context.summaries import Summaries
+from backend.context.titles import Titles
 from backend.conversations import runs, steering, timeline
+from backend.conversations.history import load_history, send_history
 from backend.conversations.records import Event, Run, Timeline
 from backend.conversations.runs import StartedRun
-from backend.runs.execution import Dependencies, Execution, SubAgentWaits
+from backend.runs.execution import Dependencies, Execution, State, SubAgentWaits
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending
 from backend.runs.stream import CHANGED, RunStream, Streams
@@ -26,18 +30,28 @@ class Executor:
     """`run_seconds` is how long a run may be executed, `model_turns` how many requests to the model it may take."""
 
     def __init__(
-        self, dependencies: Dependencies, streams: Streams, *, run_seconds: float = 600, model_turns: int = 30
+        self,
+        dependencies: Dependencies,
+        streams: Streams,
+        summaries: Summaries,
+        titles: Titles,
+        *,
+        run_seconds: float = 600,
+        model_turns: int = 30,
     ) -> None:
         self.live: dict[str, LiveRun] = {}
         self._dependencies, self._database, self._streams = dependencies, dependencies.database, streams
+        self._summaries, self._titles = summaries, titles
         self._run_seconds, self._model_turns = run_seconds, model_turns
+        self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
     def launch(self, started: StartedRun, *, is_detached: bool = True) -> LiveRun:
         """Executes a run that this process has started."""
         stream = RunStream()
         live = LiveRun(started.run, stream, self._model_turns, is_detached)
-        for event in timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run}):
+        events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
+        for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
             live.first_number = event.number or 0
         self._execute(live, started.timeline)
@@ -50,7 +64,7 @@ class Executor:
             return None
         async with self._database.transaction(top.user_id, snapshot=True) as tx:
             number = await timeline.send_last_number(tx, top.user_id, top.id)
-            sent = await timeline.send_shown(tx, top.user_id, top.conversation_id)
+            sent = await send_history(tx, top.user_id, top.conversation_id)
         last = await number.fetchone()
         live = LiveRun(top, RunStream(last["number"] if last else 0), self._model_turns, is_detached)
         live.has_messages = True
@@ -70,7 +84,9 @@ class Executor:
         following: StartedRun | None = None
         try:
             while True:
-                state = await Execution(self._dependencies, live, live.run, history).execute()
+                execution = Execution(self._dependencies, live, live.run, history)
+                state = await execution.execute()
+                self._work_after(execution, history, state)
                 if state != "unread":
                     break
                 live.has_messages = True
@@ -78,7 +94,7 @@ class Executor:
                     live.run = await runs.load(self._database, live.run.user_id, live.run.id)
                     live.run.next_run_id = following.run.id
                     break
-                history = await timeline.load_shown(self._database, live.run.user_id, live.run.conversation_id)
+                history = await load_history(self._database, live.run.user_id, live.run.conversation_id)
         except Exception:
             logger.exception("run %s could not be ended", live.run.id)  # the sweep ends it: nobody executes it
             live.run.status = "interrupted"
@@ -91,6 +107,21 @@ class Executor:
             self._close(live)
         if following is not None:
             self.launch(following)
+
+    def _work_after(self, execution: Execution, history: Timeline, state: State) -> None:
+        """Makes the summary and the title that a run gives cause for, when it has ended; nobody waits for them."""
+        if state != "ended" or self._is_shutting_down:
+            return
+        run = execution.run
+        if execution.left_out is not None:
+            self._start_work(self._summaries.make(run, up_to=execution.left_out))
+        if run.status == "completed" and (message := self._titles.find_first_message(history)) is not None:
+            self._start_work(self._titles.make(run, message, execution.recorder.answer))
+
+    def _start_work(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._after_runs.add(task)
+        task.add_done_callback(self._after_runs.discard)
 
     def _close(self, live: LiveRun) -> None:
         live.stream.end()
@@ -136,6 +167,8 @@ class Executor:
     async def shut_down(self) -> None:
         """Interrupts every run and waits until it is stored."""
         self._is_shutting_down = True
+        for task in self._after_runs:
+            task.cancel()
         running = [live for live in self.live.values() if live.asyncio_task is not None]
         for live in running:
             live.stop(Ending("interrupted", "interrupted"))

@@ -50,6 +50,8 @@ class Recorder(RunHooks[RunContext]):
         """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
         self.model_name = ""
         self._database, self._live, self._seed, self._needs_approval = database, live, seed, needs_approval
+        self.answer = ""
+        """The text of the newest model turn."""
         self._calls: list[ToolCall] = []
         self._growing: dict[str, Entry] = {}
         self._grown: set[str] = set()  # since it was stored the last time
@@ -164,6 +166,7 @@ class Recorder(RunHooks[RunContext]):
         )
         self._count_usage(context)
         entries = [entry for item in response.output if (entry := self._completed_entry(item)) is not None]
+        self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         calls = [self._call(item) for item in items]
         if not calls:

@@ -8,7 +8,7 @@ from backend.conversations import branches, runs, steering, tool_calls
 from backend.conversations.errors import AlreadyEnded
 from backend.conversations.limits import Limits
 from backend.conversations.records import Event, Run, ToolCall
-from backend.conversations.runs import Message, RunRequest
+from backend.conversations.runs import Message, Moment, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.runs.admission import AdmissionControl
@@ -16,16 +16,25 @@ from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
 from backend.runs.stream import Streams
 from common.database import Database, ProcessConnection
+from service.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class RunService:
+    """`clock` and `time_zone`, of users whose clients name none, say when and where messages are written."""
+
     database: Database
     executor: Executor
     streams: Streams
     connection: ProcessConnection
     limits: Limits
     admission: AdmissionControl
+    clock: Clock
+    time_zone: str
+
+    def moment(self, time_zone: str | None) -> Moment:
+        """Now, in the time zone that a client names, if it names one."""
+        return Moment(self.clock(), time_zone, self.time_zone)
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
         """Stores a message and executes its run. Raises the errors of `runs.start`, and `Overloaded`."""

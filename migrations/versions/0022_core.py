@@ -52,6 +52,8 @@ CREATE TABLE core.runs (
 );
 CREATE INDEX runs_by_previous ON core.runs (user_id, conversation_id, previous_run_id);
 CREATE INDEX runs_by_top ON core.runs (user_id, top_run_id);
+CREATE INDEX runs_left ON core.runs (user_id, conversation_id, seq)
+    WHERE NOT active AND parent_call_id IS NULL;
 CREATE UNIQUE INDEX runs_of_call ON core.runs (user_id, parent_run_id,
         parent_call_id)
     WHERE parent_call_id IS NOT NULL;
@@ -95,6 +97,8 @@ CREATE TABLE core.entries (
     FOREIGN KEY(user_id, conversation_id) REFERENCES core.conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX entries_in_order ON core.entries (user_id, conversation_id, seq);
+CREATE INDEX entries_for_model ON core.entries (user_id, conversation_id, seq)
+    WHERE kind IN ('summary', 'branch_note');
 CREATE INDEX entries_queued ON core.entries (user_id, run_id) WHERE seq IS NULL;
 CREATE TABLE core.tool_calls (
     user_id TEXT NOT NULL,

@@ -85,7 +85,8 @@ class Stored:
         return row["title"]
 
     def has_summary(self, user: str, conversation: str) -> bool:
-        statement = "SELECT 1 FROM messages WHERE user_id = %s AND conversation_id = %s AND kind = 'summary'"
+        table = "entries" if HAS_NEW_CORE else "messages"
+        statement = f"SELECT 1 FROM {table} WHERE user_id = %s AND conversation_id = %s AND kind = 'summary'"
         return bool(self._rows(statement, user, conversation))
 
     def pending_approvals(self, user: str) -> int:

@@ -7,11 +7,12 @@ from typing import Any
 
 from backend.api.interactions import schemas
 from backend.api.interactions.render import render_chat_head, render_interaction, render_unread
-from backend.context.render import render_input
+from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
 from backend.conversations.conversations import Conversation
+from backend.conversations.history import load_noted_calls
 from backend.conversations.ids import check_chat_id
-from backend.conversations.records import ENDED, Record, Run, Timeline
+from backend.conversations.records import ENDED, Run, Timeline
 from backend.conversations.timeline import FOREVER, Trees
 from common.database import Database
 
@@ -22,10 +23,11 @@ _KNOWN_RUNS = 200  # how many runs of a path the model may know
 
 @dataclass(frozen=True, slots=True)
 class ChatReader:
-    """`to_messages` renders input items of the Agents SDK as they are sent to the model."""
+    """`to_messages` renders input items of the Agents SDK as they are sent, with at most `history_tokens`."""
 
     database: Database
     to_messages: Callable[[list[Any]], list[dict[str, Any]]]
+    history_tokens: int
 
     async def find(self, user_id: str, chat_id: str) -> Conversation:
         """A user's chat by its id or name. Raises `NotFound`, and `InvalidRequest` for what can name no chat."""
@@ -79,9 +81,10 @@ class ChatReader:
                 [one.id for one in path[-_KNOWN_RUNS:]],
                 before=before,
             )
+            known.noted_calls = await load_noted_calls(self.database, run.user_id, run.conversation_id)
         trees = await timeline.load_trees(self.database, run.user_id, [run.id])
         siblings = await branches.load_alternatives(self.database, run.user_id, [run.id])
-        return self._render(run, trees, siblings[run.id], known.records, brief=brief)
+        return self._render(run, trees, siblings[run.id], known, brief=brief)
 
     async def _render_shown(
         self, conversation: Conversation, runs: Sequence[Run], end: int
@@ -93,19 +96,20 @@ class ChatReader:
         before = await timeline.load_shown(self.database, user_id, conversation.id, before=runs[0].seq)
         since = await timeline.load_shown(self.database, user_id, conversation.id, before=end, runs=len(runs))
         records = [*before.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
+        noted = await load_noted_calls(self.database, user_id, conversation.id)
         rendered: list[schemas.Interaction] = []
         for run, next_seq in zip(runs, [*(run.seq for run in runs[1:]), end], strict=True):
-            known = [record for record in records if (record.seq or 0) < next_seq]
+            known = Timeline([record for record in records if (record.seq or 0) < next_seq], noted)
             rendered.append(self._render(run, trees, siblings[run.id], known))
             await asyncio.sleep(0)  # others are served in between
         return rendered
 
     def _render(
-        self, run: Run, trees: Trees, siblings: list[str], known: list[Record], *, brief: bool = False
+        self, run: Run, trees: Trees, siblings: list[str], known: Timeline, *, brief: bool = False
     ) -> schemas.Interaction:
         messages = None
         if run.status in ENDED and not brief:
-            messages = self.to_messages(render_input(Timeline(known)))
+            messages = self.to_messages(render_request(known, tokens=self.history_tokens))
         return render_interaction(
             run, trees.of_top_run(run.id), trees.timeline, siblings=siblings, messages=messages, brief=brief
         )

@@ -94,6 +94,8 @@ def render_event(event: Event) -> list[Rendered]:
         case "entry_completed", Entry(kind=kind) as entry if kind in _ENTRIES:
             name = _ENTRIES[kind][0]
             return [(name, {"type": name.upper(), "content": entry.text})]
+        case "entry_completed", Entry(kind="summary", details=details) if details and details["messages"]:
+            return [("compaction", {"messages": details["messages"]})]
         case "entry_completed", Entry(kind="notice", details=details) if details and _is_failure(details["code"]):
             code = details["code"]
             sentence = sentence_of(code, details.get("values"))

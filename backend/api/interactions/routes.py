@@ -136,6 +136,11 @@ async def show_branch(
     return await _respond_once(core, user, key, act)
 
 
+@router.post(f"{_CHAT}/compact", response_model=schemas.Compacted, responses=errors(404, 409, 503))
+async def compact(core: Core, user: LimitedUser, chat_id: ChatId, key: KeyedRequest) -> Response:
+    return await _respond_once(core, user, key, partial(core.interactions.compact, user.user_id, chat_id))
+
+
 async def _respond_once(
     core: CoreServices,
     user: Acting,

@@ -9,6 +9,7 @@ from backend.api.interactions import schemas
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.render import InteractionRenderer
 from backend.api.messages import check_text
+from backend.context.summaries import Summaries
 from backend.conversation.errors import BackendError, NotFound
 from backend.conversations import branches, conversations, steering
 from backend.conversations.errors import NameTaken, NotShown
@@ -21,26 +22,21 @@ from backend.conversations.tool_calls import Decision
 from backend.model.choices import check_choice
 from backend.model.providers import Endpoint
 from backend.runs.service import RunService
-from service.clock import Clock
 from service.database import new_id
 
 
 @dataclass(frozen=True, slots=True)
 class InteractionService:
-    """`time_zone` is that of users whose client names none."""
-
     runs: RunService
     reader: ChatReader
+    summaries: Summaries
     endpoint: Endpoint
-    clock: Clock
-    time_zone: str
     message_chars: int
 
     def create_message(self, text: str, time_zone: str | None) -> Message:
         """A message of now. Raises `MessageTooLong`, and `InvalidRequest` for a text in which nothing can be seen."""
         check_text(text, most_chars=self.message_chars)
-        now = self.clock().isoformat(timespec="seconds")
-        return Message(new_id("msg"), text, {"now": now, "time_zone": time_zone or self.time_zone})
+        return Message(new_id("msg"), text, moment=self.runs.moment(time_zone))
 
     def create_options(self, model: Any = None, temperature: Any = None) -> dict[str, Any]:
         """The options of a run. Raises `InvalidRequest` for what the model's endpoint does not offer."""
@@ -164,6 +160,12 @@ class InteractionService:
             await self.find_interaction(user_id, chat_id, run_id)
         await branches.show(self.runs.database, user_id, conversation.id, run_id)
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
+
+    async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:
+        """Summarises all but the newest messages now."""
+        conversation = await self.reader.find(user_id, chat_id)
+        messages = await self.summaries.compact(user_id, conversation.id)
+        return schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
 
 
 async def _render_frames(events: AsyncIterator[Event], renderer: InteractionRenderer) -> AsyncIterator[bytes]:

@@ -1,0 +1,89 @@
+"""Lets the model summarise what it does not read any more of a long conversation.
+
+Summaries are made after a run that left something out, or when the user asks for one. The run that reads one first
+tells of it.
+"""
+
+import logging
+
+from backend.context.window import covered_by_next_summary, request_summary
+from backend.conversation.errors import BackendError, Busy
+from backend.conversations import runs, summaries
+from backend.conversations.history import load_uncovered
+from backend.conversations.limits import Limits
+from backend.conversations.records import Run
+from backend.conversations.summaries import Summary
+from backend.model.chat_model import ChatModel
+from backend.model.errors import ModelError
+from common.database import Database
+from service.database import new_id
+
+logger = logging.getLogger(__name__)
+
+_TOKENS = 600
+_MOST_REQUESTS = 20  # after one run: an old conversation without a summary has thousands of rows
+
+
+class NoSummary(BackendError):
+    """The model could not summarise this conversation. Nothing is lost. Try again in a moment."""
+
+    code, status = "no_summary", 503
+    allow_retry = True
+
+
+class Summaries:
+    def __init__(self, database: Database, model: ChatModel, limits: Limits) -> None:
+        self._database, self._model, self._limits = database, model, limits
+        self._tokens = model.endpoint.profile.history_tokens
+        self._in_progress: set[str] = set()  # conversations
+
+    async def make(self, run: Run, *, up_to: int) -> None:
+        """Summarises all up to a number after a run has ended. Without a summary, a note stands for what is left out.
+
+        Of runs that follow each other quickly only the first one's is made.
+        """
+        if run.conversation_id in self._in_progress:
+            return
+        try:
+            await self._make(run, up_to)
+        except Exception as error:  # noqa: BLE001 - nobody waits for it, and the next run tries again
+            logger.warning("no summary of conversation %s: %s", run.conversation_id, type(error).__name__)
+
+    async def compact(self, user_id: str, conversation_id: str) -> int:
+        """Summarises all but the newest four messages; returns how many messages, 0 where there was nothing to do.
+
+        Raises `NotFound`, `LimitReached`, `Busy` while a run is running or waits, and `NoSummary`.
+        """
+        if conversation_id in self._in_progress:
+            raise Busy("This conversation is being summarised already. Try again in a moment.")
+        run, history = await summaries.load_newest(self._database, user_id, conversation_id)
+        up_to = covered_by_next_summary(history, tokens=self._tokens)
+        if run is None or up_to is None:
+            return 0
+        await summaries.count_request(self._database, user_id, self._limits)
+        try:
+            return await self._make(run, up_to)
+        except ModelError as error:
+            raise NoSummary from error
+
+    async def _make(self, run: Run, up_to: int) -> int:
+        """Returns how many messages were summarised. Raises what the model's client raises, and `NoSummary`."""
+        self._in_progress.add(run.conversation_id)
+        entry_id, messages = new_id("sum"), 0
+        try:
+            for _ in range(_MOST_REQUESTS):
+                found = await load_uncovered(self._database, run.user_id, run.conversation_id, up_to=up_to)
+                request = request_summary(found, tokens=self._tokens)
+                if request is None:
+                    break
+                text, usage = await self._model.complete(request.text, max_tokens=_TOKENS)
+                await runs.add_usage(self._database, run.user_id, run.id, usage)
+                if not text.strip():
+                    raise NoSummary
+                summary = Summary(entry_id, text, request.covers, messages + request.messages)
+                if not await summaries.add(self._database, run, summary):
+                    break
+                messages = summary.messages
+        finally:
+            self._in_progress.discard(run.conversation_id)
+        return messages

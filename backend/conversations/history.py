@@ -1,0 +1,135 @@
+"""Reads what the model reads of a conversation: what no summary covers, and what is told with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from backend.conversations.records import Entry, Record, Timeline, ToolCall
+from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, FOREVER, MOST_RUNS, SHOWN_RUNS
+from common.database import Database, Transaction
+
+_MOST_RECORDS = 600  # entries, and as many calls
+
+_SUMMARY = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id AND r.active
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.kind = 'summary'
+ORDER BY e.seq DESC LIMIT 1"""
+_COVERED = f"(SELECT coalesce(max((covering.details->>'covers')::bigint), 0) FROM ({_SUMMARY}) covering)"
+_HISTORY_ENTRIES = f"""
+(SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq > {_COVERED}
+  AND (e.run_id IN ({SHOWN_RUNS}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command')
+ORDER BY e.seq DESC LIMIT %(limit)s)
+UNION ALL ({_SUMMARY})"""
+# The calls that branch notes name are of runs that are not shown.
+_NOTED_CALLS = f"""
+SELECT {CALL_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id AND {{which}}
+CROSS JOIN LATERAL jsonb_to_recordset(e.details->'calls') AS noted(run_id text, id text)
+JOIN tool_calls c ON c.user_id = e.user_id AND c.run_id = noted.run_id AND c.id = noted.id
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.kind = 'branch_note'"""
+_ALL_NOTED_CALLS = _NOTED_CALLS.format(which="true")
+_HISTORY_CALLS = f"""
+(SELECT {CALL_COLUMNS} FROM tool_calls c
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > {_COVERED}
+  AND c.run_id IN ({SHOWN_RUNS})
+ORDER BY c.seq DESC LIMIT %(limit)s)
+UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
+_MEMORY = "SELECT memory FROM profiles WHERE user_id = %(user)s AND memory IS NOT NULL"
+# What a summary is made of: the oldest part of what none covers.
+_UNCOVERED_RUNS = """
+SELECT id FROM runs
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL"""
+_UNCOVERED_ENTRIES = f"""
+(SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq > {_COVERED} AND e.seq <= %(up_to)s
+  AND (e.run_id IN ({_UNCOVERED_RUNS}) OR e.kind = 'change') AND e.kind NOT IN ('summary', 'command')
+ORDER BY e.seq LIMIT %(limit)s)
+UNION ALL ({_SUMMARY})"""
+_UNCOVERED_CALLS = f"""
+(SELECT {CALL_COLUMNS} FROM tool_calls c
+WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > {_COVERED} AND c.seq <= %(up_to)s
+  AND c.run_id IN ({_UNCOVERED_RUNS})
+ORDER BY c.seq LIMIT %(limit)s)
+UNION ALL ({_NOTED_CALLS.format(which="r.active")})"""
+
+
+@dataclass(slots=True)
+class SentHistory:
+    """Statements that were sent: at most `limit` entries and as many calls, and the user's memory."""
+
+    entries: AsyncCursor[Entry]
+    calls: AsyncCursor[ToolCall]
+    memory: AsyncCursor[DictRow]
+    limit: int
+
+    async def read(self) -> Timeline:
+        found = _timeline_of(await self.entries.fetchall(), await self.calls.fetchall())
+        # Where one of both was cut off, the other begins there, too.
+        starts = [
+            records[0].seq or 0
+            for records in (
+                [one for one in found.records if isinstance(one, Entry) and one.kind != "summary"],
+                [one for one in found.records if isinstance(one, ToolCall)],
+            )
+            if len(records) >= self.limit
+        ]
+        if starts:
+            kept = [one for one in found.records if (one.seq or 0) >= max(starts) or _is_summary(one)]
+            found.records, found.is_complete = kept, False
+        elif len({one.run_id for one in found.records}) >= MOST_RUNS:
+            found.is_complete = False
+        memory = await self.memory.fetchone()
+        found.memory = memory["memory"] if memory else ""
+        return found
+
+
+def _timeline_of(entries: Sequence[Entry], calls: Sequence[ToolCall]) -> Timeline:
+    noted = {
+        (named["run_id"], named["id"])
+        for entry in entries
+        if entry.kind == "branch_note"
+        for named in (entry.details or {}).get("calls", ())
+    }
+    by_id = {(call.run_id, call.id): call for call in calls}
+    shown = [call for call in calls if (call.run_id, call.id) not in noted]
+    records: list[Record] = sorted([*entries, *shown], key=lambda record: record.seq or 0)
+    return Timeline(records, {key: call for key, call in by_id.items() if key in noted})
+
+
+def _is_summary(record: Record) -> bool:
+    return isinstance(record, Entry) and record.kind == "summary"
+
+
+async def send_history(tx: Transaction, user_id: str, conversation_id: str) -> SentHistory:
+    """Asks for what the model reads of a conversation: the newest part of what no summary covers, and the memory."""
+    where = {"user": user_id, "conversation": conversation_id, "before": FOREVER, "runs": MOST_RUNS}
+    return SentHistory(
+        await tx.execute(_HISTORY_ENTRIES, Entry, limit=_MOST_RECORDS, **where),
+        await tx.execute(_HISTORY_CALLS, ToolCall, limit=_MOST_RECORDS, **where),
+        await tx.execute(_MEMORY, user=user_id),
+        _MOST_RECORDS,
+    )
+
+
+async def load_history(database: Database, user_id: str, conversation_id: str) -> Timeline:
+    async with database.transaction(user_id) as tx:
+        sent = await send_history(tx, user_id, conversation_id)
+    return await sent.read()
+
+
+async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:
+    """The oldest part of what no summary covers, up to a number, and the summary of what comes before."""
+    where = {"user": user_id, "conversation": conversation_id, "up_to": up_to, "limit": _MOST_RECORDS}
+    async with database.transaction(user_id) as tx:
+        entries = await tx.execute(_UNCOVERED_ENTRIES, Entry, **where)
+        calls = await tx.execute(_UNCOVERED_CALLS, ToolCall, **where)
+    return _timeline_of(await entries.fetchall(), await calls.fetchall())
+
+
+async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:
+    """The calls that branch notes of a conversation name, on any of its paths."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_ALL_NOTED_CALLS, ToolCall, user=user_id, conversation=conversation_id)
+    return {(call.run_id, call.id): call for call in await found.fetchall()}
