@@ -17,12 +17,14 @@ on_progress: ContextVar[Callable[[str], None]] = ContextVar("on_progress")
 """Shows a progress message to the user."""
 
 
-def retry_settings(first_pause: float) -> ModelRetrySettings:
-    """Retries with a pause of so many seconds that doubles each time."""
-    return ModelRetrySettings(max_retries=MAX_RETRIES, policy=partial(_decide, first_pause))
+def retry_settings(first_pause: float, *, show_progress: Callable[[str], None] | None = None) -> ModelRetrySettings:
+    """Retries with a pause of so many seconds that doubles each time; `show_progress` gets a sentence about each."""
+    return ModelRetrySettings(max_retries=MAX_RETRIES, policy=partial(_decide, first_pause, show_progress))
 
 
-def _decide(first_pause: float, context: RetryPolicyContext) -> RetryDecision:
+def _decide(
+    first_pause: float, show_progress: Callable[[str], None] | None, context: RetryPolicyContext
+) -> RetryDecision:
     """Whether the SDK retries a request; it never does so after output was streamed."""
     error = context.error
     if not isinstance(error, ModelError) or not error.failure.is_passing:
@@ -34,5 +36,5 @@ def _decide(first_pause: float, context: RetryPolicyContext) -> RetryDecision:
         return RetryDecision(retry=False)
     reason = "busy" if error.code == "model_busy" else "not answering"
     metrics.RETRIES.labels("model").inc()
-    on_progress.get()(f"The model is {reason}, trying again…")
+    (show_progress or on_progress.get())(f"The model is {reason}, trying again…")
     return RetryDecision(retry=True, delay=delay)

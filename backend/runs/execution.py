@@ -23,6 +23,7 @@ from backend.conversations import runs, steering, timeline, tool_calls
 from backend.conversations.history import send_history
 from backend.conversations.records import Entry, Run, Timeline, ToolCall
 from backend.model.chat_model import ChatModel
+from backend.model.retries import retry_settings
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError, ending_of
 from backend.runs.recorder import ApprovalPolicy, Recorder, only_row
@@ -153,7 +154,10 @@ class Execution:
         window = self._choose_window()
         config = RunConfig(
             model=PublishingModel(model, self.recorder.on_stream_event),
-            model_settings=ModelSettings(temperature=temperature),
+            model_settings=ModelSettings(
+                temperature=temperature,
+                retry=retry_settings(model.endpoint.retry_seconds, show_progress=self.recorder.publish_progress),
+            ),
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
             # In the order in which the model wrote them; and none is made after a sub-agent that waits.

@@ -109,6 +109,10 @@ class Recorder(RunHooks[RunContext]):
     ) -> None:
         self._live.stream.append(Event(kind, record, number, text, self.run))
 
+    def publish_progress(self, sentence: str) -> None:
+        """Shows what the run waits for, until something else happens; it is not stored."""
+        self._publish("progress", text=sentence)
+
     async def store_growth(self) -> None:
         """Stores how far messages have grown, for readers in other processes and in case this one dies."""
         if self._grown:
