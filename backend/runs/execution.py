@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from agents import Agent, FunctionTool, Model, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
-from agents.exceptions import MaxTurnsExceeded
+from agents.exceptions import MaxTurnsExceeded, ModelRefusalError
 from agents.result import RunResultStreaming
 from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
@@ -356,8 +356,10 @@ async def _consume(result: Any) -> None:
 
 
 def _raise_cause(consumed: asyncio.Task[None]) -> None:
-    """Raises what has ended the SDK's run: what a tool raises is wrapped by it."""
+    """Raises what has ended the SDK's run: what a tool raises is wrapped by it. A refusal is the model's answer."""
     error = cause = consumed.exception()
+    if isinstance(error, ModelRefusalError):
+        return
     while cause is not None:
         if isinstance(cause, SubAgentWaits | RunError | LeaseLost):
             raise cause
