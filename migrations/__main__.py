@@ -87,6 +87,7 @@ def _migrate(url: str, revision: str, *, found: str) -> None:
     from alembic.util.exc import CommandError
     from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
 
+    from migrations.from_0_1_0 import preparation
     from migrations.schema import alembic_config
 
     progress = logging.getLogger("alembic.runtime.migration")
@@ -94,6 +95,8 @@ def _migrate(url: str, revision: str, *, found: str) -> None:
     progress.setLevel(logging.INFO)
     back = revision == "base" or revision.startswith("-") or (revision.isdecimal() and revision < found)
     try:
+        if found and not back and _newest() >= preparation.CONVERSION:
+            preparation.prepare(url, found)
         (command.downgrade if back else command.upgrade)(alembic_config(url), revision)
     except OperationalError as error:
         sys.exit(f"The database cannot be reached: {_first_line(error.orig)}")

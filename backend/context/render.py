@@ -142,9 +142,9 @@ def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
         case "user_message":
             return _time_of(details)
         case "change":
-            return [render_change(details)]
+            return [entry.text or render_change(details)]  # of version 0.1.0 there is the text
         case "branch_note":
-            note = render_note(entry, timeline.noted_calls, output_of)
+            note = entry.text or render_note(entry, timeline.noted_calls, output_of)
             return [*_time_of(details), *([note] if note else [])]
         case "notice" if details.get("code") in _ENDED:
             return [_ENDED[details["code"]]]

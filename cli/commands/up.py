@@ -84,10 +84,10 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
 
 
 def _start_postgres(directory: Path, supervisor: Supervisor, stack: contextlib.ExitStack) -> dict[str, str]:
-    from cli.database.postgres import Cluster
+    from cli.database import postgres
 
     terminal.starting("PostgreSQL")
-    cluster = stack.enter_context(Cluster.start(directory))
+    cluster = stack.enter_context(postgres.Cluster.start(directory))
     terminal.ready("PostgreSQL", f"data in {directory}")
 
     def start_again() -> subprocess.Popen[bytes]:
@@ -95,7 +95,8 @@ def _start_postgres(directory: Path, supervisor: Supervisor, stack: contextlib.E
         return cluster.process
 
     supervisor.adopt("PostgreSQL", cluster.process, cluster.log, start_again)
-    return {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.owner_url}
+    addresses = {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.owner_url}
+    return addresses | postgres.dump_settings(directory)
 
 
 def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:

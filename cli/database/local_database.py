@@ -19,5 +19,6 @@ def reached(environment: Mapping[str, str], directory: Path, *, create: bool = F
                 )
             with contextlib.suppress(InUseError):  # `up` runs there: work on what it runs
                 stack.enter_context(postgres.Cluster.start(directory))
+            variables |= postgres.dump_settings(directory)
             variables["MIGRATION_DATABASE_URL"] = postgres.url(directory, postgres.OWNER)
         yield variables

@@ -248,6 +248,11 @@ def url(directory: str | Path, login: str = SERVICE) -> str:
     return f"postgresql://{login}@/{DATABASE}?host={_socket_dir(Path(directory).resolve())}"
 
 
+def dump_settings(directory: Path) -> dict[str, str]:
+    """Where a migration writes a dump of this data directory, and with which pg_dump."""
+    return {"BACKUP_DIR": str(directory), "PG_BIN": str(postgres_binaries.find(None).directory)}
+
+
 def _socket_dir(directory: Path) -> Path:
     """Not in the data directory: the path of a Unix socket has at most 107 bytes."""
     return SOCKETS / f"todo-pg-{hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]}"

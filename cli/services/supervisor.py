@@ -76,6 +76,8 @@ class Supervisor:
         began = time.monotonic()
         while late := [child for child in self._children if not child.ready]:
             self._look()
+            if any(child.ends_by_itself for child in late):  # migrations take as long as there is data
+                began = time.monotonic()
             if time.monotonic() - began > READY_SECONDS:
                 raise CliError(f"{late[0].name} is not ready after {READY_SECONDS} seconds: {parts.about(late[0])}")
             self._signals.wait(PROBE_EVERY)

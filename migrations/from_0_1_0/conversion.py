@@ -1,0 +1,183 @@
+"""Converts the conversations of version 0.1.0 to the tables of the schema `core`, in one transaction.
+
+The shown path of each conversation becomes one line of runs. The old tables move to the schema `v01`, unchanged: there
+alternatives, the steps of agents and open approvals stay readable until a later version drops them.
+"""
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import psycopg
+from psycopg.rows import namedtuple_row
+from psycopg.sql import SQL, Identifier
+from psycopg.types.json import Jsonb
+
+from migrations.from_0_1_0.line_of_runs import Json, LineOfRuns, Numbers, Rows
+from migrations.from_0_1_0.preparation import require_no_services
+
+OLD_TABLES = (
+    "conversations",
+    "runs",
+    "messages",
+    "approvals",
+    "run_inputs",
+    "run_events",
+    "agent_steps",
+    "consents",
+)
+OLD_FUNCTIONS = (
+    "renew_leases(text[])",
+    "stale_runs()",
+    "runs_of_worker(text)",
+    "publish_events(text[], text[], bigint[], text[])",
+    "sweep_run_events(integer, integer)",
+)
+_Key = tuple[str, str]  # user and conversation
+_Batch = list[tuple[_Key, list[Any]]]
+_BATCH_ROWS = 2_000  # of messages, at least, as conversations are not divided
+_SHOWN = "FROM public.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
+_MESSAGES = f"""
+SELECT user_id, conversation_id, seq, run_id, id, kind, item, feedback, usage, created_at {_SHOWN}
+ORDER BY user_id, conversation_id, seq"""
+_OF_CONVERSATIONS = """
+SELECT * FROM {} WHERE (user_id, conversation_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+ORDER BY user_id, conversation_id, id"""
+_COPY = """
+INSERT INTO core.conversations (user_id, id, name, title, details, created_at)
+SELECT user_id, id, name, title, metadata, created_at FROM public.conversations;
+INSERT INTO core.consents (user_id, conversation_id, tool, reach, created_at)
+SELECT user_id, conversation_id, tool, reach, created_at FROM public.consents;
+INSERT INTO core.requests (user_id, id, created_at)
+SELECT user_id, id, started_at FROM public.runs WHERE started_at > now() - interval '1 day';
+"""
+# Runs that are not shown, or whose conversation is deleted, keep their usage. What agents used is a run of its own.
+_COPY_USAGE = """
+INSERT INTO core.runs (user_id, id, top_run_id, agent, status, usage, created_at, running_since, ended_at)
+SELECT user_id, id, id, 'assistant', coalesce(outcome, 'interrupted'), usage, started_at, started_at,
+    coalesce(ended_at, now())
+FROM public.runs WHERE usage IS DISTINCT FROM '{}'
+ON CONFLICT DO NOTHING;
+INSERT INTO core.runs (user_id, id, top_run_id, parent_run_id, parent_call_id, agent, status, usage, created_at,
+    running_since, ended_at)
+SELECT r.user_id, r.id || '_' || name, r.id, r.id, name, name, r.status,
+    jsonb_build_object('model', r.usage->'model') || used, r.created_at, r.created_at, r.ended_at
+FROM core.runs r, jsonb_each(r.usage->'by_agent') AS agents (name, used);
+UPDATE core.runs r SET usage = (r.usage - 'by_agent') || (
+    SELECT jsonb_object_agg(name, (r.usage->>name)::bigint - coalesce((
+        SELECT sum((used->>name)::bigint) FROM jsonb_each(r.usage->'by_agent') AS agents (agent, used)), 0))
+    FROM unnest(ARRAY['requests', 'input_tokens', 'output_tokens']) AS name WHERE r.usage ? name)
+WHERE r.usage ? 'by_agent';
+"""
+
+
+def convert(connection: psycopg.Connection[Any]) -> str:
+    """Converts all conversations in the current transaction and returns one sentence about what was done."""
+    _lock(connection)
+    connection.execute(_COPY)
+    numbers, counted = Numbers(), Counter[str]()
+    progress = _Progress(_count(connection, _SHOWN))
+    for number, batch in enumerate(_batches(connection)):
+        for table, rows in _convert_batch(connection, batch, numbers).items():
+            _insert(connection, table, rows)
+            counted[table] += len(rows)
+        if number == 0:  # or foreign keys are checked with a plan for empty tables, to the end
+            connection.execute("ANALYZE core.conversations, core.runs")
+        progress.add(sum(len(messages) for _, messages in batch))
+    connection.execute("SELECT setval('core.event_seq', %s)", [numbers.last + 1])
+    connection.execute(_COPY_USAGE)
+    _move_old_tables(connection)
+    return (
+        f"Converted {_count(connection, 'FROM core.conversations'):,} conversations: {counted['runs']:,} runs with "
+        f"{counted['entries']:,} entries and {counted['tool_calls']:,} tool calls. The old tables are kept in the "
+        "schema v01."
+    )
+
+
+def _lock(connection: psycopg.Connection[Any]) -> None:
+    connection.execute("SET LOCAL lock_timeout = '10s'")
+    for table in OLD_TABLES:
+        connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(Identifier("public", table)))
+    if _count(connection, "FROM public.conversations"):
+        require_no_services(connection)
+
+
+def _count(connection: psycopg.Connection[Any], of: str) -> int:
+    [count] = connection.execute(f"SELECT count(*) {of}".encode()).fetchone() or (0,)
+    return count
+
+
+def _batches(connection: psycopg.Connection[Any]) -> Iterator[_Batch]:
+    """The shown messages of whole conversations, several conversations at once."""
+    batch: _Batch = []
+    with connection.cursor("shown_messages", row_factory=namedtuple_row) as cursor:
+        cursor.itersize = _BATCH_ROWS
+        cursor.execute(_MESSAGES)
+        for key, messages in groupby(cursor, _key_of):
+            batch.append((key, list(messages)))
+            if sum(len(one) for _, one in batch) >= _BATCH_ROWS:
+                yield batch
+                batch = []
+    if batch:
+        yield batch
+
+
+def _key_of(row: Any) -> _Key:
+    return row.user_id, row.conversation_id
+
+
+def _convert_batch(connection: psycopg.Connection[Any], batch: _Batch, numbers: Numbers) -> Rows:
+    keys = [key for key, _ in batch]
+    runs = _of_conversations(connection, "runs", keys)
+    approvals = _of_conversations(connection, "approvals", keys)
+    inputs = _of_conversations(connection, "run_inputs", keys)
+    rows: Rows = defaultdict(list)
+    for key, messages in batch:
+        old_runs = {run.id: run for run in runs[key]}
+        line = LineOfRuns(key, old_runs=old_runs, approvals=approvals[key], numbers=numbers, rows=rows)
+        line.convert(messages, inputs[key])
+    return rows
+
+
+def _of_conversations(
+    connection: psycopg.Connection[Any], table: str, keys: Sequence[_Key]
+) -> defaultdict[_Key, list[Any]]:
+    statement = SQL(_OF_CONVERSATIONS).format(Identifier("public", table))
+    cursor = connection.cursor(row_factory=namedtuple_row)
+    cursor.execute(statement, [[user for user, _ in keys], [conversation for _, conversation in keys]])
+    found: defaultdict[_Key, list[Any]] = defaultdict(list)
+    for row in cursor:
+        found[_key_of(row)].append(row)
+    return found
+
+
+def _insert(connection: psycopg.Connection[Any], table: str, rows: Sequence[Json]) -> None:
+    """As one JSON document: row-level security allows no COPY."""
+    columns = SQL(", ").join(map(Identifier, dict.fromkeys(name for row in rows for name in row)))
+    statement = SQL("INSERT INTO {table} ({columns}) SELECT {columns} FROM jsonb_populate_recordset(NULL::{table}, %s)")
+    connection.execute(statement.format(table=Identifier("core", table), columns=columns), [Jsonb(rows)])
+
+
+def _move_old_tables(connection: psycopg.Connection[Any]) -> None:
+    for function in OLD_FUNCTIONS:
+        connection.execute(f"DROP FUNCTION public.{function}".encode())
+    connection.execute("CREATE SCHEMA v01")
+    for table in OLD_TABLES:
+        connection.execute(SQL("ALTER TABLE {} SET SCHEMA v01").format(Identifier("public", table)))
+
+
+class _Progress:
+    """Writes how far the conversion is, at most once a second."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._done, self._shown_at = count, 0, time.monotonic()
+
+    def add(self, done: int) -> None:
+        self._done += done
+        if time.monotonic() - self._shown_at >= 1:
+            self._shown_at = time.monotonic()
+            sys.stdout.write(f"Converting conversations: {self._done:,} of {self._count:,} messages.\n")
+            sys.stdout.flush()

@@ -1,0 +1,53 @@
+"""Reads what version 0.1.0 stored as ChatKit's items."""
+
+import contextlib
+import hashlib
+import json
+from collections import Counter
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def time_of(note: Any) -> Json:
+    """When a message was sent, as the note before it tells, if there is one."""
+    content = note.item["content"] if note is not None else {}
+    return {name: content[name] for name in ("now", "time_zone", "calendar") if content.get(name)}
+
+
+def text_of_message(item: Json) -> tuple[str, Json]:
+    """What was written, with tasks by their titles, below what was quoted; and the parts of it, if they are more."""
+    parts, quoted = item["content"], item.get("quoted_text")
+    text, after_tag = "", False
+    for part in parts:
+        is_tag = part["type"] == "input_tag"
+        text += (" @" if after_tag else "@") + part["text"] if is_tag else part["text"]
+        after_tag = is_tag
+    if not quoted:
+        is_tagged = any(part["type"] == "input_tag" for part in parts)
+        return text, {"content": parts} if is_tagged else {}
+    quote = "\n".join(f"> {line}" for line in quoted.splitlines())
+    return f"{quote}\n\n{text}", {"content": parts, "quoted_text": quoted}
+
+
+def text_of_output(output: Any) -> str:
+    if isinstance(output, list):
+        return "\n".join(str(part.get("text") or "") for part in output)
+    return output if isinstance(output, str) else json.dumps(output)
+
+
+def json_object(text: str) -> Json | None:
+    with contextlib.suppress(ValueError):
+        found = json.loads(text)
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def idempotency_key(message_id: str, call: Json, equal_calls: Counter[tuple[str, str]]) -> str:
+    """The key with which a call was made, so that another answer to the same message does not repeat it."""
+    arguments = call["arguments"]
+    with contextlib.suppress(ValueError):
+        arguments = json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
+    count = equal_calls[call["name"], arguments]
+    equal_calls[call["name"], arguments] += 1
+    return hashlib.sha256(json.dumps([message_id, call["name"], arguments, count]).encode()).hexdigest()

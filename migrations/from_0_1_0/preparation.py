@@ -1,0 +1,99 @@
+"""What must be true before the conversations of version 0.1.0 are converted: nobody uses them, and there is a dump."""
+
+import os
+import shutil
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from alembic.util.exc import CommandError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+VERSION_0_1_0 = "0021"
+CONVERSION = "0023"
+_OLD_SERVICES = "todo-assistant"  # how the services of version 0.1.0 name their connections
+
+_TOO_OLD = (
+    f"This database is at revision {{}}, older than version 0.1.0 ({VERSION_0_1_0}). Update to version 0.1.0 first, "
+    "run ./todo migrate there, and then update to this version."
+)
+_IN_USE = (
+    "{} connections of services are open. Stop the services first (Ctrl-C in ./todo up; docker compose stop backend "
+    "mcp; kubectl scale), then run the migration again. Nothing was changed."
+)
+_NO_DUMP = (
+    "This update converts all conversations, and no dump can be written from here: {}. Make one as docs/data.md says, "
+    "under “Upgrade from 0.1”, then run the migration again with DUMP_MADE=yes. Nothing was changed."
+)
+_CONNECTED = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = %s AND pid <> pg_backend_pid()"""
+
+
+def prepare(url: str, revision: str) -> None:
+    """Checks a database at this revision and writes a dump of it, if it has conversations.
+
+    Raises `CommandError` with a sentence that says what to do.
+    """
+    if revision < VERSION_0_1_0:
+        raise CommandError(_TOO_OLD.format(revision))
+    if revision >= CONVERSION:
+        return
+    with psycopg.connect(url, connect_timeout=5) as connection:
+        connection.execute("SET LOCAL todo.all_people = 'on'")
+        try:
+            if connection.execute("SELECT FROM public.conversations LIMIT 1").fetchone() is None:
+                return
+        except psycopg.errors.InsufficientPrivilege:  # the migration says it better
+            return
+        require_no_services(connection)
+    _write_dump(url)
+
+
+def require_no_services(connection: psycopg.Connection[Any]) -> None:
+    """Raises `CommandError` while services of version 0.1.0 are connected to the database."""
+    [count] = connection.execute(_CONNECTED, [_OLD_SERVICES]).fetchone() or (0,)
+    if count:
+        raise CommandError(_IN_USE.format(count))
+
+
+def _write_dump(url: str) -> None:
+    """Writes it to BACKUP_DIR with the pg_dump of PG_BIN or PATH, or asks whether there is one."""
+    if os.environ.get("DUMP_MADE") == "yes":
+        return
+    directory, program = os.environ.get("BACKUP_DIR"), _pg_dump()
+    if not directory or program is None:
+        reason = "pg_dump is not installed" if directory else "BACKUP_DIR is not set"
+        if not sys.stdin.isatty() or not _confirm(reason):
+            raise CommandError(_NO_DUMP.format(reason))
+        return
+    path = Path(directory) / f"todo-0.1.0-{datetime.now():%Y%m%d-%H%M%S}.dump"
+    password = conninfo_to_dict(url).get("password")
+    path.touch(mode=0o600)
+    done = subprocess.run(
+        [program, "--enable-row-security", "--format=custom", f"--file={path}", make_conninfo(url, password=None)],
+        env={**os.environ, "PGOPTIONS": "-c todo.all_people=on", **({"PGPASSWORD": str(password)} if password else {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        path.unlink()
+        raise CommandError(_NO_DUMP.format(f"pg_dump failed ({done.stderr.strip()})"))
+    sys.stdout.write(f"The database as it was is in {path}.\n")
+
+
+def _pg_dump() -> str | None:
+    if directory := os.environ.get("PG_BIN"):
+        program = Path(directory) / "pg_dump"
+        return str(program) if program.exists() else None
+    return shutil.which("pg_dump")
+
+
+def _confirm(reason: str) -> bool:
+    sys.stdout.write(f"All conversations are converted now, and {reason}. Have you made a dump? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

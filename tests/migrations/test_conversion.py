@@ -1,0 +1,308 @@
+"""The conversion of a database of version 0.1.0: the new core shows and sends to the model what 0.1.0 did.
+
+The database and what 0.1.0 answered were recorded from that version; `data/README.md` tells how.
+"""
+
+import gzip
+import io
+import json
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from agents.models.chatcmpl_converter import Converter
+from alembic import command
+from alembic.util.exc import CommandError
+from psycopg.rows import dict_row
+
+from backend.api.interactions.render import render_event
+from backend.context.window import render_request
+from backend.conversations import conversations, history, timeline
+from backend.conversations.records import Entry, ToolCall
+from backend.conversations.steering import load_queue
+from cli.database import postgres_binaries
+from common.database import Database
+from migrations.from_0_1_0 import preparation
+from migrations.from_0_1_0.conversion import OLD_TABLES, convert
+from migrations.schema import alembic_config
+from tests.logins import as_admin, as_owner, as_service
+from tests.migrations.older_rows import contents
+
+pytestmark = pytest.mark.long
+
+Json = dict[str, Any]
+DATA = Path(__file__).parent / "data"
+ANSWERS: Json = json.loads(gzip.decompress((DATA / "version-0.1.0.json.gz").read_bytes()))
+USERS = [name for name in ANSWERS if name != "usage"]
+CONVERSATIONS = [(user, thread) for user in USERS for thread in ANSWERS[user]]
+
+
+@pytest.fixture
+def old_database_url(empty_database_url: str) -> str:
+    """A database of version 0.1.0 with the new tables beside its own, as the tables' owner."""
+    with psycopg.connect(as_owner(empty_database_url)) as connection:
+        connection.execute(gzip.decompress((DATA / "version-0.1.0.sql.gz").read_bytes()))
+    command.upgrade(alembic_config(empty_database_url), "0022")
+    return empty_database_url
+
+
+@contextmanager
+def migrating(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """The transaction in which migrations run."""
+    with psycopg.connect(as_owner(url)) as connection:
+        connection.execute("SET LOCAL todo.all_people = 'on'")
+        yield connection
+
+
+@pytest.fixture
+def converted_url(old_database_url: str) -> str:
+    with migrating(old_database_url) as connection:
+        convert(connection)
+    return old_database_url
+
+
+@pytest.fixture
+async def database(converted_url: str) -> AsyncIterator[Database]:
+    async with Database(as_service(converted_url), search_path="core, public") as database:
+        yield database
+
+
+def rows(url: str, statement: str, *values: Any) -> list[Json]:
+    with psycopg.Connection[Json].connect(as_admin(url), row_factory=dict_row) as connection:
+        return connection.execute(statement.encode(), values).fetchall()
+
+
+async def test_what_a_user_sees(database: Database) -> None:
+    for user, thread in CONVERSATIONS:
+        old = ANSWERS[user][thread]
+        found = await conversations.find(database, user, thread)
+        assert (found.title, found.name) == (old["chat"]["title"], old["chat"]["name"])
+        shown = (await timeline.load_shown(database, user, thread)).records
+        said = [one for one in shown if isinstance(one, Entry) and one.kind in ("user_message", "assistant_message")]
+        items = [one for one in old["items"] if one["type"] in ("user_message", "assistant_message")]
+        assert [one.id for one in said] == [one["id"] for one in items]
+        assert [one.feedback for one in said] == [one.get("feedback") for one in items]
+        notices = [(one.details or {})["code"] for one in shown if isinstance(one, Entry) and one.kind == "notice"]
+        tasks = [one["task"]["title"] for one in old["items"] if one["type"] == "task"]
+        open_runs = [one for one in old["chat"]["interactions"] if was_open(one)]
+        assert len(notices) == len([one for one in tasks if "summarised" not in one]) + len(open_runs)
+        assert "failed" not in notices, "each sentence of the recording has a code"
+
+
+def was_open(interaction: Json) -> bool:
+    return interaction["status"] in ("RUNNING", "WAITING_APPROVAL")
+
+
+async def test_what_the_model_reads(database: Database) -> None:
+    compared = 0
+    for user, thread in CONVERSATIONS:
+        interactions = ANSWERS[user][thread]["chat"]["interactions"]
+        if not interactions or was_open(interactions[-1]):
+            continue
+        known = await history.load_history(database, user, thread)
+        messages: list[Any] = Converter.items_to_messages(render_request(known, tokens=60_000))
+        assert messages == interactions[-1]["final_agent_state"]["messages"], (user, thread)
+        compared += 1
+    assert compared == 10
+
+
+async def test_what_the_run_api_tells(database: Database) -> None:
+    for user, thread in CONVERSATIONS:
+        for old in ANSWERS[user][thread]["chat"]["interactions"]:
+            ids = [row["id"] for row in await runs_of(database, user, old["id"])]
+            assert ids[0] == old["id"]
+            run = await load_run(database, user, ids[0])
+            assert run["usage"] == old["usage"] or "by_agent" in old["usage"]
+            first = (await timeline.load_run(database, user, ids[0])).records
+            assert next(one.text for one in first if isinstance(one, Entry)) == old["user_message"]
+            records = [one for run_id in ids for one in (await timeline.load_run(database, user, run_id)).records]
+            told = [pair for event in timeline.events_of(records, {}) for pair in render_event(event)]
+            for kind in ("answer", "thinking", "tool_result", "approval_required", "approved", "rejected"):
+                new = [strip(data) for name, data in told if name == kind]
+                before = [strip(event["data"]) for event in old["agent_events"] if event["event"] == kind]
+                # What waits is decided by the conversion; what a sub-agent asked is kept in v01.
+                if was_open(old) and kind in ("approved", "rejected"):
+                    continue
+                if any(approval["agent"] for approval in old["approvals"]):
+                    continue
+                assert new == before, (user, thread, old["user_message"], kind)
+            calls = [event["data"]["id"] for event in old["agent_events"] if event["event"] == "tool_call"]
+            assert set(calls) <= {one.id for one in records if isinstance(one, ToolCall)}
+
+
+def strip(data: Json) -> Json:
+    """Without what the new core adds and what names an approval."""
+    added = ("type", "is_error", "details", "approval_id")
+    stripped = {name: value for name, value in data.items() if name not in added}
+    # A reason of the server, which was a sentence for the model.
+    return stripped | ({"reason": None} if str(data.get("reason")).startswith("The person ") else {})
+
+
+async def runs_of(database: Database, user: str, old_id: str) -> list[Json]:
+    async with database.transaction(user) as tx:
+        found = await tx.execute(
+            "SELECT id FROM runs WHERE user_id = %(user)s AND starts_with(id, %(id)s) AND active "
+            "AND conversation_id IS NOT NULL ORDER BY seq",
+            user=user,
+            id=old_id,
+        )
+    return await found.fetchall()
+
+
+async def load_run(database: Database, user: str, run_id: str) -> Json:
+    async with database.transaction(user) as tx:
+        found = await tx.execute("SELECT * FROM runs WHERE user_id = %(user)s AND id = %(id)s", user=user, id=run_id)
+    row = await found.fetchone()
+    assert row is not None
+    return row
+
+
+async def test_runs_are_one_line(converted_url: str) -> None:
+    found = rows(
+        converted_url,
+        "SELECT user_id, conversation_id, id, previous_run_id, status FROM core.runs "
+        "WHERE conversation_id IS NOT NULL ORDER BY user_id, conversation_id, seq",
+    )
+    last: dict[tuple[str, str], str] = {}
+    for run in found:
+        key = (run["user_id"], run["conversation_id"])
+        assert run["previous_run_id"] == last.get(key)
+        assert run["status"] not in ("running", "waiting")
+        last[key] = run["id"]
+
+
+async def test_running_and_waiting_runs_are_interrupted(database: Database, converted_url: str) -> None:
+    [running] = [thread for user, thread in CONVERSATIONS if ANSWERS[user][thread]["thread"].get("unread")]
+    user = next(user for user, thread in CONVERSATIONS if thread == running)
+    head = (await conversations.find(database, user, running)).head_run_id
+    assert head is not None
+    assert (await load_run(database, user, head))["error_code"] == "interrupted"
+    unsent = [(one.text, (one.details or {})["mode"]) for one in await load_queue(database, user, head)]
+    assert unsent == [("unread steer", "steer"), ("unread follow-up", "follow_up")]
+    [waiting] = ANSWERS["ben"]
+    shown = await timeline.load_shown(database, "ben", waiting)
+    calls = [one for one in shown.records if isinstance(one, ToolCall)][-3:]
+    assert [(one.state, one.reason) for one in calls] == [
+        ("not_made", "ended"),  # approved, but the other approval was open
+        ("rejected", "ended"),
+        ("done", None),
+    ]
+    states = rows(converted_url, "SELECT DISTINCT state FROM core.tool_calls WHERE result_seq IS NULL")
+    assert states == [], "no call is open"
+
+
+async def test_what_agents_did(database: Database) -> None:
+    """The call and its result; the steps are in v01."""
+    thread = next(thread for thread, old in ANSWERS["cara"].items() if old["chat"]["name"] == "agents-waiting")
+    shown = await timeline.load_shown(database, "cara", thread)
+    [call] = [one for one in shown.records if isinstance(one, ToolCall)]
+    assert (call.tool, call.state) == ("do_with_coder", "unknown"), "the agent has begun"
+
+
+async def test_usage(converted_url: str) -> None:
+    counted = rows(
+        converted_url,
+        "SELECT user_id, count(*) FILTER (WHERE parent_run_id IS NULL) AS turns, "
+        "sum((usage->>'requests')::int) AS requests, sum((usage->>'input_tokens')::int) AS input_tokens, "
+        "sum((usage->>'output_tokens')::int) AS output_tokens FROM core.runs "
+        "WHERE usage IS NOT NULL AND usage->>'model' IS NOT NULL GROUP BY 1 ORDER BY 1",
+    )
+    names = ("requests", "input_tokens", "output_tokens")
+    old = {one["user"]: one for one in ANSWERS["usage"] if one["model"]}
+    assert {one["user_id"]: [one[name] for name in ("turns", *names)] for one in counted} == {
+        user: [one[name] for name in ("turns", *names)] for user, one in old.items()
+    }
+    [coder] = rows(
+        converted_url,
+        "SELECT sum((usage->>'requests')::int) AS requests, sum((usage->>'input_tokens')::int) AS input_tokens, "
+        "sum((usage->>'output_tokens')::int) AS output_tokens FROM core.runs WHERE agent = 'coder'",
+    )
+    assert coder == {name: old["cara"]["by_agent"]["coder"][name] for name in names}
+
+
+def test_old_tables_are_kept_unchanged(old_database_url: str) -> None:
+    before = contents(old_database_url)
+    with migrating(old_database_url) as connection:
+        sentence = convert(connection)
+    assert sentence.startswith("Converted 14 conversations: ")
+    assert set(contents(old_database_url)) == set(before) - set(OLD_TABLES)
+    for table in OLD_TABLES:
+        assert rows(old_database_url, f"SELECT count(*) AS rows FROM v01.{table}") == [{"rows": len(before[table])}]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), psycopg.connect(as_service(old_database_url)) as service:
+        service.execute("SET ROLE todo_app")
+        service.execute("SELECT FROM v01.messages")
+
+
+def test_old_rows_of_a_user_can_be_deleted(converted_url: str) -> None:
+    """As `forget` does; what refers to the rows goes with them."""
+    with migrating(converted_url) as connection:
+        for table in ("conversations", "runs"):
+            connection.execute(f"DELETE FROM v01.{table} WHERE user_id = 'anna'".encode())
+    for table in OLD_TABLES:
+        assert rows(converted_url, f"SELECT user_id FROM v01.{table} WHERE user_id = 'anna'") == []
+
+
+def test_interrupted_conversion_begins_again(old_database_url: str) -> None:
+    before = contents(old_database_url)
+    with pytest.raises(ZeroDivisionError), migrating(old_database_url) as connection:
+        convert(connection)
+        raise ZeroDivisionError
+    assert contents(old_database_url) == before
+    assert rows(old_database_url, "SELECT id FROM core.runs") == []
+    with migrating(old_database_url) as connection:
+        convert(connection)
+
+
+async def test_users_are_kept_apart(database: Database) -> None:
+    for user in USERS:
+        async with database.transaction(user) as tx:
+            for table in ("conversations", "runs", "entries", "tool_calls", "model_turns", "consents", "requests"):
+                found = await tx.execute(f"SELECT DISTINCT user_id FROM {table}")  # pyright: ignore[reportArgumentType]
+                assert {row["user_id"] for row in await found.fetchall()} <= {user}
+
+
+class TestBefore:
+    """What `./todo migrate` checks and does before."""
+
+    def test_older_database_is_refused(self, old_database_url: str) -> None:
+        with pytest.raises(CommandError, match=r"older than version 0.1.0 .* Update to version 0.1.0 first"):
+            preparation.prepare(old_database_url, "0020")
+
+    def test_database_in_use_is_refused(self, old_database_url: str) -> None:
+        service = psycopg.connect(as_service(old_database_url), application_name="todo-assistant")
+        with service, pytest.raises(CommandError, match=r"1 connections of services are open. Stop the services first"):
+            preparation.prepare(old_database_url, "0021")
+        service = psycopg.connect(as_service(old_database_url), application_name="todo-assistant")
+        with service, pytest.raises(CommandError), migrating(old_database_url) as connection:
+            convert(connection)
+
+    def test_dump(self, old_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        binaries = postgres_binaries.find(None).directory
+        monkeypatch.setenv("BACKUP_DIR", str(tmp_path))
+        monkeypatch.setenv("PG_BIN", str(binaries))
+        preparation.prepare(old_database_url, "0021")
+        [dump] = tmp_path.iterdir()
+        assert dump.stat().st_mode & 0o777 == 0o600
+        restored = subprocess.run(
+            [binaries / "pg_restore", "--data-only", "--table=messages", "--file=-", dump],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "Much more was said." in restored.stdout, "rows of all users are in it"
+
+    def test_dump_is_asked_for(self, old_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("BACKUP_DIR", raising=False)
+        monkeypatch.setattr("sys.stdin", io.StringIO())
+        with pytest.raises(CommandError, match="run the migration again with DUMP_MADE=yes"):
+            preparation.prepare(old_database_url, "0021")
+        monkeypatch.setenv("DUMP_MADE", "yes")
+        preparation.prepare(old_database_url, "0021")
+
+    def test_nothing_is_asked_without_conversations(self, empty_database_url: str) -> None:
+        command.upgrade(alembic_config(empty_database_url), "0022")
+        preparation.prepare(empty_database_url, "0022")
