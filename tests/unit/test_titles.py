@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.turn.afterwards.titles import title_of
+from backend.context.titles import title_of
 
 
 @pytest.mark.parametrize(
