@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.agents.assistant import create_assistant
 from backend.agents.team import create_team
 from backend.api import health, memory, session
+from backend.api.chatkit import routes as new_chatkit
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
 from backend.api.frontends import routes as frontends
@@ -77,7 +78,7 @@ _OLD_ROUTERS = (
 )
 _NEW_ROUTERS = (
     create_openapi_router(f"/chats/{OPENAPI}", interactions.router, frontends.router),
-    *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
+    *(new_chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
 

@@ -8,6 +8,8 @@ from agents import Agent, ModelSettings
 from agents.mcp import MCPServer
 
 from backend.agents.assistant import create_assistant
+from backend.api.chatkit.plain import PlainMessages
+from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
@@ -33,6 +35,7 @@ from backend.tools.connectors.connectors import Connectors
 from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.opened import titles_now
 from backend.tools.tasks.tools import TaskTools
+from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, ProcessConnection, run_sweeps
 
@@ -106,8 +109,18 @@ async def open_core(
         )
         cards = CardService(database, tools, settings.clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
+        files = FolderFiles(workspace) if workspace else None
+        chars = settings.limit_message_chars
         interactions = _create_interactions(settings, model, runs, summaries)
-        yield CoreServices(database, runs, interactions, FrontendService(interactions), cards)
+        yield CoreServices(
+            database,
+            runs,
+            interactions,
+            FrontendService(interactions),
+            cards,
+            TodoChatKitServer(runs, cards, files, model.endpoint, message_chars=chars, backend_url=settings.address),
+            PlainMessages(runs, chars),
+        )
 
 
 class _Approvals:

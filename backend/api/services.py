@@ -5,6 +5,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from backend.api.chatkit.plain import PlainMessages
+from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.service import InteractionService
 from backend.cards.service import CardService
@@ -19,6 +21,8 @@ class CoreServices:
     interactions: InteractionService
     frontends: FrontendService
     cards: CardService
+    chatkit: TodoChatKitServer
+    plain_messages: PlainMessages
 
 
 async def get_core(request: Request) -> CoreServices:

@@ -18,10 +18,16 @@ SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(i
 UNION ALL
 SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.name = %(id)s
 LIMIT 1"""
-_LIST = f"""
+_TITLED = r"replace(replace(replace(%(titled)s, '\', '\\'), '%%', '\%%'), '_', '\_')"
+_WANTED = f"c.user_id = %(user)s AND (%(titled)s = '' OR c.title ILIKE '%%' || {_TITLED} || '%%')"
+_NEWEST = f"""
 SELECT {_COLUMNS} FROM conversations c
-WHERE c.user_id = %(user)s AND (%(after)s::text IS NULL OR c.id < %(after)s)
+WHERE {_WANTED} AND (%(after)s::text IS NULL OR c.id < %(after)s)
 ORDER BY c.id DESC LIMIT %(limit)s"""
+_OLDEST = f"""
+SELECT {_COLUMNS} FROM conversations c
+WHERE {_WANTED} AND (%(after)s::text IS NULL OR c.id > %(after)s)
+ORDER BY c.id LIMIT %(limit)s"""
 _RENAME = "UPDATE conversations SET title = %(title)s WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
 # A title that nobody has changed since, of a conversation without a name.
 _IS_TITLED = """
@@ -29,15 +35,17 @@ SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(id)s AND name I
 _IMPROVE_TITLE = """
 UPDATE conversations SET title = %(title)s
 WHERE user_id = %(user)s AND id = %(id)s AND name IS NULL AND title = %(before)s"""
+# Their processes look at them, and their followers too.
 _END_RUNS = """
 UPDATE runs SET status = 'cancelled', process_id = NULL, ended_at = now(), end_seq = nextval('event_seq')
-WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 'waiting')"""
+WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 'waiting')
+RETURNING id, pg_notify(%(signal)s, id), pg_notify(%(wake)s, id)"""
 _DELETE = "DELETE FROM conversations WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`head_run_id` is the end of the shown path; `answering` is the run that is being executed."""
+    """`head_run_id` is the end of the shown path; `answering` is the id of the run that is being executed."""
 
     id: str
     name: str | None
@@ -58,11 +66,21 @@ async def find(database: Database, user_id: str, id_or_name: str) -> Conversatio
 
 
 async def load_page(
-    database: Database, user_id: str, *, limit: int, after: str | None = None
+    database: Database,
+    user_id: str,
+    *,
+    limit: int,
+    after: str | None = None,
+    oldest_first: bool = False,
+    titled: str = "",
 ) -> tuple[list[Conversation], bool]:
-    """The newest conversations, or the newest that are older than `after`, and whether there are more."""
+    """The newest conversations, or the newest that are older than `after`, and whether there are more.
+
+    `titled` selects those whose title has these letters, in either case.
+    """
+    statement = _OLDEST if oldest_first else _NEWEST
     async with database.transaction(user_id) as tx:
-        found = await tx.execute(_LIST, Conversation, user=user_id, after=after, limit=limit + 1)
+        found = await tx.execute(statement, Conversation, user=user_id, after=after, titled=titled, limit=limit + 1)
     conversations = await found.fetchall()
     return conversations[:limit], len(conversations) > limit
 
@@ -96,10 +114,13 @@ def first_words(text: str, *, longest: int = 60) -> str:
     return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
 
 
-async def delete(database: Database, user_id: str, conversation_id: str) -> None:
-    """Ends its runs and deletes all but their usage. Raises `NotFound`."""
+async def delete(database: Database, user_id: str, conversation_id: str, *, signal: str, wake: str) -> None:
+    """Ends its runs and deletes all but their usage. Raises `NotFound`.
+
+    `signal` is the channel of the processes that execute the runs, `wake` that of those who follow them.
+    """
     async with database.transaction(user_id) as tx:
-        await tx.execute(_END_RUNS, user=user_id, id=conversation_id)
+        await tx.execute(_END_RUNS, user=user_id, id=conversation_id, signal=signal, wake=wake)
         deleted = await tx.execute(_DELETE, user=user_id, id=conversation_id)
     if await deleted.fetchone() is None:
         raise NotFound

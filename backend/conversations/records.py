@@ -48,6 +48,14 @@ class Run:
         return self.parent_call_id is not None
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationHead:
+    """What starting a run reads of its conversation."""
+
+    title: str | None
+    created_at: datetime
+
+
 @dataclass(slots=True)
 class Entry:
     """Something said or noted in a run. `seq` is None until it is stored, and while it waits in the steering queue."""

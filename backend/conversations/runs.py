@@ -19,7 +19,7 @@ from backend.conversations.conversations import first_words
 from backend.conversations.history import send_history
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.limits import Limits, send_request
-from backend.conversations.records import CallReason, Entry, ModelTurn, Outcome, Run, Timeline
+from backend.conversations.records import CallReason, ConversationHead, Entry, ModelTurn, Outcome, Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
 from common.database import Database, Transaction
 from service.database import new_id
@@ -29,13 +29,14 @@ SIGNAL = "run_signal"
 """The channel on which a run's process hears that there is a stop request or a message to read."""
 
 _LOCK_CONVERSATION = """
-SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
+SELECT title, created_at FROM conversations
+WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
 # Lets the transaction fail where the conversation does not exist, or has another run.
 _REQUIRE_STARTED = "SELECT require_started(%(conversation)s, %(run)s)"
 _ADD_CONVERSATION = """
 INSERT INTO conversations (user_id, id, name, title, details)
 VALUES (%(user)s, %(conversation)s, %(name)s, %(title)s, %(details)s)
-RETURNING id"""
+RETURNING title, created_at"""
 # It continues the end of the shown path, or what the run that it replaces continued; that one must be shown.
 _START = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
@@ -143,7 +144,7 @@ INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, 
 VALUES (%(user)s, %(run)s, %(id)s, %(conversation)s, %(kind)s, %(text)s, %(details)s, %(complete)s, %(model_turn)s)
 ON CONFLICT (user_id, run_id, id) DO UPDATE SET text = excluded.text, details = excluded.details,
     complete = excluded.complete, completion_seq = CASE WHEN excluded.complete THEN nextval('event_seq') END
-RETURNING seq, last_seq"""
+RETURNING seq, last_seq, created_at"""
 _ADD_MODEL_TURN = """
 INSERT INTO model_turns (user_id, run_id, number, model, usage, seconds, finish_reason)
 VALUES (%(user)s, %(run)s, %(number)s, %(model)s, %(usage)s, %(seconds)s, %(finish_reason)s)
@@ -236,10 +237,14 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run whose lease this process holds, and what the model reads of its conversation, up to its message."""
+    """A run whose lease this process holds, and what the model reads of its conversation, up to its message.
+
+    `conversation` is None for a run that continues another one.
+    """
 
     run: Run
     timeline: Timeline
+    conversation: ConversationHead | None = None
 
 
 async def start(
@@ -263,10 +268,10 @@ async def _try_to_start(
     async with database.transaction(user_id) as tx:
         if request.new is not None:
             title = first_words(request.message.text) if request.message else None
-            details = Jsonb(request.new.details or {})
-            await tx.execute(_ADD_CONVERSATION, name=request.new.name, title=title, details=details, **where)
+            made = {"name": request.new.name, "title": title, "details": Jsonb(request.new.details or {})}
+            found = await tx.execute(_ADD_CONVERSATION, ConversationHead, **made, **where)
         else:
-            await tx.execute(_LOCK_CONVERSATION, **where)
+            found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
         if cancels_waiting:
             await send_cancellations(tx, user_id, request.conversation_id, reason="other_message")
         replaces = {"replaces": request.replaces}
@@ -288,7 +293,7 @@ async def _try_to_start(
         sent = await send_history(tx, user_id, request.conversation_id)
     run = await started.fetchone()
     assert run is not None
-    return StartedRun(run, await sent.read())
+    return StartedRun(run, await sent.read(), await found.fetchone())
 
 
 async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:

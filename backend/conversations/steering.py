@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
@@ -21,9 +21,11 @@ Mode = Literal["steer", "follow_up"]
 MOST_QUEUED = 20
 
 # FOR SHARE: it is not stored after its run has ended, as ending takes a stronger lock on the same row.
+# A run that waited, and goes on in this transaction, reads the message at once.
 _ADD = f"""
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, seq)
-SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s || {runs.MOMENT}, NULL
+SELECT r.user_id, r.id, %(id)s, r.conversation_id, 'user_message', %(text)s, %(details)s || {runs.MOMENT} ||
+    jsonb_build_object('mode', CASE WHEN r.running_since = now() THEN 'steer' ELSE %(mode)s END), NULL
 FROM runs r LEFT JOIN profiles p ON p.user_id = r.user_id
 WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status IN ('running', 'waiting')
   AND (SELECT count(*) FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL) < %(most)s
@@ -36,7 +38,8 @@ RETURNING id"""
 _COUNT = "SELECT count(*) AS queued FROM entries WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"
 # Only on the shown path: what was queued on another one is shown with that.
 _UNREAD = """
-SELECT e.id, e.run_id, e.text, e.details->>'mode' AS mode, r.status IN ('running', 'waiting') AS is_queued, e.created_at
+SELECT e.id, e.run_id, e.text, e.details, e.details->>'mode' AS mode, e.created_at,
+    r.status IN ('running', 'waiting') AS is_queued
 FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq IS NULL AND r.active
 ORDER BY e.created_at, e.id"""
@@ -76,6 +79,7 @@ class UnreadMessage:
     id: str
     run_id: str
     text: str
+    details: dict[str, Any]
     mode: Mode
     is_queued: bool
     created_at: datetime
@@ -97,7 +101,7 @@ async def add(
     A steering message drops the follow-ups that are queued. A run that waits for approval goes on: its calls are
     rejected. Raises `RunEnded` and `LimitReached`; nothing is stored then.
     """
-    details = Jsonb({**(message.details or {}), "mode": mode})
+    details = Jsonb(message.details or {})
     where = {"user": run.user_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
         resumed = await tool_calls.send_rejections(tx, run, reason="other_message", process_id=process_id)
@@ -106,6 +110,7 @@ async def add(
         values = {
             "text": message.text,
             "details": details,
+            "mode": mode,
             **await runs.send_time_zone(tx, run.user_id, message.moment),
         }
         added = await tx.execute(_ADD, id=message.id, most=MOST_QUEUED, **values, **where)

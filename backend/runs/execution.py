@@ -35,6 +35,7 @@ State = Literal["ended", "waiting", "unread"]
 
 MAX_MODEL_TURNS = 10
 _RETRY_SECONDS = 0.5
+_LOOK_SECONDS = 0.02  # how often a stop looks whether the tool at work has ended
 # Finish reasons of a last model turn, and the codes of their notices.
 _CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
 
@@ -187,8 +188,7 @@ class Execution:
             if not working.done():
                 if sdk_run is not None:
                     sdk_run.cancel("after_turn")
-                if self._is_at_work:
-                    await asyncio.wait({working}, timeout=self._dependencies.tool_wait_seconds)
+                await self._until_tool_ends(working)
                 if sdk_run is not None:
                     sdk_run.cancel()
                 working.cancel()
@@ -198,6 +198,12 @@ class Execution:
         finally:
             stopping.cancel()
             working.cancel()
+
+    async def _until_tool_ends(self, working: asyncio.Task[None]) -> None:
+        """Waits for the tool that is at work, as long as a stop may wait; the recorder lets no other one begin."""
+        deadline = asyncio.get_running_loop().time() + self._dependencies.tool_wait_seconds
+        while self._is_at_work and not working.done() and asyncio.get_running_loop().time() < deadline:
+            await asyncio.wait({working}, timeout=_LOOK_SECONDS)
 
     # Calls
 

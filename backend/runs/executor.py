@@ -49,7 +49,7 @@ class Executor:
     def launch(self, started: StartedRun, *, is_detached: bool = True) -> LiveRun:
         """Executes a run that this process has started."""
         stream = RunStream()
-        live = LiveRun(started.run, stream, self._model_turns, is_detached)
+        live = LiveRun(started.run, stream, self._model_turns, is_detached, conversation=started.conversation)
         events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
@@ -156,7 +156,7 @@ class Executor:
             run = await runs.load(self._database, live.run.user_id, live.run.id)
         except DatabaseUnavailable:
             return  # it looks again when the process's connection is back
-        if run.stop_requested:
+        if run.stop_requested or run.status != "running":  # as of a conversation that was deleted
             live.stop(Ending("cancelled", "cancelled"))
 
     def signal_all(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from backend.conversations.records import Run, ToolCall
+from backend.conversations.records import ConversationHead, Run, ToolCall
 from backend.runs.outcomes import Ending
 from backend.runs.stream import RunStream
 
@@ -33,6 +33,7 @@ class LiveRun:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorders: list["Recorder"] = field(default_factory=list["Recorder"])
     first_number: int = 0
+    conversation: ConversationHead | None = None
 
     def stop(self, ending: Ending) -> None:
         """Lets the run end so, as soon as the tool call that is being made has ended."""

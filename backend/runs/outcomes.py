@@ -8,7 +8,7 @@ from typing import Any
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
 
 from backend.conversation.errors import BackendError
-from backend.conversations.records import Outcome
+from backend.conversations.records import Entry, Outcome
 from backend.model.errors import FAILURES, ModelError
 from common.database import DatabaseUnavailable
 
@@ -57,6 +57,19 @@ def sentence_of(code: str, values: dict[str, Any] | None = None) -> str:
     """The sentence that the user reads for an error code."""
     sentence = FAILURES[code].sentence if code in FAILURES else _SENTENCES.get(code, _SENTENCES["failed"])
     return sentence.format_map(values or {})
+
+
+def sentence_of_notice(notice: Entry) -> str:
+    """The sentence that the user reads for a notice; that of a failure ends with a reference to the log's line."""
+    details = notice.details or {}
+    code = details["code"]
+    sentence = sentence_of(code, details.get("values"))
+    return f"{sentence} (Reference {notice.run_id[-8:]})" if is_failure(code) else sentence
+
+
+def is_failure(code: str) -> bool:
+    """Whether a notice of this code says that its run has failed."""
+    return code not in ("cancelled", "interrupted", *CUT_OFF_CODES)
 
 
 def may_retry(code: str) -> bool:

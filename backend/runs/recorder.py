@@ -1,5 +1,6 @@
 """Stores and publishes what a run does, as the hooks of the Agents SDK report it."""
 
+import asyncio
 import hashlib
 import json
 import time
@@ -61,6 +62,7 @@ class Recorder(RunHooks[RunContext]):
         self._usage_before = _counts(run.usage)
         self._model_turn = 0
         self._asked_at = 0.0
+        self._thinking_since: dict[str, float] = {}
 
     def continue_from(self, records: Sequence[Record]) -> None:
         """Takes up a run that is stored: equal calls are counted on, and those without a result are open."""
@@ -80,11 +82,13 @@ class Recorder(RunHooks[RunContext]):
         """Publishes an event of the model's stream."""
         match event.type:
             case "response.output_item.added" if event.item.type == "message":
+                self._end_thoughts()
                 self._start(event.item.id, "assistant_message")
             case "response.output_text.delta" | "response.refusal.delta":
                 self._grow(event.item_id, event.delta)
             case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
                 if event.item_id not in self._growing:
+                    self._thinking_since[event.item_id] = time.monotonic()
                     self._start(event.item_id, "reasoning")
                 self._grow(event.item_id, event.delta)
             case "response.completed":
@@ -97,6 +101,12 @@ class Recorder(RunHooks[RunContext]):
         entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self._model_turn + 1)
         self._growing[entry_id] = entry
         self._publish("entry_started", entry)
+
+    def _end_thoughts(self) -> None:
+        for entry_id, since in self._thinking_since.items():
+            if (entry := self._growing.get(entry_id)) is not None:
+                entry.details = {"seconds": max(1, round(time.monotonic() - since))}
+        self._thinking_since.clear()
 
     def _grow(self, entry_id: str, text: str) -> None:
         if (entry := self._growing.get(entry_id)) is not None:
@@ -169,6 +179,7 @@ class Recorder(RunHooks[RunContext]):
             self.finish_reason,
         )
         self._count_usage(context)
+        self._end_thoughts()
         entries = [entry for item in response.output if (entry := self._completed_entry(item)) is not None]
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
@@ -193,7 +204,10 @@ class Recorder(RunHooks[RunContext]):
         await self._store_turn(turn, entries, calls)
 
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
+        """After a stop no tool begins any more: its call waits here until the SDK's run is cancelled."""
         assert isinstance(context, ToolContext)
+        if self._live.stop_requested.is_set():
+            await asyncio.Event().wait()
         self.begun.add(context.tool_call_id)
 
     async def on_tool_end(
@@ -253,7 +267,7 @@ class Recorder(RunHooks[RunContext]):
             self._publish("call_requested", call, call.seq)
 
     def publish_completed(self, entry: Entry, row: DictRow) -> None:
-        entry.seq, entry.last_seq = row["seq"], row["last_seq"]
+        entry.seq, entry.last_seq, entry.created_at = row["seq"], row["last_seq"], row["created_at"]
         self._publish("entry_completed", entry, entry.last_seq)
 
     def publish_model_turn(self, turn: ModelTurn, row: DictRow) -> None:

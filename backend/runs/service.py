@@ -4,17 +4,17 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
 from backend.conversation.errors import NotFound
-from backend.conversations import branches, runs, steering, tool_calls
+from backend.conversations import branches, conversations, runs, steering, tool_calls
 from backend.conversations.errors import AlreadyEnded
 from backend.conversations.limits import Limits
 from backend.conversations.records import Event, Run, ToolCall
-from backend.conversations.runs import Message, Moment, RunRequest
+from backend.conversations.runs import SIGNAL, Message, Moment, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.runs.admission import AdmissionControl
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
-from backend.runs.stream import Streams
+from backend.runs.stream import CHANGED, Streams
 from common.database import Database, ProcessConnection
 from service.clock import Clock
 
@@ -79,6 +79,10 @@ class RunService:
         if not await runs.request_stop(self.database, run):
             raise AlreadyEnded
         self.streams.wake(run.id)
+
+    async def delete_conversation(self, user_id: str, conversation_id: str) -> None:
+        """Stops what runs in a conversation, in whichever process, and deletes it. Raises `NotFound`."""
+        await conversations.delete(self.database, user_id, conversation_id, signal=SIGNAL, wake=CHANGED)
 
     async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:
         """A run of a conversation that a user has started. Raises `NotFound`."""

@@ -13,7 +13,7 @@ from backend.conversations.conversations import Conversation
 from backend.conversations.records import ENDED, Entry, Event, Run, Timeline, ToolCall
 from backend.conversations.steering import UnreadMessage
 from backend.conversations.timeline import events_of
-from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of
+from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
 
 _STATUS: dict[str, Status] = {
     "running": "RUNNING",
@@ -96,10 +96,11 @@ def render_event(event: Event) -> list[Rendered]:
             return [(name, {"type": name.upper(), "content": entry.text})]
         case "entry_completed", Entry(kind="summary", details=details) if details and details["messages"]:
             return [("compaction", {"messages": details["messages"]})]
-        case "entry_completed", Entry(kind="notice", details=details) if details and _is_failure(details["code"]):
+        case "entry_completed", Entry(kind="notice", details=details) as notice if details and _is_failure(
+            details["code"]
+        ):
             code = details["code"]
-            sentence = sentence_of(code, details.get("values"))
-            return [("error", {"error": sentence, "allow_retry": may_retry(code), "code": code})]
+            return [("error", {"error": sentence_of_notice(notice), "allow_retry": may_retry(code), "code": code})]
         case "call_requested", ToolCall() as call:
             data = {"type": "TOOL_CALL", "id": call.id, "tool_name": call.tool, "tool_input": call.arguments}
             return [("tool_call", data)]
@@ -163,9 +164,9 @@ def render_interaction(
 
 
 def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
-    notices = [entry.details for entry in entries if entry.kind == "notice" and entry.details]
+    notices = [entry for entry in entries if entry.kind == "notice" and entry.details]
     if notices:
-        return sentence_of(notices[-1]["code"], notices[-1].get("values"))
+        return sentence_of_notice(notices[-1])
     return sentence_of("interrupted") if run.status == "interrupted" else None
 
 

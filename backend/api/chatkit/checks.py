@@ -1,0 +1,69 @@
+"""What each operation of ChatKit needs, checked before anything runs or is stored."""
+
+from chatkit import types as ck
+
+from backend.api.chatkit import requests
+from backend.context import tags
+from backend.conversation.errors import BackendError, InvalidRequest
+from service.database.text import can_be_seen, is_line, without_unseen
+
+_NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
+_MOST_RATED = 100
+_FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
+
+
+class MessageTooLong(BackendError):
+    """The message is too long."""
+
+    code, status = "message_too_long", 400
+
+
+def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
+    """Raises `InvalidRequest` or `MessageTooLong`; limits and titles are normalized."""
+    match request:
+        case ck.AttachmentsCreateReq() | ck.AttachmentsDeleteReq():
+            raise InvalidRequest(_NO_ATTACHMENTS)
+        case ck.InputTranscribeReq():
+            raise InvalidRequest("This assistant does not accept dictation. Type the message instead.")
+        case ck.ThreadsListReq(params=params) | ck.ItemsListReq(params=params):
+            _normalize_limit(params)
+        case ck.ThreadsUpdateReq(params=params):
+            _normalize_title(params)
+        case ck.ThreadsCreateReq(params=params) | ck.ThreadsAddUserMessageReq(params=params):
+            check_message(params.input, message_chars)
+        case ck.ItemsFeedbackReq(params=params) if len(params.item_ids) > _MOST_RATED:
+            raise InvalidRequest(f"Send feedback on up to {_MOST_RATED} items at once.")
+        case _:
+            pass
+
+
+def _normalize_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
+    if params.limit is not None and params.limit < 1:
+        raise InvalidRequest("limit must be at least 1.")
+    params.limit = min(params.limit or 20, requests.LONGEST_PAGE)
+
+
+def _normalize_title(params: ck.ThreadUpdateParams) -> None:
+    if not is_line(title := params.title.strip(), longest=requests.LONGEST_TITLE):
+        raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
+    params.title = without_unseen(title).strip()
+
+
+def check_message(message: ck.UserMessageInput, longest: int) -> None:
+    """Raises `InvalidRequest` for a message without visible text, and `MessageTooLong`."""
+    if message.attachments:
+        raise InvalidRequest(_NO_ATTACHMENTS)
+    tags.numbers_of(message.content)
+    if (length := _length(message)) > longest:
+        raise MessageTooLong(f"The message has {length:,} characters, and the limit is {longest:,}. Split it up.")
+    if not any(part.type == "input_tag" or can_be_seen(part.text) for part in message.content):
+        raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
+
+
+def _length(message: ck.UserMessageInput) -> int:
+    """Characters of what is stored: texts as they are, the rest as JSON; nothing of tags but their ids is stored."""
+    written = [part for part in message.content if part.type != "input_tag"]
+    length = sum(len(part.text) for part in written) + len(message.quoted_text or "")
+    parts = [part.model_copy(update={"text": ""}) for part in written]
+    rest = message.model_copy(update={"content": parts, "quoted_text": None})
+    return length + max(0, len(rest.model_dump_json()) - _FREE_CHARS)

@@ -1,0 +1,148 @@
+"""Renders the events of a run as ChatKit's events."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from chatkit import types as ck
+
+from backend.api.chatkit.render import render_card, render_entry, render_workflow
+from backend.cards.agent_workflow import WorkflowChange, WorkflowStream
+from backend.cards.progress import render_done, render_running
+from backend.cards.stream import CardStream
+from backend.cards.widget import Workflow
+from backend.conversations.records import Entry, Event, ToolCall
+from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of_notice
+
+_THOUGHT_SECONDS = 0.2  # an update repeats the whole thought: a long one must not be sent with every word
+
+
+class EventRenderer:
+    """Renders the events of a run for one reader, who may begin at any of them."""
+
+    def __init__(self, thread_id: str, cards: CardStream, workflows: WorkflowStream) -> None:
+        self._thread_id, self._cards, self._workflows = thread_id, cards, workflows
+        self._shown: dict[str, str] = {}  # of each open item, how much of its text was sent
+        self._agents: dict[str, Workflow] = {}  # open items of sub-agents
+        self._thought_sent_at = 0.0
+
+    async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
+        rendered = [] if event.run is not None and event.run.is_sub_agent else [*self._render(event)]
+        if (change := self._workflows.read(event)) is not None:
+            rendered += self._change_workflow(change)
+        for shown in await self._cards.read(event):
+            item = render_card(self._thread_id, shown.card)
+            rendered.append(
+                ck.ThreadItemDoneEvent(item=item) if shown.is_new else ck.ThreadItemReplacedEvent(item=item)
+            )
+        if event.type in ("run_ended", "run_waiting"):
+            rendered += self._close()
+        return rendered
+
+    async def skip(self, events: Sequence[Event]) -> None:
+        """Reads what the reader was shown before."""
+        for event in events:
+            await self.render(event)
+        self._shown.clear()
+        self._agents.clear()
+
+    def _render(self, event: Event) -> Iterator[ck.ThreadStreamEvent]:
+        match event.type, event.record:
+            case "call_requested", ToolCall(state="running") as call if text := render_running(call):
+                yield ck.ProgressUpdateEvent(text=text)
+            case "call_completed", ToolCall() as call if text := render_done(call):
+                yield ck.ProgressUpdateEvent(text=text, icon="check")
+            case "entry_started" | "entry_delta", Entry(kind="assistant_message" | "reasoning") as entry:
+                yield from self._grow(entry, event.text)
+            case "entry_completed", Entry(kind="assistant_message" | "reasoning") as entry:
+                yield from self._complete(entry)
+            case "entry_completed", Entry(kind="notice") as notice:
+                yield from _render_notice(notice)
+            case "entry_completed", Entry() as entry:
+                if (item := render_entry(self._thread_id, entry)) is not None:
+                    yield ck.ThreadItemDoneEvent(item=item)
+            case _:
+                pass
+
+    def _close(self) -> Iterator[ck.ThreadStreamEvent]:
+        """Closes the items that are open: a message without words is not stored."""
+        for item_id in self._shown:
+            yield ck.ThreadItemRemovedEvent(item_id=item_id)
+        for workflow in self._agents.values():
+            yield ck.ThreadItemDoneEvent(item=render_workflow(self._thread_id, workflow))
+        self._shown.clear()
+        self._agents.clear()
+
+    def _change_workflow(self, change: WorkflowChange) -> Iterator[ck.ThreadStreamEvent]:
+        item = render_workflow(self._thread_id, change.workflow, is_live=True)
+        if item.id not in self._agents:
+            begun = item.model_copy(deep=True)
+            begun.workflow.tasks, begun.workflow.summary = [], None
+            yield ck.ThreadItemAddedEvent(item=begun)
+            changes = [(ck.WorkflowTaskAdded, number) for number in range(len(change.workflow.steps))]
+        else:
+            changes = [(ck.WorkflowTaskUpdated, number) for number in change.changed]
+            changes += [(ck.WorkflowTaskAdded, number) for number in change.added]
+        for kind, number in changes:
+            yield _update(item.id, kind(task_index=number, task=item.workflow.tasks[number]))
+        self._agents[item.id] = change.workflow
+        if change.has_ended:
+            del self._agents[item.id]
+            yield ck.ThreadItemDoneEvent(item=render_workflow(self._thread_id, change.workflow))
+
+    def _grow(self, entry: Entry, text: str) -> Iterator[ck.ThreadStreamEvent]:
+        if entry.id not in self._shown:
+            yield from self._open(entry)
+        self._shown[entry.id] += text
+        if entry.kind == "assistant_message":
+            if text:
+                delta = ck.AssistantMessageContentPartTextDelta(content_index=0, delta=text)
+                yield _update(entry.id, delta)
+        elif time.monotonic() - self._thought_sent_at >= _THOUGHT_SECONDS:
+            self._thought_sent_at = time.monotonic()
+            yield _thought(entry.id, self._shown[entry.id])
+
+    def _open(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
+        self._shown[entry.id] = ""
+        item = render_entry(self._thread_id, Entry(entry.run_id, entry.id, entry.kind, created_at=entry.created_at))
+        added: Any
+        if isinstance(item, ck.AssistantMessageItem):
+            item.content = []
+            content = ck.AssistantMessageContent(text="")
+            added = ck.AssistantMessageContentPartAdded(content_index=0, content=content)
+        else:
+            assert isinstance(item, ck.WorkflowItem)
+            item.workflow.tasks = []
+            added = ck.WorkflowTaskAdded(task_index=0, task=ck.ThoughtTask(content=""))
+        yield ck.ThreadItemAddedEvent(item=item)
+        yield _update(entry.id, added)
+
+    def _complete(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
+        """A reader who has not seen it begin is sent all of it."""
+        if rest := entry.text[len(self._shown.get(entry.id, "")) :]:
+            yield from self._grow(entry, rest)
+        item = render_entry(self._thread_id, entry)
+        assert item is not None
+        if self._shown.pop(entry.id, None) is not None:
+            if isinstance(item, ck.AssistantMessageItem):
+                done = ck.AssistantMessageContentPartDone(content_index=0, content=item.content[0])
+                yield _update(entry.id, done)
+            else:
+                yield _thought(entry.id, entry.text)
+        yield ck.ThreadItemDoneEvent(item=item)
+
+
+def _render_notice(notice: Entry) -> Iterator[ck.ThreadStreamEvent]:
+    code = (notice.details or {}).get("code", "failed")
+    if code in CUT_OFF_CODES:
+        yield ck.NoticeEvent(level="warning", message=sentence_of_notice(notice))
+    elif code != "cancelled":
+        yield ck.ErrorEvent(message=sentence_of_notice(notice), allow_retry=may_retry(code))
+
+
+def _thought(item_id: str, text: str) -> ck.ThreadStreamEvent:
+    return _update(item_id, ck.WorkflowTaskUpdated(task_index=0, task=ck.ThoughtTask(content=text)))
+
+
+def _update(item_id: str, update: Any) -> ck.ThreadStreamEvent:
+    return ck.ThreadItemUpdatedEvent(item_id=item_id, update=update)

@@ -1,0 +1,166 @@
+"""Plain messages to `POST /chatkit`, which are no requests of ChatKit's, for a program that has only curl."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from chatkit import types as ck
+
+from backend.api.chatkit.checks import MessageTooLong, check_message
+from backend.api.chatkit.messages import create_message
+from backend.api.chatkit.requests import PlainMessage
+from backend.api.sse import EventStream, format_event
+from backend.cards.approval_card import question
+from backend.cards.task_lists import render_list_text
+from backend.conversation.errors import BackendError, Busy, LimitReached, NotFound, Overloaded
+from backend.conversations import conversations
+from backend.conversations.errors import NameTaken
+from backend.conversations.ids import check_chat_id, is_generated
+from backend.conversations.records import Entry, Event, Record, ToolCall
+from backend.conversations.runs import Message, NewConversation, RunRequest
+from backend.runs.live_run import LiveRun
+from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
+from backend.runs.service import RunService
+from service.database import new_id
+
+
+class OtherUser(BackendError):
+    """This user_id is not your own. Leave it out: your sign-in says who you are."""
+
+    code, status = "other_user", 403
+
+
+@dataclass(frozen=True, slots=True)
+class PlainMessages:
+    runs: RunService
+    message_chars: int
+
+    async def answer(self, body: PlainMessage, user_id: str, *, time_zone: str | None) -> EventStream:
+        """The answer as it is written; who stops reading stops it, as everywhere at this address.
+
+        Raises `OtherUser`, `NotFound` and `InvalidRequest`.
+        """
+        if body.user_id not in (None, "") and str(body.user_id) != user_id:
+            raise OtherUser
+        given = body.conversation_id if body.conversation_id != "" else None
+        if given is not None:
+            check_chat_id(str(given))
+        message = _text_message(body.message)
+        try:
+            check_message(message, self.message_chars)
+            stored = create_message(new_id("msg"), message, moment=self.runs.moment(time_zone))
+            live = await self._start(user_id, None if given is None else str(given), stored)
+        except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
+            return EventStream(_one(_frame({"type": "error", "message": str(error)})))
+        conversation_id = live.run.conversation_id if given is None else given
+        return EventStream(_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
+
+    async def _start(self, user_id: str, chat_id: str | None, message: Message) -> LiveRun:
+        """Starts a run in a conversation by its id or name; a name that is new makes one, and so does None."""
+        if chat_id is None:
+            return await self._create(user_id, NewConversation(), message)
+        try:
+            found = await conversations.find(self.runs.database, user_id, chat_id)
+        except NotFound:
+            if is_generated(chat_id):
+                raise
+            try:
+                return await self._create(user_id, NewConversation(chat_id), message)
+            except NameTaken:  # another request has just made it
+                found = await conversations.find(self.runs.database, user_id, chat_id)
+        return await self.runs.start(user_id, RunRequest(found.id, message), is_detached=False)
+
+    async def _create(self, user_id: str, new: NewConversation, message: Message) -> LiveRun:
+        return await self.runs.start(user_id, RunRequest(new_id("thr"), message, new), is_detached=False)
+
+
+def _text_message(text: str) -> ck.UserMessageInput:
+    content: list[ck.UserMessageContent] = [ck.UserMessageTextContent(text=text)]
+    return ck.UserMessageInput(content=content, attachments=[], inference_options=ck.InferenceOptions())
+
+
+@dataclass(slots=True)
+class _Renderer:
+    """The text of an answer as it grows, and what its end tells: calls that wait for approval, and a warning."""
+
+    about: dict[str, Any]
+    written: str | None = None  # the message that was written last
+    waiting: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    records: list[Record] = field(default_factory=list[Record])  # for the list of tasks that cards would show
+    warning: str | None = None
+    has_failed: bool = False
+
+    def render(self, event: Event) -> bytes:
+        if not _is_sub_agent(event) and event.type in ("call_completed", "entry_completed"):
+            assert isinstance(event.record, Entry | ToolCall)
+            self.records.append(event.record)
+        match event.type, event.record:
+            case "entry_delta", Entry(kind="assistant_message") as entry if not _is_sub_agent(event):
+                before, self.written = self.written, entry.id
+                return _delta(event.text if before in (None, entry.id) else f"\n\n{event.text}")
+            case "approval_requested", ToolCall() as call:
+                return self._ask(call, event)
+            case "entry_completed", Entry(kind="notice") as notice if not _is_sub_agent(event):
+                return self._notice(notice)
+            case "run_waiting" | "run_ended", _:
+                return self._end(event)
+            case _:
+                return b""
+
+    def _ask(self, call: ToolCall, event: Event) -> bytes:
+        agent = event.run.agent if event.run is not None and event.run.is_sub_agent else None
+        asked = {"agent": agent, "tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
+        self.waiting.append({"approval_id": call.id, **asked})
+        text, before, self.written = question(call.approval_text or ""), self.written, call.id
+        return _delta(f"\n\n{text}" if before else text)
+
+    def _notice(self, notice: Entry) -> bytes:
+        code = (notice.details or {})["code"]
+        if code in CUT_OFF_CODES:
+            self.warning = sentence_of_notice(notice)
+            return b""
+        self.has_failed = True
+        return _frame({"type": "error", "message": sentence_of_notice(notice)})
+
+    def _end(self, event: Event) -> bytes:
+        assert event.run is not None
+        if self.has_failed:
+            return b""
+        if event.run.status not in ("completed", "waiting"):
+            return _frame({"type": "error", "message": sentence_of(event.run.error_code or event.run.status)})
+        listed = render_list_text(self.records) if event.type == "run_ended" else ""
+        text = _delta(f"\n\n{listed}" if self.written else listed) if listed else b""
+        end = {**self.about, "interaction_id": event.run.id}
+        end["status"] = "waiting_approval" if event.run.status == "waiting" else "completed"
+        if self.waiting:
+            end["approvals"] = self.waiting
+        if self.warning:
+            end["notice"] = self.warning
+        return text + _frame({"type": "message_complete", **end})
+
+
+def _is_sub_agent(event: Event) -> bool:
+    return event.run is not None and event.run.is_sub_agent
+
+
+async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
+    renderer = _Renderer(about)
+    try:
+        async for event in live.stream.read():
+            if frame := renderer.render(event):
+                yield frame
+    finally:
+        live.stop(Ending("cancelled", "cancelled"))
+
+
+async def _one(frame: bytes) -> AsyncIterator[bytes]:
+    yield frame
+
+
+def _delta(text: str) -> bytes:
+    return _frame({"type": "message_delta", "content": text})
+
+
+def _frame(event: dict[str, Any]) -> bytes:
+    return format_event(json.dumps(event, ensure_ascii=False))

@@ -1,0 +1,145 @@
+"""Renders records, cards and the work of sub-agents as ChatKit's items."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from chatkit import types as ck
+from chatkit.widgets import WidgetRoot
+from pydantic import TypeAdapter
+
+from backend.api.chatkit import messages
+from backend.api.chatkit.schemas import RatedMessage, UnreadMessage, VersionedMessage, Versions
+from backend.cards.widget import Card, Json, Workflow
+from backend.conversations import steering
+from backend.conversations.pages import RunPage
+from backend.conversations.records import Entry
+from backend.runs.outcomes import is_failure, may_retry, sentence_of_notice
+
+_WIDGET = TypeAdapter[WidgetRoot](WidgetRoot)
+_AGENT: Any = "agent"
+_CARD = re.compile(r"(?:apr|wid_\d+|wf)_(.+)")
+
+
+def record_of_item(item_id: str) -> str:
+    """The id of the entry or tool call of which an item is rendered."""
+    card = _CARD.fullmatch(item_id)
+    return card[1] if card else item_id
+
+
+def render_page(
+    thread_id: str, page: RunPage, cards: Sequence[Card], workflows: Sequence[Workflow]
+) -> list[ck.ThreadItem]:
+    """The items of whole runs, in the order in which they were first shown."""
+    numbered: list[tuple[int, ck.ThreadItem]] = [
+        (entry.last_seq or 0, item)
+        for entry in page.entries
+        if (item := render_entry(thread_id, entry, _versions(entry, page))) is not None
+    ]
+    numbered += [(card.number, render_card(thread_id, card)) for card in cards]
+    numbered += [(workflow.number, render_workflow(thread_id, workflow)) for workflow in workflows]
+    return [item for _, item in sorted(numbered, key=lambda item: item[0])]
+
+
+def render_card(thread_id: str, card: Card) -> ck.WidgetItem:
+    return ck.WidgetItem(
+        id=card.id,
+        thread_id=thread_id,
+        created_at=card.created_at,
+        widget=_WIDGET.validate_python(card.root),
+        copy_text=card.copy_text,
+    )
+
+
+def render_workflow(thread_id: str, workflow: Workflow, *, is_live: bool = False) -> ck.WorkflowItem:
+    """The work of a sub-agent; whether a step is running is told only while somebody looks."""
+    summary = ck.CustomSummary(title=workflow.summary or "", icon=_AGENT)
+    shown = ck.Workflow(
+        type="custom",
+        tasks=[_step(step, is_live=is_live) for step in workflow.steps],
+        summary=summary if workflow.summary else None,
+        expanded=workflow.summary is None,
+    )
+    return ck.WorkflowItem(id=workflow.id, thread_id=thread_id, created_at=workflow.created_at, workflow=shown)
+
+
+def _step(step: Json, *, is_live: bool) -> ck.CustomTask:
+    indicator: Any = {"done": "complete", "running": "loading" if is_live else "none"}.get(step["state"], "none")
+    return ck.CustomTask(
+        title=step["title"] or None, content=step["content"] or None, icon=step["icon"], status_indicator=indicator
+    )
+
+
+def _versions(entry: Entry, page: RunPage) -> Versions | None:
+    """Those of a message that has started its run."""
+    ids = page.alternatives.get(entry.run_id)
+    if ids is None or entry.kind != "user_message" or page.first_message(entry.run_id) is not entry:
+        return None
+    place = ids.index(entry.run_id)
+    return Versions(
+        number=place + 1,
+        count=len(ids),
+        previous=ids[place - 1] if place else None,
+        next=ids[place + 1] if place + 1 < len(ids) else None,
+    )
+
+
+def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None) -> ck.ThreadItem | None:
+    """None for what users do not see."""
+    head: dict[str, Any] = {
+        "id": entry.id,
+        "thread_id": thread_id,
+        "created_at": entry.created_at or datetime.now(UTC),
+    }
+    match entry.kind:
+        case "user_message":
+            message = head | _message(entry.text, entry.details)
+            return VersionedMessage(**message, versions=versions) if versions else ck.UserMessageItem(**message)
+        case "assistant_message":
+            content = [ck.AssistantMessageContent(text=entry.text)]
+            if entry.feedback:
+                return RatedMessage.model_validate({**head, "content": content, "feedback": entry.feedback})
+            return ck.AssistantMessageItem(**head, content=content)
+        case "reasoning":
+            seconds = (entry.details or {}).get("seconds")
+            summary = ck.DurationSummary(duration=seconds) if seconds else None
+            thought = ck.Workflow(type="reasoning", tasks=[ck.ThoughtTask(content=entry.text)], summary=summary)
+            return ck.WorkflowItem(**head, workflow=thought)
+        case "notice" if entry.details:
+            icon: Any = _icon(entry.details["code"])
+            return ck.TaskItem(**head, task=ck.CustomTask(title=sentence_of_notice(entry), icon=icon))
+        case "summary" if count := (entry.details or {}).get("messages"):
+            several = "1 earlier message was" if count == 1 else f"{count:,} earlier messages were"
+            return ck.TaskItem(**head, task=ck.CustomTask(title=f"{several} summarised.", icon="info"))
+        case _:
+            return None
+
+
+def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "content": messages.content_of(text, details),
+        "quoted_text": (details or {}).get("quoted_text"),
+        "inference_options": ck.InferenceOptions(),
+    }
+
+
+def _icon(code: str) -> str:
+    """What the page offers below a notice: go on (play), answer again (reload), or nothing."""
+    if not is_failure(code):
+        return "play"
+    return "reload" if may_retry(code) else "info"
+
+
+def render_unread(thread_id: str, unread: Sequence[steering.UnreadMessage]) -> list[UnreadMessage]:
+    return [
+        UnreadMessage(
+            id=one.id,
+            thread_id=thread_id,
+            created_at=one.created_at,
+            mode=one.mode,
+            is_queued=one.is_queued,
+            **_message(one.text, one.details),
+        )
+        for one in unread
+    ]

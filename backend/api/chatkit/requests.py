@@ -1,0 +1,168 @@
+"""Requests to `POST /chatkit`: their body, and what our page asks for in `metadata` and in actions of its own."""
+
+import hashlib
+from typing import Any
+
+from chatkit import types as ck
+from chatkit.actions import Action
+from pydantic import BaseModel, Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from backend.api.body import check_json
+from backend.conversation.errors import InvalidRequest
+from backend.conversations import ids
+from backend.conversations.idempotency import IdempotencyKey
+from backend.conversations.steering import Mode
+from backend.tools.table import TOOLS
+
+LONGEST_TITLE = 200
+LONGEST_PAGE = 100
+
+# Actions of our page that the protocol has no operation for. The first is about an answer, the others about no item.
+CLEAR_FEEDBACK = "take_feedback_back"
+EDIT = "edit_message"
+SHOW_VERSION = "show_version"
+FOLLOW = "follow"
+DROP_INPUT = "drop_input"
+SEND_INPUT_NOW = "send_input_now"
+OF_UNREAD_INPUT = (DROP_INPUT, SEND_INPUT_NOW)
+WITHOUT_ITEM = (EDIT, FOLLOW, *OF_UNREAD_INPUT)
+
+# The SDK makes its parser anew for each request, which takes 2 ms (openai-chatkit 1.6.5).
+_REQUEST = TypeAdapter[ck.ChatKitReq](ck.ChatKitReq)
+
+
+class PlainMessage(BaseModel):
+    """What a program without a ChatKit library sends."""
+
+    message: StrictStr
+    conversation_id: StrictInt | StrictStr | None = None
+    user_id: StrictInt | StrictStr | None = None
+
+
+class Edit(BaseModel):
+    """A message of the user, and what it is to say: a text, or parts of a message."""
+
+    item_id: StrictStr
+    text: StrictStr | None = None
+    content: list[ck.UserMessageContent] = []
+
+
+class _Version(BaseModel):
+    interaction_id: StrictStr
+
+
+class _UnreadInput(BaseModel):
+    input_id: StrictStr = Field(max_length=100)
+
+
+def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
+    """Raises `InvalidRequest` with a sentence that says what is wrong."""
+    try:
+        return _REQUEST.validate_json(body)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        if problem["type"] == "union_tag_invalid":
+            raise InvalidRequest("ChatKit has no request of this type.") from None
+        if problem["type"] in ("json_invalid", "union_tag_not_found"):
+            raise InvalidRequest("The body is not a ChatKit request. Send JSON with type and params.") from None
+        place = ".".join(str(part) for part in problem["loc"])
+        raise InvalidRequest(f"The ChatKit request is not valid at {place}: {problem['msg']}.") from None
+
+
+def parse_plain_message(body: bytes) -> PlainMessage | None:
+    """None for a body that is no plain message; raises `InvalidRequest`."""
+    check_json(body)
+    try:
+        value = from_json(body)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or "type" in value or "message" not in value:
+        return None
+    try:
+        return PlainMessage.model_validate(value)
+    except ValidationError:
+        raise InvalidRequest(
+            "A request without a type needs message, a text. conversation_id and user_id are optional, and are texts "
+            "or whole numbers."
+        ) from None
+
+
+def idempotency_key_of(request: ck.StreamingReq) -> IdempotencyKey | None:
+    """`metadata.idempotency_key` of a request that starts a run, with a hash of all that it asks for."""
+    key = request.metadata.get("idempotency_key")
+    if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
+        return None
+    if not (isinstance(key, str) and key.isascii() and key.isprintable() and 0 < len(key) <= 255 and " " not in key):
+        raise InvalidRequest("idempotency_key must have 1 to 255 visible ASCII characters.")
+    return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
+
+
+def mode_while_running(request: ck.ChatKitReq) -> Mode | None:
+    """How a message is to be read if the assistant is answering; None if it is to be rejected then."""
+    match request:
+        case ck.ThreadsAddUserMessageReq(metadata={"while_running": "steer" | "follow_up" as mode}):
+            return mode
+        case ck.ThreadsAddUserMessageReq(metadata={"while_running": _}):
+            raise InvalidRequest('while_running must be "steer" or "follow_up".')
+        case _:
+            return None
+
+
+def allowed_tools(request: ck.ChatKitReq) -> list[str]:
+    """The tools that need no approval, as the user began the conversation with "Let an agent do it"."""
+    match request:
+        case ck.ThreadsCreateReq(metadata={"allow_agents": True}):
+            return [name for name, row in TOOLS.items() if row.agent]
+        case _:
+            return []
+
+
+def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
+    """The id or name of the conversation that the user cleared, so that this one begins in its place."""
+    name = request.metadata.get("left")
+    if name is not None and not (isinstance(name, str) and ids.is_valid(name)):
+        raise InvalidRequest("left must be the id or the name of a conversation.")
+    return name
+
+
+def model_choice(request: ck.ChatKitReq) -> tuple[object, object]:
+    """The model and the temperature that are asked for; the protocol has no place for the second."""
+    options: object = None
+    if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
+        options = request.params.input.inference_options.model
+    return request.metadata.get("model", options), request.metadata.get("temperature")
+
+
+def title_filter(request: ck.ChatKitReq) -> str:
+    """What the titles of the listed conversations contain; empty for any title."""
+    text = request.metadata.get("titled", "")
+    if not isinstance(text, str) or len(text) > LONGEST_TITLE:
+        raise InvalidRequest(f"titled must be text of up to {LONGEST_TITLE} characters.")
+    return text
+
+
+def parse_edit(action: Action[str, Any]) -> Edit:
+    try:
+        edit = Edit.model_validate(action.payload)
+    except ValidationError:
+        edit = None
+    if edit is None or (edit.text is None and not edit.content):
+        raise InvalidRequest("An edit needs the item_id of the message and the new text.")
+    return edit
+
+
+def parse_input_id(action: Action[str, Any]) -> str:
+    """The id of the message that was not read yet."""
+    try:
+        return _UnreadInput.model_validate(action.payload).input_id
+    except ValidationError:
+        raise InvalidRequest("Send the input_id of the queued message.") from None
+
+
+def parse_version(action: Action[str, Any]) -> str:
+    """The id of the run whose version is to be shown."""
+    try:
+        return _Version.model_validate(action.payload).interaction_id
+    except ValidationError:
+        raise InvalidRequest("Send the interaction_id of the version.") from None

@@ -1,0 +1,43 @@
+"""`POST /chatkit`: ChatKit's protocol, and plain messages."""
+
+from collections.abc import AsyncIterator
+
+from chatkit.server import StreamingResult
+from chatkit.types import ErrorEvent, is_streaming_req
+from fastapi import APIRouter, Request, Response
+
+from backend.api.chatkit.checks import MessageTooLong
+from backend.api.chatkit.context import RequestContext
+from backend.api.chatkit.requests import parse_plain_message
+from backend.api.chatkit.stream import frame
+from backend.api.dependencies import LimitedUser
+from backend.api.routing import UserRoute
+from backend.api.services import Core
+from backend.api.sse import EventStream
+from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
+
+router = APIRouter(route_class=UserRoute)
+
+
+@router.post("/chatkit")
+async def process(request: Request, core: Core, user: LimitedUser) -> Response:
+    body = await request.body()
+    if (message := parse_plain_message(body)) is not None:
+        if not request.app.state.identity.required:  # there is one user, whatever the body says
+            message.user_id = None
+        return await core.plain_messages.answer(message, user.user_id, time_zone=user.time_zone)
+    context = RequestContext(user.user_id, user.time_zone)
+    try:
+        result = await core.chatkit.process(body, context)
+    except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
+        if context.request is None or not is_streaming_req(context.request):
+            raise
+        return EventStream(_rejection(error))  # which OpenAI's widget shows, as it does not show a status
+    if isinstance(result, StreamingResult):
+        return EventStream(result)
+    return Response(result.json, media_type="application/json")
+
+
+async def _rejection(error: BackendError) -> AsyncIterator[bytes]:
+    event = ErrorEvent(message=str(error), allow_retry=error.allow_retry)
+    yield frame(event.model_dump_json(by_alias=True, exclude_none=True).encode())

@@ -1,0 +1,454 @@
+"""The server of openai-chatkit: a run answers a message, and its events are rendered as ChatKit's."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from typing import Any
+
+from chatkit import types as ck
+from chatkit.actions import Action
+from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer, NonStreamingResult, StreamingResult
+from pydantic import BaseModel
+
+from backend.api.chatkit import checks, requests
+from backend.api.chatkit.context import RequestContext
+from backend.api.chatkit.events import EventRenderer
+from backend.api.chatkit.messages import create_message
+from backend.api.chatkit.render import record_of_item, render_card
+from backend.api.chatkit.schemas import ShownThread, ThreadHead
+from backend.api.chatkit.store import TimelineStore
+from backend.api.chatkit.stream import Events, explained, frame, frames_of, in_order, interaction_event, queued_event
+from backend.api.idempotency import find_started_run
+from backend.cards.actions import Click
+from backend.cards.agent_workflow import WorkflowStream
+from backend.cards.approval_card import APPROVE, REFUSE
+from backend.cards.approvals import parse_decision, render_approval
+from backend.cards.service import CardService
+from backend.cards.stream import CardStream
+from backend.conversation.errors import BackendError, Busy, InvalidRequest, NotFound
+from backend.conversations import branches, runs, steering, timeline
+from backend.conversations.errors import AlreadyDecided
+from backend.conversations.feedback import store as store_feedback
+from backend.conversations.records import Entry, Event
+from backend.conversations.runs import RunRequest
+from backend.conversations.steering import Mode
+from backend.model.choices import check_choice
+from backend.model.providers import Endpoint
+from backend.runs.outcomes import Ending
+from backend.runs.service import RunService
+from backend.tools.workspace.files import FolderFiles
+from service.database import new_id
+
+_TRIES = 3  # a run may begin or end between two looks
+
+
+class MessageRead(BackendError):
+    """The assistant has already read this message."""
+
+    code, status = "message_read", 409
+
+
+class TodoChatKitServer(ChatKitServer[RequestContext]):
+    store: TimelineStore
+
+    def __init__(
+        self,
+        run_service: RunService,
+        cards: CardService,
+        files: FolderFiles | None,
+        endpoint: Endpoint,
+        *,
+        message_chars: int,
+        backend_url: str,
+    ) -> None:
+        super().__init__(TimelineStore(run_service, cards, files, backend_url))
+        self._runs, self._cards, self._database = run_service, cards, run_service.database
+        self._endpoint, self._message_chars = endpoint, message_chars
+
+    async def process(
+        self, request: str | bytes | bytearray, context: RequestContext
+    ) -> StreamingResult | NonStreamingResult:
+        """As the SDK's, but what cannot be done raises before there is a result: the first event is held back."""
+        context.request = parsed = requests.parse_request(request)
+        checks.check_request(parsed, message_chars=self._message_chars)
+        if not ck.is_streaming_req(parsed):
+            return NonStreamingResult(await self._process_non_streaming(parsed, context))
+        context.options = self._options(parsed)
+        context.key = requests.idempotency_key_of(parsed)
+        if (run_id := await find_started_run(self._database, context.user_id, context.key)) is not None:
+            return StreamingResult(self._replay(run_id, context))
+        await self._check(parsed, context)
+        mode = requests.mode_while_running(parsed)
+        for tries_left in reversed(range(_TRIES if mode else 1)):
+            if isinstance(parsed, ck.ThreadsAddUserMessageReq) and mode is not None:
+                queued = await self._queue(parsed, mode, context)
+                if queued is not None:
+                    return StreamingResult(frames_of(self._serialize(queued)))
+            try:
+                return StreamingResult(await self._begin(parsed, context))
+            except BackendError as error:
+                if (run_id := await find_started_run(self._database, context.user_id, context.key)) is not None:
+                    return StreamingResult(self._replay(run_id, context))
+                if not (isinstance(error, Busy) and tries_left):
+                    raise
+        raise Busy
+
+    def _options(self, request: ck.StreamingReq) -> dict[str, Any]:
+        """The options of the run; raises `InvalidRequest` for a model that is not offered."""
+        choice = check_choice(*requests.model_choice(request), endpoint=self._endpoint)
+        options = {
+            "model": choice.model,
+            "temperature": choice.temperature,
+            "allowed_tools": requests.allowed_tools(request) or None,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    async def _check(self, request: ck.StreamingReq, context: RequestContext) -> None:
+        """Raises what the SDK's stream could not tell with a status."""
+        match request:
+            case ck.ThreadsRetryAfterItemReq(params=params):
+                message = await self.store.find_message(params.thread_id, params.item_id, context)
+                context.answered_run_id = message.run_id
+            case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.EDIT:
+                edit = requests.parse_edit(params.action)
+                message = await self.store.find_message(params.thread_id, edit.item_id, context)
+                checks.check_message(_edited(message.item, edit), self._message_chars)
+                context.answered_run_id = message.run_id
+            case ck.ThreadsCustomActionReq(params=params) if params.action.type in requests.OF_UNREAD_INPUT:
+                requests.parse_input_id(params.action)
+            case ck.ThreadsCustomActionReq(params=params) if params.action.type not in requests.WITHOUT_ITEM:
+                await self._check_card(params, context)
+                if params.action.type in (APPROVE, REFUSE):
+                    parse_decision(params.action.payload, approved=params.action.type == APPROVE)
+            case ck.ThreadsAddStructuredInputReq(params=params):
+                await self.store.load_item(params.thread_id, params.item_id, context)
+                raise InvalidRequest("This question cannot be answered any more.")  # no question of this kind is asked
+            case ck.ThreadsAddClientToolOutputReq(params=params):
+                await self.store.find(params.thread_id, context)
+                raise InvalidRequest("No tool call in this conversation is waiting for an output.")
+            case _:
+                pass
+
+    async def _check_card(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> None:
+        if params.item_id is None:
+            await self.store.find(params.thread_id, context)
+            raise InvalidRequest(f"There is no action {params.action.type!r}.")
+        if record_of_item(params.item_id) == params.item_id:
+            raise NotFound
+
+    # Streams
+
+    async def _begin(self, request: ck.StreamingReq, context: RequestContext) -> AsyncGenerator[bytes, None]:
+        """The frames of a stream whose first one is there. All are read in one task, as the SDK sets a ContextVar."""
+        frames = self._frames(request, context)
+        first = await anext(frames, None)
+
+        async def with_first() -> AsyncGenerator[bytes, None]:
+            async with aclosing(frames):
+                if first is not None:
+                    yield first
+                    async for frame in frames:
+                        yield frame
+
+        return with_first()
+
+    async def _frames(self, request: ck.StreamingReq, context: RequestContext) -> AsyncGenerator[bytes, None]:
+        """A reader who leaves stops the run, unless it is detached."""
+        try:
+            events = self._process_streaming_impl(request, context)
+            async for event in in_order(events, context):
+                yield frame(self._serialize(event))
+        finally:
+            if context.live is not None and not context.is_detached:
+                context.live.stop(Ending("cancelled", "cancelled"))
+
+    async def _process_streaming_impl(
+        self, request: ck.StreamingReq, context: RequestContext
+    ) -> AsyncGenerator[ck.ThreadStreamEvent, None]:
+        """As the SDK's, which for a retry reads page after page up to the item and deletes each item after it."""
+        if not isinstance(request, ck.ThreadsRetryAfterItemReq):
+            events: Events = super()._process_streaming_impl(request, context)
+        else:
+            thread = await self.store.load_thread(request.params.thread_id, context)
+            events = self._process_events(thread, context, lambda: self.respond(thread, None, context))
+        async for event in events:
+            yield event
+
+    def respond(
+        self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
+    ) -> Events:
+        return explained(self._answer(thread, context))
+
+    async def _answer(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
+        """The events of the run that the message has started, or of one that answers it again."""
+        if context.live is None:
+            request = RunRequest(
+                thread.id,
+                None,
+                replaces=context.answered_run_id,
+                options=context.options,
+                key=context.key,
+                moment=self._runs.moment(context.time_zone),
+            )
+            async for event in self._begin_run(request, context):
+                yield event
+        assert context.live is not None
+        head = context.live.conversation
+        if isinstance(context.request, ck.ThreadsAddUserMessageReq) and head is not None:
+            # Its reader may know another title, as one is made after the first answer; the SDK sends what has changed.
+            thread.title, thread.created_at = head.title, head.created_at
+        async for event in self._read(thread.id, context, without_message=True):
+            yield event
+
+    async def _begin_run(self, request: RunRequest, context: RequestContext) -> Events:
+        started = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
+        context.begin(started)
+        if context.is_detached:
+            yield interaction_event(started.run.id)
+
+    async def _read(self, thread_id: str, context: RequestContext, *, without_message: bool = False) -> Events:
+        """What the request's run says in this process; what came before is known to the reader.
+
+        `without_message` leaves the message out that the run answers, as the reader has it.
+        """
+        live = context.live
+        assert live is not None
+        renderer = self._renderer(thread_id, context)
+        if live.stream.base:
+            before = await timeline.load_events(self._database, context.user_id, live.run.id, after=0)
+            await renderer.skip([event for event in before.events if (event.number or 0) <= live.stream.base])
+        async for event in live.stream.read():
+            if without_message and event.number == live.first_number and _is_message(event):
+                continue
+            for rendered in await renderer.render(event):
+                yield rendered
+
+    def _renderer(self, thread_id: str, context: RequestContext) -> EventRenderer:
+        cards = CardStream(self._cards, context.user_id, thread_id, context.time_zone)
+        return EventRenderer(thread_id, cards, WorkflowStream(self.store.folder_url(thread_id)))
+
+    async def _replay(self, run_id: str, context: RequestContext) -> AsyncGenerator[bytes, None]:
+        """The answer to a request that came before under the same key."""
+        async for event in self._replay_events(run_id, context):
+            yield frame(self._serialize(event))
+
+    async def _replay_events(self, run_id: str, context: RequestContext) -> Events:
+        run = await runs.load(self._database, context.user_id, run_id)
+        thread = await self.store.find(run.conversation_id, context)
+        if context.is_detached:
+            yield interaction_event(run_id)
+        if isinstance(context.request, ck.ThreadsCreateReq):
+            shown = ShownThread(id=thread.id, title=thread.title, created_at=thread.created_at, items=ck.Page())
+            yield ck.ThreadCreatedEvent(thread=shown)
+        has_begun = False
+        async for event in self._follow(thread.id, run_id, context):
+            yield event
+            if not has_begun:
+                has_begun = True
+                yield ck.StreamOptionsEvent(stream_options=ck.StreamOptions(allow_cancel=True))
+
+    async def _follow(self, thread_id: str, run_id: str, context: RequestContext) -> Events:
+        """What a run says, from its beginning to where it ends or waits."""
+        renderer = self._renderer(thread_id, context)
+        events: AsyncIterator[Event] = self._runs.streams.follow(context.user_id, run_id, while_waiting=False)
+        async for event in events:
+            for rendered in await renderer.render(event):
+                yield rendered
+
+    async def handle_stream_cancelled(
+        self, thread: ck.ThreadMetadata, pending_items: list[ck.ThreadItem], context: RequestContext
+    ) -> None:
+        """Nothing: the run stores what was shown."""
+
+    # Actions
+
+    def action(
+        self,
+        thread: ck.ThreadMetadata,
+        action: Action[str, Any],
+        sender: ck.WidgetItem | None,
+        context: RequestContext,
+    ) -> Events:
+        return explained(self._act(thread, action, sender, context))
+
+    async def _act(
+        self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
+    ) -> Events:
+        match action.type:
+            case requests.EDIT:
+                async for event in self._edit(thread, requests.parse_edit(action), context):
+                    yield event
+            case requests.FOLLOW:
+                async for event in self._follow_running(thread, context):
+                    yield event
+            case requests.DROP_INPUT:
+                input_id = requests.parse_input_id(action)
+                with _read_already():
+                    await steering.drop(self._database, context.user_id, thread.id, input_id)
+                yield ck.ClientEffectEvent(name="todo.dropped", data={"input_id": input_id})
+            case requests.SEND_INPUT_NOW:
+                input_id = requests.parse_input_id(action)
+                with _read_already():
+                    await steering.steer(self._database, context.user_id, thread.id, input_id)
+                yield queued_event(input_id, "steer", [])
+            case kind if kind in (APPROVE, REFUSE):
+                assert sender is not None
+                async for event in self._decide(thread, action, sender, context):
+                    yield event
+            case _:
+                assert sender is not None
+                for item in await self._click(thread.id, action, sender, context):
+                    yield ck.ThreadItemReplacedEvent(item=item)
+
+    async def _decide(
+        self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
+    ) -> Events:
+        """Approves or rejects a call; the last decision lets the run go on."""
+        call_id, decision, _ = parse_decision(action.payload, approved=action.type == APPROVE)
+        if record_of_item(sender.id) != call_id:
+            raise NotFound
+        try:
+            call, live = await self._runs.decide(context.user_id, call_id, decision, is_detached=context.is_detached)
+        except AlreadyDecided:
+            yield ck.ThreadItemReplacedEvent(item=await self.store.load_item(thread.id, sender.id, context))
+            raise
+        if live is not None:
+            context.begin(live)
+            if context.is_detached:
+                yield interaction_event(live.run.id)
+        if (card := render_approval(call)) is not None:
+            yield ck.ThreadItemReplacedEvent(item=render_card(thread.id, card))
+        if live is not None:
+            async for event in self._read(thread.id, context):
+                yield event
+
+    async def _click(
+        self, thread_id: str, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
+    ) -> list[ck.ThreadItem]:
+        """Does what a click in a card asks for: the card first, then the others that show the same tasks."""
+        assert context.request is not None
+        key = context.request.metadata.get("idempotency_key")
+        click = Click(sender.id, action.type, action.payload, key if isinstance(key, str) else None)
+        cards = await self._cards.act(context.user_id, thread_id, click, time_zone=context.time_zone)
+        return [render_card(thread_id, card) for card in cards]
+
+    async def _edit(self, thread: ck.ThreadMetadata, edit: requests.Edit, context: RequestContext) -> Events:
+        """Answers another text in place of a message; what it quotes stays."""
+        message = await self.store.find_message(thread.id, edit.item_id, context)
+        edited = _edited(message.item, edit)
+        edited.content = await self.store.with_titles(edited.content, context)
+        stored = create_message(new_id("msg"), edited, moment=self._runs.moment(context.time_zone))
+        request = RunRequest(thread.id, stored, replaces=message.run_id, options=context.options, key=context.key)
+        async for event in self._begin_run(request, context):
+            yield event
+        async for event in self._read(thread.id, context):
+            yield event
+
+    async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
+        """The answer that is being written, from its beginning; nothing where there is none."""
+        self._runs.streams.check_readers(context.user_id)
+        run_id = (await self.store.find(thread.id, context)).answering
+        if run_id is not None:
+            context.interaction_id = run_id
+            yield interaction_event(run_id)
+            async for event in self._follow(thread.id, run_id, context):
+                yield event
+
+    async def _queue(
+        self, request: ck.ThreadsAddUserMessageReq, mode: Mode, context: RequestContext
+    ) -> ck.ThreadStreamEvent | None:
+        """Lets the run that is running read a message; None where none is running."""
+        thread_id, message = request.params.thread_id, request.params.input
+        run_id = (await self.store.find(thread_id, context)).answering
+        if run_id is None:
+            return None
+        message.content = await self.store.with_titles(message.content, context)
+        stored = create_message(new_id("msg"), message, moment=self._runs.moment(context.time_zone))
+        run = await self._runs.find(context.user_id, thread_id, run_id)
+        with suppress(Busy):
+            overtaken = await self._runs.send_message(run, stored, mode)
+            return queued_event(stored.id, mode, overtaken)
+        return None
+
+    # Without a stream
+
+    async def _process_non_streaming(self, request: ck.NonStreamingReq, context: RequestContext) -> bytes:
+        match request:
+            case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == requests.CLEAR_FEEDBACK:
+                return self._serialize(await self._clear_feedback(params, context))
+            case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == requests.SHOW_VERSION:
+                run_id = requests.parse_version(params.action)
+                await self._runs.find(context.user_id, params.thread_id, run_id)
+                where = (self._database, context.user_id, params.thread_id)
+                await branches.show(*where, await branches.find_newest_descendant(*where, run_id))
+                return self._serialize(ck.SyncCustomActionResponse())
+            case ck.ThreadsSyncCustomActionReq(params=params):
+                await self._check_card(params, context)
+            case _:
+                pass
+        return await super()._process_non_streaming(request, context)
+
+    async def add_feedback(
+        self, thread_id: str, item_ids: list[str], feedback: ck.FeedbackKind, context: RequestContext
+    ) -> None:
+        records = map(record_of_item, item_ids)
+        await store_feedback(self._database, context.user_id, thread_id, records, feedback)
+
+    async def _clear_feedback(
+        self, params: ck.ThreadCustomActionParams, context: RequestContext
+    ) -> ck.SyncCustomActionResponse:
+        item_id = params.item_id or ""
+        await store_feedback(self._database, context.user_id, params.thread_id, [record_of_item(item_id)], None)
+        return ck.SyncCustomActionResponse(updated_item=await self.store.load_item(params.thread_id, item_id, context))
+
+    async def sync_action(
+        self,
+        thread: ck.ThreadMetadata,
+        action: Action[str, Any],
+        sender: ck.WidgetItem | None,
+        context: RequestContext,
+    ) -> ck.SyncCustomActionResponse:
+        assert sender is not None
+        items = await self._click(thread.id, action, sender, context)
+        return ck.SyncCustomActionResponse(updated_item=items[0])
+
+    # What our page reads beyond the protocol
+
+    async def _load_full_thread(self, thread_id: str, context: RequestContext) -> ck.Thread:
+        thread = await self.store.load_thread(thread_id, context)
+        items = await self.store.load_thread_items(thread_id, None, DEFAULT_PAGE_SIZE, "asc", context)
+        return ShownThread(**thread.model_dump(exclude={"unread"}), items=items, unread=getattr(thread, "unread", None))
+
+    def _to_thread_response(self, thread: ck.ThreadMetadata | ck.Thread) -> ck.Thread:
+        if isinstance(thread, ShownThread):
+            return thread
+        items = thread.items if isinstance(thread, ck.Thread) else ck.Page()
+        answering = thread.answering if isinstance(thread, ThreadHead) else None
+        return ShownThread(
+            id=thread.id, title=thread.title, created_at=thread.created_at, items=items, answering=answering
+        )
+
+    def _serialize(self, obj: BaseModel) -> bytes:
+        """As the SDK's, with the fields of our own classes."""
+        context = {"exclude_metadata": True}
+        return obj.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()
+
+
+def _is_message(event: Event) -> bool:
+    return isinstance(event.record, Entry) and event.record.kind == "user_message"
+
+
+@contextmanager
+def _read_already() -> Iterator[None]:
+    try:
+        yield
+    except NotFound:
+        raise MessageRead from None
+
+
+def _edited(message: ck.UserMessageItem, edit: requests.Edit) -> ck.UserMessageInput:
+    return ck.UserMessageInput(
+        content=edit.content or [ck.UserMessageTextContent(text=edit.text or "")],
+        attachments=[],
+        quoted_text=message.quoted_text,
+        inference_options=message.inference_options,
+    )

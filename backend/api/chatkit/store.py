@@ -1,0 +1,229 @@
+"""The store adapter of openai-chatkit over conversations: items are rendered from runs, and nothing rendered is stored.
+
+Raising `NotFound` here becomes the status 404, as no event has been sent by then.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from chatkit import types as ck
+from chatkit.store import Store, StoreItemType
+
+from backend.api.chatkit import messages, render, requests
+from backend.api.chatkit.context import RequestContext
+from backend.api.chatkit.schemas import ThreadHead
+from backend.cards.agent_workflow import render_workflow
+from backend.cards.current_tasks import CurrentTasks
+from backend.cards.render import render_cards
+from backend.cards.service import CardService
+from backend.cards.widget import Workflow
+from backend.context import tags
+from backend.conversation.errors import InvalidRequest, NotFound
+from backend.conversations import conversations, pages, steering, timeline
+from backend.conversations.conversations import Conversation
+from backend.conversations.errors import SteeringMessage
+from backend.conversations.pages import RunPage
+from backend.conversations.runs import NewConversation, RunRequest
+from backend.runs.service import RunService
+from backend.tools.opened import titles_now
+from backend.tools.table import shown
+from backend.tools.workspace.files import FolderFiles
+from service.database import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class StartedMessage:
+    """A shown message of the user, and the run that it has started."""
+
+    item: ck.UserMessageItem
+    run_id: str
+
+
+class TimelineStore(Store[RequestContext]):
+    """Adding a user's message starts the run that answers it; other items that are added are stored by their run."""
+
+    def __init__(self, runs: RunService, cards: CardService, files: FolderFiles | None, backend_url: str) -> None:
+        """`backend_url` is where users reach the files of a conversation."""
+        self._runs, self._database, self._cards, self._files = runs, runs.database, cards, files
+        self._backend_url = backend_url
+
+    def generate_thread_id(self, context: RequestContext) -> str:
+        return new_id("thr")
+
+    def generate_item_id(self, item_type: StoreItemType, thread: ck.ThreadMetadata, context: RequestContext) -> str:
+        return new_id("msg")
+
+    # Threads
+
+    async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
+        if isinstance(context.request, ck.ThreadsAddUserMessageReq):  # starting its run reads it, in one round trip
+            return ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
+        if not isinstance(context.request, ck.ThreadsGetByIdReq):
+            conversation = await self.find(thread_id, context)
+            return ck.ThreadMetadata(id=thread_id, title=conversation.title, created_at=conversation.created_at)
+        conversation, unread = await asyncio.gather(
+            self.find(thread_id, context), steering.load_unread(self._database, context.user_id, thread_id)
+        )
+        return _head(conversation).model_copy(update={"unread": render.render_unread(thread_id, unread) or None})
+
+    async def find(self, thread_id: str, context: RequestContext) -> Conversation:
+        """A conversation by its id only. Raises `NotFound`."""
+        conversation = await conversations.find(self._database, context.user_id, thread_id)
+        if conversation.id != thread_id:
+            raise NotFound
+        return conversation
+
+    async def save_thread(self, thread: ck.ThreadMetadata, context: RequestContext) -> None:
+        """Renames a conversation. A new one is stored with its first run, and a title that a run reads is stored."""
+        if isinstance(context.request, ck.ThreadsUpdateReq):
+            await conversations.rename(self._database, context.user_id, thread.id, thread.title or "")
+
+    async def load_threads(
+        self, limit: int, after: str | None, order: str, context: RequestContext
+    ) -> ck.Page[ck.ThreadMetadata]:
+        assert context.request is not None
+        titled = requests.title_filter(context.request)
+        if after is not None:
+            await self.find(after, context)
+        found, has_more = await conversations.load_page(
+            self._database, context.user_id, limit=limit, after=after, oldest_first=order == "asc", titled=titled
+        )
+        data: list[ck.ThreadMetadata] = [_head(conversation) for conversation in found]
+        return ck.Page(data=data, has_more=has_more, after=found[-1].id if has_more else None)
+
+    async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
+        await self._runs.delete_conversation(context.user_id, thread_id)
+        if self._files is not None:
+            await self._files.remove_all(thread_id, user_id=context.user_id)
+
+    # Items
+
+    async def load_thread_items(
+        self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
+    ) -> ck.Page[ck.ThreadItem]:
+        newest_first = order == "desc"
+        record = render.record_of_item(after) if after is not None else None
+        page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)
+        items = await self._render(thread_id, page, context)
+        if newest_first:
+            items.reverse()
+        if after is not None:
+            items = items[_position(items, after) + 1 :]
+        has_more = len(items) > limit
+        return ck.Page(data=items[:limit], has_more=has_more, after=items[limit - 1].id if has_more else None)
+
+    async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
+        page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
+        items = await self._render(thread_id, page, context)
+        return items[_position(items, item_id)]
+
+    async def find_message(self, thread_id: str, item_id: str, context: RequestContext) -> StartedMessage:
+        """The message to be edited or answered again. Raises `NotFound`, `InvalidRequest` or `SteeringMessage`."""
+        page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
+        items = [render.render_entry(thread_id, entry) for entry in page.entries if entry.id == item_id]
+        if not items or not isinstance(items[0], ck.UserMessageItem):
+            raise InvalidRequest("Only your own messages can be edited or answered again.")
+        [run] = page.runs
+        first = page.first_message(run.id)
+        if first is None or first.id != item_id:
+            raise SteeringMessage
+        return StartedMessage(items[0], run.id)
+
+    async def _load_page(self, thread_id: str, context: RequestContext, **page: Any) -> RunPage:
+        return await pages.load_page(self._database, context.user_id, thread_id, **page)
+
+    async def _render(self, thread_id: str, page: RunPage, context: RequestContext) -> list[ck.ThreadItem]:
+        if isinstance(context.request, ck.ThreadsCustomActionReq | ck.ThreadsSyncCustomActionReq):
+            cards = render_cards(page.records, CurrentTasks())  # what is done then reads the tasks itself
+        else:
+            cards = await self._cards.render(context.user_id, page.records, time_zone=context.time_zone)
+        return render.render_page(thread_id, page, cards, await self._workflows(thread_id, page, context))
+
+    async def _workflows(self, thread_id: str, page: RunPage, context: RequestContext) -> list[Workflow]:
+        calls = {call.id: call for call in page.calls if shown(call.tool).agent is not None}
+        if not calls:
+            return []
+        runs, known = await timeline.load_sub_agents(
+            self._database, context.user_id, list({call.run_id for call in calls.values()})
+        )
+        url = self.folder_url(thread_id)
+        return [
+            render_workflow(calls[run.parent_call_id], run, known.of_run(run.id), folder_url=url)
+            for run in runs
+            if run.parent_call_id in calls
+        ]
+
+    def folder_url(self, thread_id: str) -> str:
+        """Where a user opens the files of a conversation."""
+        return f"{self._backend_url}/chats/{quote(thread_id)}/files"
+
+    async def add_thread_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
+        """The SDK sends the item afterwards, so that it gets what is stored of it: its time and the titles of tasks."""
+        if not isinstance(item, ck.UserMessageItem) or context.live is not None:
+            return
+        match context.request:
+            case ck.ThreadsCreateReq() as create:
+                new = NewConversation(details=await self._details(create, context))
+            case ck.ThreadsAddUserMessageReq():
+                new = None
+            case _:
+                return
+        item.content = await self.with_titles(item.content, context)
+        message = messages.create_message(item.id, item, moment=self._runs.moment(context.time_zone))
+        request = RunRequest(thread_id, message, new, options=context.options, key=context.key)
+        live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
+        item.created_at = live.run.created_at
+        context.begin(live)
+
+    async def with_titles(
+        self, content: list[ck.UserMessageContent], context: RequestContext
+    ) -> list[ck.UserMessageContent]:
+        """A message's parts, whose tags have the titles that their tasks have now."""
+        if not (numbers := tags.numbers_of(content)):
+            return content
+        titles = await titles_now(numbers, self._cards.tools, user_id=context.user_id)
+        message = ck.UserMessageInput(content=content, attachments=[], inference_options=ck.InferenceOptions())
+        return tags.with_titles(message, titles).content
+
+    async def _details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
+        """What the log says of a conversation that was begun in place of another. Raises `NotFound`."""
+        name = requests.replaced_conversation(request)
+        if name is None:
+            return {}
+        return {"left": (await conversations.find(self._database, context.user_id, name)).id}
+
+    async def save_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
+        """Nothing: a card that replaces another one is rendered from what is stored already."""
+
+    async def delete_thread_item(self, thread_id: str, item_id: str, context: RequestContext) -> None:
+        """Nothing: only a message is removed that was begun and has no words, which is not stored."""
+
+    # Attachments: there are none, so no id is ever known
+
+    async def save_attachment(self, attachment: ck.Attachment, context: RequestContext) -> None:
+        raise NotFound
+
+    async def load_attachment(self, attachment_id: str, context: RequestContext) -> ck.Attachment:
+        raise NotFound
+
+    async def delete_attachment(self, attachment_id: str, context: RequestContext) -> None:
+        raise NotFound
+
+
+def _head(conversation: Conversation) -> ThreadHead:
+    return ThreadHead(
+        id=conversation.id,
+        title=conversation.title,
+        created_at=conversation.created_at,
+        answering=conversation.answering,
+    )
+
+
+def _position(items: list[ck.ThreadItem], item_id: str) -> int:
+    position = next((place for place, item in enumerate(items) if item.id == item_id), None)
+    if position is None:
+        raise NotFound
+    return position
