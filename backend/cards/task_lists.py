@@ -14,7 +14,7 @@ from backend.tools.table import shown
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
 # Codes of notices about an answer that is complete as far as the provider has sent it.
-_WARNINGS = ("max_output_tokens", "content_filter")
+_WARNINGS = ("answer_over_limit", "answer_filtered")
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ _CODES = {
     "This answer took too long and was ended. What was done so far is kept: say what is still to be done.": (
         "interrupted"
     ),
-    "The answer ends here because it reached the model's output limit.": "max_output_tokens",
-    "The answer ends here because the model's provider filtered the rest.": "content_filter",
+    "The answer ends here because it reached the model's output limit.": "answer_over_limit",
+    "The answer ends here because the model's provider filtered the rest.": "answer_filtered",
     "The assistant stopped after too many steps. Say what is still to be done.": "too_many_model_turns",
     "The model gave an empty answer. Try again.": "empty_answer",
     "The model declined to answer this.": "model_refused",
