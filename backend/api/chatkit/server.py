@@ -296,7 +296,8 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                     yield event
             case _:
                 assert sender is not None
-                for item in await self._click(thread.id, action, sender, context):
+                # The clicked card last: it is the newest of what a client has replaced.
+                for item in reversed(await self._click(thread.id, action, sender, context)):
                     yield ck.ThreadItemReplacedEvent(item=item)
 
     async def _decide(
