@@ -93,14 +93,14 @@ FAILURES: dict[str, Failure] = {
 class ModelError(BackendError):
     """A request to a model failed, with a code of `FAILURES`.
 
-    `provider_status` is the HTTP status of its response, if there was one; `words` are the provider's, for the log
-    alone: they may quote the conversation.
+    `values` are those in its sentence. `provider_status` is the HTTP status of its response, if there was one; `words`
+    are the provider's, for the log alone: they may quote the conversation.
     """
 
     def __init__(self, code: str, *, status: int | None = None, words: str = "", **values: float) -> None:
         failure = FAILURES[code]
         super().__init__(failure.sentence.format(**values))
-        self.code = code
+        self.code, self.values = code, values
         self.provider_status = status
         self.words = words
         self.allow_retry = failure.allow_retry

@@ -81,10 +81,8 @@ def ending_of(error: Exception, run_id: str) -> Ending:
     """The ending of a run that an exception has ended; the log names the run and the error, without texts of users."""
     for cause in _chain(error):
         match cause:
-            case RunError(code=code, values=values):
+            case RunError(code=code, values=values) | ModelError(code=code, values=values):
                 return _failed(run_id, code, values)
-            case ModelError(code=code):
-                return _failed(run_id, code)
             case MaxTurnsExceeded():
                 return _failed(run_id, "too_many_model_turns")
             case ModelRefusalError():

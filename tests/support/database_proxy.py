@@ -18,9 +18,13 @@ class DatabaseProxy:
         self._connections: set[asyncio.Task[None]] = set()
         self.hides_end = False
         """Whether a client is not told that the database has ended its connection, as by a network that is down."""
+        self.hides_answers_after: bytes | None = None
+        """Once a client has sent this, what the database sends is dropped until `restore`."""
+        self._hides_answers = False
 
     async def restore(self) -> None:
         """Accepts connections, from the beginning or after `cut`."""
+        self.hides_answers_after, self._hides_answers = None, False
         self._server = await asyncio.start_unix_server(self._accept, self._socket)
 
     async def cut(self) -> None:
@@ -39,7 +43,10 @@ class DatabaseProxy:
         server, to_server = await self._connect()
         try:
             with suppress(asyncio.CancelledError, OSError):
-                copies = [asyncio.create_task(_copy(client, to_server)), asyncio.create_task(_copy(server, to_client))]
+                copies = [
+                    asyncio.create_task(self._copy(client, to_server)),
+                    asyncio.create_task(self._copy(server, to_client, is_answer=True)),
+                ]
                 try:
                     await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
                     if self.hides_end:
@@ -57,12 +64,17 @@ class DatabaseProxy:
             return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
         return await asyncio.open_connection(host, int(port))
 
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
+    async def _copy(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool = False
+    ) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                if not is_answer and self.hides_answers_after is not None:
+                    self._hides_answers = self._hides_answers or self.hides_answers_after in data
+                if is_answer and self._hides_answers:
+                    continue
+                writer.write(data)
+                await writer.drain()
 
 
 @asynccontextmanager

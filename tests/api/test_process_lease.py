@@ -1,0 +1,178 @@
+"""A run belongs to the process that executes it, as long as that lives: cut off, frozen, or unsure what was stored."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import pytest
+
+from client.connection import ConnectionLost, Refused
+from tests.processes import ServiceProcess
+from tests.runs_client import names
+from tests.scripted_model import ScriptedModel
+from tests.support.database_proxy import DatabaseProxy, database_proxy
+from tests.support.script import held, says
+from tests.support.stack import Services
+from tests.support.stored import HAS_NEW_CORE, Stored
+from tests.support.users import User
+from tests.waiting import until
+
+CHAT = "groceries"
+DEAD_AFTER_SECONDS = 10  # for how long a process must look dead before others end its runs
+FREE_SECONDS = 30  # in which the conversation of a dead process is free, on a busy machine
+
+pytestmark = [
+    pytest.mark.long(seconds=20),
+    pytest.mark.skipif(not HAS_NEW_CORE, reason="the old core has other leases"),
+]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two backends that listen to the database through a proxy; the first reads and writes through another one."""
+
+    services: Services
+    backends: list[ServiceProcess]
+    listening: DatabaseProxy
+    database: DatabaseProxy
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """One with a short path, as that of a Unix socket has at most 108 bytes."""
+    path = Path(tempfile.mkdtemp(prefix="todo-lease-"))
+    for name in ("listen", "data"):
+        (path / name).mkdir()
+    yield path
+    shutil.rmtree(path)
+
+
+def through(database_url: str, proxy: Path) -> str:
+    """The URL of a database as it is reached through a proxy whose socket is in a directory."""
+    parts = urlsplit(database_url)
+    return urlunsplit(parts._replace(netloc=f"{parts.username}@", query=f"host={quote(str(proxy))}"))
+
+
+@pytest.fixture
+async def pair(services: Services, directory: Path) -> AsyncIterator[Pair]:
+    url = services.database_url
+    async with (
+        database_proxy(url, directory / "listen") as listening,
+        database_proxy(url, directory / "data") as database,
+    ):
+        listen = {"LISTEN_DATABASE_URL": through(url, directory / "listen")}
+        environments = [{"DATABASE_URL": through(url, directory / "data")}, {}]
+        backends = [
+            ServiceProcess(
+                "backend",
+                "BACKEND_PORT",
+                directory / f"backend-{number}.log",
+                **{**services.backend_environment(), **listen, **environment},
+            )
+            for number, environment in enumerate(environments)
+        ]
+        with ExitStack() as cleanup:
+            for backend in backends:
+                backend.start()
+                cleanup.callback(end, backend)
+            for backend in backends:
+                await asyncio.to_thread(backend.wait_until_ready)
+            yield Pair(services, backends, listening, database)
+
+
+def end(backend: ServiceProcess) -> None:
+    if backend.is_running:
+        backend.end(signal.SIGKILL)
+
+
+@pytest.fixture
+async def model(services: Services) -> AsyncIterator[ScriptedModel]:
+    model = ScriptedModel(services.model.url)
+    await model.reset()
+    yield model
+    await model.reset()
+    await model.aclose()
+
+
+@pytest.fixture
+def stored(services: Services) -> Iterator[Stored]:
+    with Stored(services.database_url) as stored:
+        yield stored
+
+
+async def answer(user: User, chat: str, key: str | None = None) -> list[str]:
+    return names(await user.runs.say(chat, "count", key=key))
+
+
+async def test_listening_connections_that_are_away_cost_no_run(
+    pair: Pair, model: ScriptedModel, stored: Stored
+) -> None:
+    """Both processes are cut off for 8 seconds, and judge each other when they are back."""
+    await model.script(held("one ", "two"), held("one ", "two"))
+    async with User(pair) as user, user.at(1) as other, asyncio.TaskGroup() as answers:
+        running = [answers.create_task(answer(user, "one")), answers.create_task(answer(other, "two"))]
+        await model.received_requests(2)
+        await pair.listening.cut()
+        await asyncio.sleep(8)
+        await pair.listening.restore()
+        await asyncio.sleep(DEAD_AFTER_SECONDS + 4)
+        assert stored.run_statuses(user.name) == ["running"] * 2
+        await model.release()
+    assert all("answer" in one.result() for one in running)
+    assert stored.run_statuses(user.name) == ["completed"] * 2
+
+
+async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(held("one ", "two"))
+    frozen = pair.backends[0]
+    assert frozen.process is not None
+    async with User(pair) as user, user.at(1) as other, asyncio.TaskGroup() as answers:
+        running = answers.create_task(answer(user, CHAT))
+        await model.received_requests(1)
+        frozen.process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(DEAD_AFTER_SECONDS + 4)
+        with pytest.raises(Refused, match="still answering"):
+            await answer(other, CHAT)
+        frozen.process.send_signal(signal.SIGCONT)
+        await model.release()
+    assert "answer" in running.result()
+    assert stored.run_statuses(user.name) == ["completed"]
+
+
+async def test_run_whose_commit_was_not_confirmed_is_ended_by_its_own_process(
+    pair: Pair, model: ScriptedModel, stored: Stored
+) -> None:
+    """The run is stored and the process never learns that; sent again under its key, the message is not there twice."""
+    await model.script(says("Hello."))
+    async with User(pair) as user:
+        await answer(user, "another")
+        pair.database.hides_answers_after = b"INSERT INTO runs"
+        sending = asyncio.create_task(answer(user, CHAT, key="the-first"))
+        run = await stored.run_with_status(user.name, "running")
+        await pair.database.cut()
+        await pair.database.restore()
+        with pytest.raises((Refused, ConnectionLost)):
+            await sending
+        await until(lambda: stored.run_statuses(user.name)[-1] == "interrupted")
+        assert names(await user.runs.say(CHAT, "count", key="the-first"))[-1] == "interaction_complete"
+        assert [one.id for one in stored.runs(user.name)][1:] == [run.id]
+        await model.script(says("One."))
+        assert "answer" in await answer(user, CHAT)
+
+
+async def test_conversation_of_a_killed_process_is_free(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(held("one ", "two"), says("One."))
+    async with User(pair) as user, user.at(1) as other:
+        lost = asyncio.create_task(answer(user, CHAT))
+        await model.received_requests(1)
+        pair.backends[0].end(signal.SIGKILL)
+        with pytest.raises(ConnectionLost):
+            await lost
+        await until(lambda: stored.run_statuses(user.name) == ["interrupted"], seconds=FREE_SECONDS)
+        assert "answer" in await answer(other, CHAT)
