@@ -1,6 +1,5 @@
 """What the backend is made of, and what lives as long as its process."""
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -11,6 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.agents.assistant import create_assistant
 from backend.agents.team import create_team
 from backend.api import health, memory, session
+from backend.api.calendar import routes as calendar
+from backend.api.calendar.service import CalendarService
 from backend.api.chatkit import routes as new_chatkit
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
@@ -18,17 +19,18 @@ from backend.api.frontends import routes as frontends
 from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
 from backend.api.openapi import create_openapi_router
+from backend.api.services import Services
 from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
 from backend.api.tasks.service import TaskListService
 from backend.calendar.feed import Feeds
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
+from backend.conversations import SEARCH_PATH
+from backend.conversations.errors import from_database
 from backend.conversations.ids import OPENAPI
 from backend.core import open_core
 from backend.doors import page
-from backend.doors.calendar import routes as calendar
-from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chat import routes as chat
 from backend.doors.chat.door import ChatDoor
 from backend.doors.chatkit import routes as chatkit
@@ -45,7 +47,7 @@ from backend.doors.starting import Starting
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.runs.admission import AdmissionControl
-from backend.settings import Settings
+from backend.settings import HAS_NEW_CORE, Settings
 from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
 from backend.tools.connectors.server import Server
@@ -68,8 +70,6 @@ from service.telemetry import metrics, traces
 from service.telemetry.middleware import Watched
 from service.workers import Pace
 
-# The internal switch of the new core, as long as both stand beside each other.
-_HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
 _OLD_ROUTERS = (
     # Before the run API, which would take its path for a chat's.
     create_openapi_router(f"/chats/{OPENAPI}", runs.router, chat.router),
@@ -99,12 +99,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.parts = parts = await _open(settings, endpoint, worker, servers, stack)
-            if _HAS_NEW_CORE:
-                policy = _policy(settings, servers, parts.workspace)
-                app.state.core = await stack.enter_async_context(
-                    open_core(settings, parts.model, parts.tools, parts.workspace, parts.connectors, policy)
-                )
+            app.state.services = services = await _open_services(settings, endpoint, servers, stack)
+            policy = _policy(settings, servers, services.workspace)
+            app.state.parts = await _open_old_core(settings, endpoint, worker, services, policy, stack)
+            if HAS_NEW_CORE:
+                app.state.core = await stack.enter_async_context(open_core(settings, services, policy))
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -112,7 +111,7 @@ def create_app(
     app.state.identity = Identity(settings)
     app.state.readiness = SingleFlight(health.check_readiness)
     add_error_handlers(app)
-    for router in _NEW_ROUTERS if _HAS_NEW_CORE else _OLD_ROUTERS:
+    for router in _NEW_ROUTERS if HAS_NEW_CORE else _OLD_ROUTERS:
         app.include_router(router)
     app.router.routes.extend(page.routes(settings, endpoint))
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins)
@@ -120,30 +119,55 @@ def create_app(
     return app
 
 
-async def _open(
-    settings: Settings, endpoint: Endpoint, worker: str | None, servers: Sequence[Server], stack: AsyncExitStack
-) -> Parts:
+async def _open_services(
+    settings: Settings, endpoint: Endpoint, servers: Sequence[Server], stack: AsyncExitStack
+) -> Services:
     """Everything that is closed when the stack is, the last first."""
     await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
+    options = {"search_path": SEARCH_PATH, "translate_error": from_database} if HAS_NEW_CORE else {"pool_size": 4}
+    database = await stack.enter_async_context(settings.create_database(**options))
+    model = ChatModel(endpoint)
+    stack.push_async_callback(model.client.close)
+    tools, workspace = await _tools(settings, stack), await _workspace(settings, stack)
+    connectors = Connectors(servers, database)
+    stack.push_async_callback(connectors.close)
+    feeds = Feeds(database, tools, time_zone=settings.time_zone)
+    calendar_pace = Pace(settings.limit_calendar_reads_per_minute)
+    return Services(
+        database,
+        model,
+        tools,
+        workspace,
+        FolderFiles(workspace) if workspace else None,
+        connectors,
+        CalendarService(database, feeds, calendar_pace, settings.backend_url),
+        TaskListService(database, tools),
+        pace=Pace(settings.limit_requests_per_minute),
+        polls=Pace(settings.limit_requests_per_minute),
+    )
+
+
+async def _open_old_core(
+    settings: Settings,
+    endpoint: Endpoint,
+    worker: str | None,
+    services: Services,
+    policy: Policy,
+    stack: AsyncExitStack,
+) -> Parts:
+    model, tools, workspace = services.model, services.tools, services.workspace
     engine = settings.create_engine()
     stack.push_async_callback(engine.dispose)
     traces.watch_statements(engine)
     metrics.watch_pool(engine, reports.CONNECTIONS)
-    model = ChatModel(endpoint)
-    stack.push_async_callback(model.client.close)
-    tools, workspace = await _tools(settings, stack), await _workspace(settings, stack)
     clock, limits = settings.clock(), _limits(settings)
     turns = await _turns(settings, engine, clock, limits, worker, stack)
     store = PostgresStore(engine)
     await warm_up(endpoint, store, tools, read=reader())
     summaries = Summaries(engine, store, model, limits)
-    policy = _policy(settings, servers, workspace)
-    connectors = Connectors(servers, engine)
-    stack.push_async_callback(connectors.close)
-    answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, connectors)
+    answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, services.connectors)
     inbox = Inbox(engine, turns, limits)
-    pace = Pace(settings.limit_requests_per_minute)
-    files = FolderFiles(workspace) if workspace else None
+    files = services.folder_files
     starting = Starting(engine, turns, answers, settings.limit_message_chars)
     return Parts(
         engine,
@@ -151,18 +175,12 @@ async def _open(
         tools,
         turns,
         inbox,
-        _chatkit(settings, store, turns, answers, tools, inbox, files, clock, pace),
-        PlainDoor(starting, pace),
+        _chatkit(settings, store, turns, answers, inbox, services, clock),
+        PlainDoor(starting, services.pace),
         RunsDoor(engine, turns, answers, inbox, summaries, Stored(engine, model), starting),
         ChatDoor(starting),
         summaries,
-        _calendars(settings, engine, tools),
-        TaskListService(engine, tools),
         FilesDoor(engine, files, limits, clock),
-        connectors,
-        pace,
-        polls=Pace(settings.limit_requests_per_minute),
-        workspace=workspace,
     )
 
 
@@ -242,29 +260,23 @@ def _chatkit(
     store: PostgresStore,
     turns: Turns,
     answers: Answers,
-    tools: TaskTools,
     inbox: Inbox,
-    files: FolderFiles | None,
+    services: Services,
     clock: Clock,
-    pace: Pace,
 ) -> ChatKitDoor:
     server = TodoChatServer(
         store,
         turns,
         answers,
-        tools,
+        services.tools,
         inbox,
-        files,
+        services.folder_files,
+        database=services.database,
         message_chars=settings.limit_message_chars,
         clock=clock,
         time_zone=settings.time_zone,
     )
-    return ChatKitDoor(server, turns, pace, settings.slow_notice_seconds)
-
-
-def _calendars(settings: Settings, engine: AsyncEngine, tools: TaskTools) -> CalendarDoor:
-    feeds = Feeds(engine, tools, time_zone=settings.time_zone)
-    return CalendarDoor(engine, feeds, Pace(settings.limit_calendar_reads_per_minute), settings.backend_url)
+    return ChatKitDoor(server, turns, services.pace, settings.slow_notice_seconds)
 
 
 async def _workspace(settings: Settings, stack: AsyncExitStack) -> WorkspaceTools | None:

@@ -13,12 +13,11 @@ from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
-from backend.api.services import CoreServices
+from backend.api.services import CoreServices, Services
 from backend.cards.approval_card import in_words, titled
 from backend.cards.service import CardService
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
-from backend.conversations.errors import from_database
 from backend.conversations.limits import Limits
 from backend.conversations.records import Run, ToolCall
 from backend.conversations.runs import SIGNAL
@@ -31,35 +30,17 @@ from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import Settings
-from backend.tools.connectors.connectors import Connectors
 from backend.tools.consent.policy import Policy, deleted_by
 from backend.tools.opened import titles_now
 from backend.tools.tasks.tools import TaskTools
-from backend.tools.workspace.files import FolderFiles
-from backend.tools.workspace.tools import WorkspaceTools
-from common.database import Database, ProcessConnection, run_sweeps
-
-SEARCH_PATH = "core, public"
+from common.database import ProcessConnection, run_sweeps
 
 
 @asynccontextmanager
 async def open_core(
-    settings: Settings,
-    model: ChatModel,
-    tools: TaskTools,
-    workspace: WorkspaceTools | None,
-    connectors: Connectors,
-    policy: Policy,
-    *,
-    dead_after_seconds: float = 10.0,
+    settings: Settings, services: Services, policy: Policy, *, dead_after_seconds: float = 10.0
 ) -> AsyncIterator[CoreServices]:
-    database = Database(
-        settings.database_url.get_secret_value(),
-        prepared=settings.database_prepared == "on",
-        search_path=SEARCH_PATH,
-        translate_error=from_database,
-    )
-    listen_url = settings.listen_database_url or settings.database_url
+    database, model, tools = services.database, services.model, services.tools
     streams = Streams(database)
     approvals = _Approvals(policy, tools)
     summaries = Summaries(database, model, _limits(settings))
@@ -82,7 +63,7 @@ async def open_core(
         executor.signal_all()
 
     connection = ProcessConnection(
-        listen_url.get_secret_value(),
+        settings.process_database_url,
         database,
         channels={SIGNAL: executor.signal, CHANGED: streams.wake, FOLLOWED: streams.add_follower},
         on_connect=signal_all,
@@ -91,7 +72,6 @@ async def open_core(
     admission = AdmissionControl(settings.limit_turns_at_once, settings.limit_lag_seconds)
     sweeper = Sweeper(database, connection, executor)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(database)
         await stack.enter_async_context(connection)
         await stack.enter_async_context(run_sweeps(sweeper.sweep, every_seconds=SWEEP_SECONDS))
         for work in (executor.store_growth(), admission.watch()):
@@ -109,7 +89,7 @@ async def open_core(
         )
         cards = CardService(database, tools, settings.clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
-        files = FolderFiles(workspace) if workspace else None
+        files = services.folder_files
         chars = settings.limit_message_chars
         interactions = _create_interactions(settings, model, runs, summaries)
         yield CoreServices(

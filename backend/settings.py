@@ -1,3 +1,4 @@
+import os
 import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -27,6 +28,8 @@ ProviderName = Literal[
 ]
 ToolCalls = Literal["streamed", "whole", "text"]
 Roles = Literal["any", "alternate"]
+HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
+"""The internal switch of the new core, as long as both stand beside each other."""
 
 
 _FILE = re.compile(r"/chats/[^/]+/files/")

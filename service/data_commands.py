@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from common.database import Database, DatabaseUnavailable
 from service import commands
 from service.database import create_engine, schema
 from service.environment import SettingsInvalid, read
@@ -26,12 +28,47 @@ class PersonsWork(Protocol):
     def __call__(self, engine: AsyncEngine, *, user: str) -> Awaitable[None]: ...
 
 
+class UsersWork(Protocol):
+    """Raises `NothingStored` for a user of whom there is nothing."""
+
+    def __call__(self, database: Database, *, user: str) -> Awaitable[None]: ...
+
+
 def run_for_person(work: PersonsWork, arguments: Sequence[str], *, name: str, description: str) -> None:
     """Run the command of this name for the person that `--user`, its one argument, gives."""
     run(partial(work, user=commands.person(arguments, name=name, description=description)))
 
 
+def run_for_user(
+    work: UsersWork, arguments: Sequence[str], *, name: str, description: str, search_path: str = "public"
+) -> None:
+    """Runs the command of this name for the user in `--user`, its one argument."""
+    user = commands.person(arguments, name=name, description=description)
+    run_on_database(partial(work, user=user), search_path=search_path)
+
+
 def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
+    async def work_with_engine(url: str) -> None:
+        engine = create_engine(url, prepared=False)  # nothing is asked so often
+        try:
+            await work(engine)
+        finally:
+            await engine.dispose()
+
+    _run(work_with_engine)
+
+
+def run_on_database(work: Callable[[Database], Awaitable[None]], *, search_path: str = "public") -> None:
+    """Works with the owner's login; the process ends with a sentence where that is not possible."""
+
+    async def work_with_database(url: str) -> None:
+        async with Database(url, prepared=False, pool_size=2, search_path=search_path) as database:
+            await work(database)
+
+    _run(work_with_database)
+
+
+def _run(work: Callable[[str], Awaitable[None]]) -> None:
     try:
         url = read(OwnerSettings).migration_database_url.get_secret_value()
         if problem := asyncio.run(_problem_or(work, url)):
@@ -40,18 +77,14 @@ def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
         sys.exit(str(error))
     except NothingStored as nothing:
         commands.nothing_stored(nothing)
-    except (DBAPIError, PoolTimeout) as error:
+    except (DBAPIError, PoolTimeout, DatabaseUnavailable, psycopg.Error) as error:
         sys.exit(f"The database failed before the end ({type(error).__name__}). Try again.")
     except OSError as error:  # the driver's are the database's errors above
         sys.exit(f"The output cannot be written: {error.strerror}.")
 
 
-async def _problem_or(work: Callable[[AsyncEngine], Awaitable[None]], database_url: str) -> str | None:
-    engine = create_engine(database_url, prepared=False)  # nothing is asked so often
-    try:
-        problem = await schema.problem_for_owner(engine)
-        if problem is None:
-            await work(engine)
-        return problem
-    finally:
-        await engine.dispose()
+async def _problem_or(work: Callable[[str], Awaitable[None]], database_url: str) -> str | None:
+    problem = await schema.problem_for_owner(database_url)
+    if problem is None:
+        await work(database_url)
+    return problem

@@ -119,10 +119,10 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
         prepared = self.database_prepared == "on"
         return create_engine(self.database_url.get_secret_value(), listen_url=listen_url, prepared=prepared, **pool)
 
-    def create_database(self) -> "Database":
+    def create_database(self, **options: Any) -> "Database":
         from common.database import Database
 
-        return Database(self.database_url.get_secret_value(), prepared=self.database_prepared == "on")
+        return Database(self.database_url.get_secret_value(), prepared=self.database_prepared == "on", **options)
 
     @property
     def process_database_url(self) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 
 from backend.api.rate_limit import check_rate
+from backend.api.services import AppServices
 from backend.api.time_zone import find_time_zone
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest
@@ -30,7 +31,7 @@ Services = Annotated[Parts, Depends(get_services)]
 
 async def authenticate(request: Request) -> str:
     """Returns the user's id; raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site."""
-    return await request.app.state.identity.find_user_id(request, parts_of(request).engine)
+    return await request.app.state.identity.find_user_id(request, request.app.state.services.database)
 
 
 UserId = Annotated[str, Depends(authenticate)]
@@ -43,7 +44,7 @@ async def get_user(request: Request, user_id: UserId) -> Acting:
 User = Annotated[Acting, Depends(get_user)]
 
 
-async def get_limited_user(user: User, services: Services) -> Acting:
+async def get_limited_user(user: User, services: AppServices) -> Acting:
     """Raises `LimitReached` for a user who sends too many requests."""
     check_rate(services.pace, user.user_id)
     return user
@@ -52,7 +53,7 @@ async def get_limited_user(user: User, services: Services) -> Acting:
 LimitedUser = Annotated[Acting, Depends(get_limited_user)]
 
 
-async def get_polling_user(user: User, services: Services) -> Acting:
+async def get_polling_user(user: User, services: AppServices) -> Acting:
     """The user of a request that an open page sends every second and a half; these are counted apart."""
     check_rate(services.polls, user.user_id)
     return user

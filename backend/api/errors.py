@@ -1,20 +1,25 @@
 """The answer to a request that fails: one sentence, and the status that tells programs the same."""
 
+import logging
+import secrets
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import psycopg
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.body import NO_JSON
 from backend.conversation.errors import BackendError, InvalidRequest
-from backend.turn.lifecycle.endings import explain
-from service.telemetry import request_id, traces
+from common.database import DatabaseUnavailable
+from service.telemetry import logs, request_id, traces
+
+logger = logging.getLogger(__name__)
 
 # Pydantic has other words for a value of Python than for the same one in JSON.
 _IN_JSON = {
@@ -74,7 +79,7 @@ class UnexpectedErrors:
         except Exception as error:
             if scope["type"] != "http" or has_started:
                 raise
-            content = {"error": explain(error).message, "request_id": request_id.current.get()}
+            content = {"error": explain_unexpected(error), "request_id": request_id.current.get()}
             await JSONResponse(content, status_code=500)(scope, receive, send)
 
 
@@ -91,12 +96,26 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)
+    @app.exception_handler(psycopg.Error)
+    @app.exception_handler(DatabaseUnavailable)
     async def handle_database_error(_: Request, error: Exception) -> Response:
-        return JSONResponse({"error": explain(error).message}, status_code=503)
+        return JSONResponse({"error": explain_unexpected(error)}, status_code=503)
 
     @app.exception_handler(ClientDisconnect)
     async def handle_disconnect(_: Request, __: Exception) -> Response:
         return Response(status_code=400)  # nobody reads it; without it, the server would log an error of its own
+
+
+_UNAVAILABLE = "The database cannot be reached right now. Try again in a moment."
+_UNEXPECTED = "Something went wrong on the server. Try again."
+
+
+def explain_unexpected(error: Exception) -> str:
+    """A sentence for the user, with a reference by which the error is found in the log."""
+    reference = secrets.token_hex(4)
+    logger.error("request failed, reference %s\n%s", reference, logs.describe_error(error))
+    is_away = isinstance(error, DatabaseUnavailable | PoolTimeout | InterfaceError | OperationalError)
+    return f"{_UNAVAILABLE if is_away else _UNEXPECTED} (Reference {reference})"
 
 
 def render_error(error: BackendError) -> JSONResponse:

@@ -6,8 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from backend.api.dependencies import Services
-from backend.doors.parts import Parts
+from backend.api.services import AppServices, Services
 from backend.turn import reports
 from service.database import schema
 from service.telemetry import metrics
@@ -21,7 +20,7 @@ async def get_health() -> dict[str, str]:
 
 
 @router.get("/ready")
-async def get_readiness(request: Request, services: Services) -> Response:
+async def get_readiness(request: Request, services: AppServices) -> Response:
     status, content = await request.app.state.readiness(services)
     return JSONResponse(content, status_code=status)
 
@@ -32,15 +31,18 @@ async def get_metrics() -> Response:
     return metrics.response()
 
 
-async def check_readiness(services: Parts) -> tuple[int, dict[str, Any]]:
+async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
     """200 when a turn could run now; the model, agents and other MCP servers are reported, not required.
 
     A workspace that starts beside this process is waited for: until it answers, nobody knows what agents may do.
     """
-    found, tools_reason = await asyncio.gather(schema.look(services.engine), services.tools.problem())
-    starting = "The workspace has not answered yet." if services.files.is_starting else None
+    looking = schema.look_through(services.database.login_connection())
+    found, tools_reason = await asyncio.gather(looking, services.tools.problem())
+    files = services.folder_files
+    starting = "The workspace has not answered yet." if files and files.is_starting else None
     if reason := found.problem or tools_reason or starting:
         return 503, {"status": "not ready", "reason": reason}
-    more = {"agents": services.files.agents(), "unusable": services.connectors.unusable(), "warning": found.warning}
+    agents = files.agents() if files else None
+    more = {"agents": agents, "unusable": services.connectors.unusable(), "warning": found.warning}
     details = {name: value for name, value in more.items() if value}
     return 200, {"status": "ready", "model": await services.model.client.report(), **details}

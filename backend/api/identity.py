@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jwt
-from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
 from backend.api.edge import own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
-from backend.conversation import sessions
+from backend.conversations import sessions
 from backend.settings import Settings
+from common.database import Database
 from service.tokens import ISSUER, SharedSecret, Tokens, make_token
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Identity:
             self._sessions = Tokens({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
-    async def find_user_id(self, request: HTTPConnection, engine: AsyncEngine) -> str:
+    async def find_user_id(self, request: HTTPConnection, database: Database) -> str:
         """Returns the id; raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site.
 
         The database is read for a cookie only.
@@ -57,10 +57,10 @@ class Identity:
         if not self.required:
             return LOCAL_USER
         if (user_id := getattr(request.state, "user_id", None)) is None:
-            user_id = request.state.user_id = await self._authenticate(request, engine)
+            user_id = request.state.user_id = await self._authenticate(request, database)
         return user_id
 
-    async def _authenticate(self, request: HTTPConnection, engine: AsyncEngine) -> str:
+    async def _authenticate(self, request: HTTPConnection, database: Database) -> str:
         if "authorization" in request.headers:
             return (await self.sign_in(request)).user_id
         cookies = _sent_cookies(request)
@@ -69,7 +69,7 @@ class Identity:
         if len(cookies) > 1:  # one could be somebody else's, put there to have a user work in that session
             raise Unauthorized("Your browser sent two session cookies. Delete this site's cookies and sign in again.")
         claims = await self._session_claims(request, cookies[0])
-        if await sessions.is_ended(engine, claims["sub"], claims["jti"]):
+        if await sessions.is_ended(database, claims["sub"], claims["jti"]):
             raise Unauthorized
         return claims["sub"]
 
@@ -86,14 +86,14 @@ class Identity:
         jti = secrets.token_urlsafe(_SESSION_ID_BYTES)
         return make_token(self._secret, user.user_id, audience=SESSION, expires=user.expires, jti=jti)
 
-    async def sign_out(self, request: HTTPConnection, engine: AsyncEngine) -> None:
+    async def sign_out(self, request: HTTPConnection, database: Database) -> None:
         """Ends the session of the request's cookie, of which there may be copies; raises `ForeignOrigin`."""
         for cookie in _sent_cookies(request) if self.required else ():
             try:
                 claims = await self._session_claims(request, cookie)
             except Unauthorized:
                 continue  # it opens nothing as it is
-            await sessions.end(engine, claims["sub"], claims["jti"], expires=int(claims["exp"]))
+            await sessions.end(database, claims["sub"], claims["jti"], expires=int(claims["exp"]))
 
     async def _session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):

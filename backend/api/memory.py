@@ -5,12 +5,12 @@ import re
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, StrictStr
 
-from backend.api.dependencies import LimitedUser, Services
+from backend.api.dependencies import LimitedUser
 from backend.api.routing import UserRoute
+from backend.api.services import AppServices, Services
 from backend.context import memory
-from backend.conversation import profiles
 from backend.conversation.errors import BackendError, InvalidRequest
-from backend.doors.parts import Parts
+from backend.conversations import profiles
 
 _TAG = re.compile(r'\s*((?:W/)?"[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')  # RFC 9110, section 8.8.3
 
@@ -51,18 +51,18 @@ router = APIRouter(route_class=UserRoute, include_in_schema=False)
 
 
 @router.get("/memory")
-async def get_memory(services: Services, user: LimitedUser, response: Response) -> ShownMemory:
-    return _show(await profiles.memory(services.engine, user.user_id), services, response)
+async def get_memory(services: AppServices, user: LimitedUser, response: Response) -> ShownMemory:
+    return _show(await profiles.load_memory(services.database, user.user_id), services, response)
 
 
 @router.put("/memory")
 async def set_memory(
-    request: Request, services: Services, user: LimitedUser, body: Memory, response: Response
+    request: Request, services: AppServices, user: LimitedUser, body: Memory, response: Response
 ) -> ShownMemory:
     versions = _parse_if_match(request.headers.getlist("if-match"))
     if len(body.text.encode()) > memory.LONGEST:
         raise MemoryTooLong
-    if not await profiles.set_memory(services.engine, user.user_id, body.text, versions=versions):
+    if not await profiles.set_memory(services.database, user.user_id, body.text, versions=versions):
         raise Changed
     return _show(body.text, services, response)
 
@@ -87,7 +87,7 @@ def _parse_if_match(headers: list[str]) -> list[str] | None:
     return tags
 
 
-def _show(text: str, services: Parts, response: Response) -> ShownMemory:
+def _show(text: str, services: Services, response: Response) -> ShownMemory:
     found = memory.render_memory(text, tokens=services.model.endpoint.profile.history_tokens)
     response.headers["ETag"] = f'"{profiles.version_of(text)}"'
     response.headers["Cache-Control"] = "no-store"

@@ -1,17 +1,41 @@
-"""What lives as long as the process serves, for the routes of the new core."""
+"""What lives as long as the process serves, for the routes."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from backend.api.calendar.service import CalendarService
 from backend.api.chatkit.plain import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.service import InteractionService
+from backend.api.tasks.service import TaskListService
 from backend.cards.service import CardService
+from backend.model.chat_model import ChatModel
 from backend.runs.service import RunService
+from backend.tools.connectors.connectors import Connectors
+from backend.tools.tasks.tools import TaskTools
+from backend.tools.workspace.files import FolderFiles
+from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database
+from service.workers import Pace
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """`pace` limits the requests of each user, `polls` those that an open page repeats."""
+
+    database: Database
+    model: ChatModel
+    tools: TaskTools
+    workspace: WorkspaceTools | None
+    folder_files: FolderFiles | None
+    connectors: Connectors
+    calendars: CalendarService
+    task_list: TaskListService
+    pace: Pace
+    polls: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +49,13 @@ class CoreServices:
     plain_messages: PlainMessages
 
 
+async def get_services(request: Request) -> Services:
+    return request.app.state.services
+
+
 async def get_core(request: Request) -> CoreServices:
     return request.app.state.core
 
 
+AppServices = Annotated[Services, Depends(get_services)]
 Core = Annotated[CoreServices, Depends(get_core)]

@@ -5,23 +5,23 @@ import time
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from backend.api.dependencies import Services
 from backend.api.identity import Identity, cookie_name
 from backend.api.rate_limit import check_rate
-from backend.conversation import sessions
+from backend.api.services import AppServices
 from backend.conversation.errors import InvalidRequest
+from backend.conversations import sessions
 
 router = APIRouter()
 
 
 @router.post("/session")
-async def sign_in(request: Request, services: Services) -> Response:
+async def sign_in(request: Request, services: AppServices) -> Response:
     identity: Identity = request.app.state.identity
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
     user = await identity.sign_in(request)
     check_rate(services.pace, user.user_id)  # or sessions that are ended would fill the database
-    await sessions.tidy(services.engine, user.user_id)
+    await sessions.delete_expired(services.database, user.user_id)
     response = JSONResponse({"user_id": user.user_id, "expires": user.expires})
     response.set_cookie(
         cookie_name(request),
@@ -35,9 +35,9 @@ async def sign_in(request: Request, services: Services) -> Response:
 
 
 @router.delete("/session")
-async def sign_out(request: Request, services: Services) -> Response:
+async def sign_out(request: Request, services: AppServices) -> Response:
     identity: Identity = request.app.state.identity
-    await identity.sign_out(request, services.engine)
+    await identity.sign_out(request, services.database)
     response = Response(status_code=204)
     secure = request.url.scheme == "https"
     response.delete_cookie(cookie_name(request), httponly=True, samesite="strict", secure=secure)

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 
 from icalendar import Calendar, Timezone
 from pydantic import ValidationError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.calendar.events import DatedTask, Events
-from backend.conversation import profiles
 from backend.conversation.errors import BackendError
+from backend.conversations import profiles
 from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
+from common.database import Database
 from service.clock import find_zone
 
 logger = logging.getLogger(__name__)
@@ -50,9 +50,9 @@ class Feed:
 class Feeds:
     """Few are made at once, one of each person's, and none for longer than `seconds`: others are served meanwhile."""
 
-    def __init__(self, engine: AsyncEngine, tools: TaskTools, *, time_zone: str, seconds: float = 30.0) -> None:
+    def __init__(self, database: Database, tools: TaskTools, *, time_zone: str, seconds: float = 30.0) -> None:
         """`time_zone` is for people whose client names none."""
-        self._engine = engine
+        self._database = database
         self._tools = tools
         self._time_zone = time_zone
         self._seconds = seconds
@@ -64,7 +64,7 @@ class Feeds:
         try:
             own = self._own.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(self._seconds), own, self._room:
-                known = await profiles.time_zone(self._engine, user_id)
+                known = await profiles.load_time_zone(self._database, user_id)
                 return await self._read(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
         except (TimeoutError, TasksUnavailable, CallRefused, ValidationError) as error:
             logger.warning("a calendar could not be made: %s", type(error).__name__)

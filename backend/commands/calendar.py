@@ -3,12 +3,11 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
 from backend.api.identity import LOCAL_USER
 from backend.calendar import address
-from backend.conversation import profiles
-from backend.settings import AddressSettings
+from backend.conversations import SEARCH_PATH, profiles
+from backend.settings import HAS_NEW_CORE, AddressSettings
+from common.database import Database
 from service import data_commands
 from service.environment import SettingsInvalid, read
 from service.tokens import is_user_id
@@ -27,19 +26,20 @@ def run(arguments: Sequence[str]) -> None:
     if settings.auth_mode == "none" and given.user != LOCAL_USER:
         sys.exit(f"There is no user {given.user}: with AUTH_MODE=none the only user is {LOCAL_USER}.")
     base = settings.address
-    data_commands.run(partial(_revoke, user=given.user) if given.revoke else partial(_make, user=given.user, base=base))
+    work = partial(_revoke, user=given.user) if given.revoke else partial(_make, user=given.user, base=base)
+    data_commands.run_on_database(work, search_path=SEARCH_PATH if HAS_NEW_CORE else "public")
 
 
-async def _make(engine: AsyncEngine, *, user: str, base: str) -> None:
-    if user != LOCAL_USER and not await profiles.is_known(engine, user):
+async def _make(database: Database, *, user: str, base: str) -> None:
+    if user != LOCAL_USER and not await profiles.is_known(database, user):
         sys.exit(f"There is no user {user}: check the name. A user who has never opened the page must do that first.")
     secret = address.new_secret()
-    await profiles.set_calendar(engine, user, address.hash_of(secret))
+    await profiles.set_calendar(database, user, address.hash_of(secret))
     sys.stdout.write(f"{address.url(base, secret)}\n")
 
 
-async def _revoke(engine: AsyncEngine, *, user: str) -> None:
-    if not await profiles.revoke_calendar(engine, user):
+async def _revoke(database: Database, *, user: str) -> None:
+    if not await profiles.revoke_calendar(database, user):
         sys.exit(f"{user} has no calendar address: check the name.")
     sys.stderr.write(f"The calendar address of {user} no longer works.\n")
 

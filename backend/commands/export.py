@@ -5,8 +5,6 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.models import Run
-from backend.conversation.profiles import PROFILES
-from backend.conversation.sessions import ENDED
 from service import data_commands
 from service.database import transaction
 from service.database.documents import Row, Writer, freeze, rows
@@ -14,6 +12,7 @@ from service.database.documents import Row, Writer, freeze, rows
 _TABLES = Run.metadata.tables
 CONVERSATIONS, MESSAGES, RUNS = (_TABLES[name] for name in ("conversations", "messages", "runs"))
 APPROVALS, INPUTS = _TABLES["approvals"], _TABLES["run_inputs"]
+PROFILES, ENDED = _TABLES["profiles"], _TABLES["ended_sessions"]
 STEPS, CONSENTS = _TABLES["agent_steps"], _TABLES["consents"]
 _THREAD = ("id", "name", "title", "status", "metadata", "leaf_run_id", "created_at")
 _ITEM = ("id", "role", "kind", "item", "run_id", "superseded_by", "feedback", "usage", "created_at")

@@ -6,10 +6,8 @@ from sqlalchemy import delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.models import KeptRequest
-from backend.conversation.profiles import PROFILES
 from backend.conversation.runs.leases import CONVERSATIONS, RUNS
 from backend.conversation.runs.limits import Limits
-from backend.conversation.sessions import ENDED
 from backend.conversation.statements import MESSAGES
 from backend.settings import LeaseSettings
 from backend.turn.turns import Turns
@@ -18,6 +16,7 @@ from service.database import transaction
 from service.environment import read
 
 KEPT = KeptRequest.metadata.tables["kept_requests"]
+PROFILES, ENDED = (KeptRequest.metadata.tables[name] for name in ("profiles", "ended_sessions"))
 
 
 def run(arguments: Sequence[str]) -> None:

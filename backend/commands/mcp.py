@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _list(engine: AsyncEngine, *, servers: Sequence[Server]) -> None:
-    known = await approved.read(engine, as_login=True)
+    known = await approved.read_as_login(engine)
     for found in await asyncio.gather(*map(_found, servers)):
         _write(_about(found, known))
 

@@ -37,6 +37,14 @@ from service.database.pipeline import Result
 
 MESSAGES, PROFILES = Message.metadata.tables["messages"], Profile.metadata.tables["profiles"]
 _WRITTEN = ("conversation_id", "id", "user_id", "run_id", "role", "kind", "item", "created_at", "usage")
+# Of who has begun a turn: one that is refused stores nothing.
+_KEEP_TIME_ZONE = Statement("""
+    INSERT INTO profiles (user_id, time_zone)
+    SELECT %(owner)s, %(zone)s
+    WHERE EXISTS (SELECT FROM runs WHERE user_id = %(owner)s AND id = %(run)s AND status = 'running')
+        AND NOT EXISTS (SELECT FROM profiles WHERE user_id = %(owner)s AND time_zone = %(zone)s)
+    ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone
+""")
 PAGE_BYTES = 500_000  # of items, as JSON
 _CONVERSATION, _OWNER = bindparam("conversation"), bindparam("owner")
 LOAD_CONVERSATION = Statement(
@@ -267,3 +275,8 @@ async def send_page(
     named = {} if after is None else {"after": after}
     rows = await pipeline.send(_PAGES[newest_first, after is not None], **where, **named, most=most)
     return SentPage(rows, await pipeline.send(_IS_THERE, **where, **named) if named else None)
+
+
+async def send_time_zone(pipeline: Pipeline, zone: str, acting: Acting) -> None:
+    """Keep the zone as the person's, if the turn holds its lease."""
+    await pipeline.send(_KEEP_TIME_ZONE, owner=acting.user_id, run=acting.run_id, zone=zone)

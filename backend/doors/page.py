@@ -13,7 +13,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from backend.api.edge import LOOPBACK, without_port
-from backend.doors.parts import parts_of
 from backend.model.providers import Endpoint
 from backend.settings import Settings
 
@@ -47,7 +46,8 @@ class Page:
 
     def response(self, request: Request, *, status: int = 200, domain_key: str | None = None) -> Response:
         """The page, with OpenAI's widget where there is a `domain_key` and else with the built-in chat."""
-        agents = parts_of(request).files.agents()
+        files = request.app.state.services.folder_files
+        agents = files.agents() if files else None
         config = {
             **self._facts,
             "agents": {**agents, "fileBytes": self._settings.limit_file_bytes} if agents else None,

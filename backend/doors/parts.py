@@ -5,21 +5,16 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.requests import HTTPConnection
 
-from backend.api.tasks.service import TaskListService
-from backend.doors.calendar.door import CalendarDoor
 from backend.doors.chat.door import ChatDoor
 from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.stream import ChatKitDoor
 from backend.doors.files.door import FilesDoor
 from backend.doors.runs.door import RunsDoor
 from backend.model.chat_model import ChatModel
-from backend.tools.connectors.connectors import Connectors
 from backend.tools.tasks.tools import TaskTools
-from backend.tools.workspace.tools import WorkspaceTools
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.inbox import Inbox
 from backend.turn.turns import Turns
-from service.workers import Pace
 
 
 @dataclass(frozen=True)
@@ -34,13 +29,7 @@ class Parts:
     runs: RunsDoor
     chat: ChatDoor
     summaries: Summaries
-    calendars: CalendarDoor
-    tasks: TaskListService
     files: FilesDoor
-    connectors: Connectors
-    pace: Pace
-    polls: Pace
-    workspace: WorkspaceTools | None
 
 
 def parts_of(request: HTTPConnection) -> Parts:

@@ -131,6 +131,12 @@ class Database:
         return self.transaction(_NO_USER, timeout_seconds=timeout_seconds)
 
     @asynccontextmanager
+    async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        """A connection as the login itself, in autocommit: for what is known of the database, not for rows of users."""
+        async with self._connection(None) as connection:
+            yield connection
+
+    @asynccontextmanager
     async def _connection(self, timeout_seconds: float | None) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         while True:
             connection = await self._pool.getconn(timeout_seconds)

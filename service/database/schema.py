@@ -1,13 +1,16 @@
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any, LiteralString
 
-from sqlalchemy import text
-from sqlalchemy.exc import DataError, DBAPIError, ProgrammingError
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from service.database.engine import create_engine
-from service.database.transactions import login_transaction
+from common.database.transactions import CONNECTION_OPTIONS, DatabaseUnavailable
 
 _ANSWER_SECONDS = 1.5
 REVISION = "0022"  # the newest in migrations/versions; a test holds them equal
@@ -44,10 +47,11 @@ _NOT_OWNER = (
     "Set MIGRATION_DATABASE_URL to that login's address."
 )
 
-_SCHEMA = text("SELECT relnamespace FROM pg_class WHERE oid = to_regclass('alembic_version')")
-_BYPASSES = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+_AS_LOGIN = "SELECT set_config('todo.all_people', 'on', true)"
+_SCHEMA = "SELECT relnamespace AS oid FROM pg_class WHERE oid = to_regclass('alembic_version')"
+_BYPASSES = "SELECT rolsuper OR rolbypassrls AS bypasses FROM pg_roles WHERE rolname = current_user"
 # What the login may become counts as what it is.
-_LOGIN = text("""
+_LOGIN = """
     SELECT
         EXISTS (
             SELECT FROM pg_roles
@@ -58,24 +62,25 @@ _LOGIN = text("""
             WHERE oid = to_regclass('alembic_version') AND pg_has_role(session_user, relowner, 'MEMBER')
         ) AS owns,
         current_setting('enable_bitmapscan') = 'on' OR current_setting('statement_timeout') = '0' AS unset
-""")
+"""
 # Asked as todo_app: PostgreSQL itself says where security is active for it. One policy that does not ask for the
 # transaction's person would open a table again, because it is enough that one policy allows. What holds no person's
 # rows is read by all, and written by the owner alone.
-_OPEN_TABLE = text("""
+_OPEN_TABLE = """
     SELECT relname FROM pg_class
-    WHERE relnamespace = :schema AND relkind IN ('r', 'p') AND relname <> 'alembic_version'
+    WHERE relnamespace IN (%(schema)s, to_regnamespace('core'))
+    AND relkind IN ('r', 'p') AND relname <> 'alembic_version'
     AND (has_table_privilege(oid, 'INSERT, UPDATE, DELETE')
         OR relname <> 'approved_tools' AND has_table_privilege(oid, 'SELECT'))
     AND NOT (row_security_active(oid) AND relforcerowsecurity AND relowner <> 'todo_app'::regrole AND coalesce((
-        SELECT bool_and(coalesce(qual, with_check, '') LIKE '%todo.user_id%' AND
-                        coalesce(with_check, qual, '') LIKE '%todo.user_id%')
+        SELECT bool_and(coalesce(qual, with_check, '') LIKE '%%todo.user_id%%' AND
+                        coalesce(with_check, qual, '') LIKE '%%todo.user_id%%')
         FROM pg_policies
         WHERE schemaname = relnamespace::regnamespace::text AND tablename = relname AND permissive = 'PERMISSIVE'
         AND roles && '{public, todo_app}'
     ), false))
     ORDER BY relname LIMIT 1
-""")
+"""
 
 
 @dataclass(frozen=True)
@@ -90,63 +95,89 @@ class Finding:
     """What it works with, and should not have to."""
 
 
-async def look(engine: AsyncEngine, *, within_seconds: float | None = _ANSWER_SECONDS) -> Finding:
+Connecting = AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
+
+
+async def look(engine: AsyncEngine) -> Finding:
     """Whether the services can work on this database, and whether it keeps people apart."""
+    return await look_through(_lent(engine))
+
+
+async def look_through(connecting: Connecting, *, within_seconds: float | None = _ANSWER_SECONDS) -> Finding:
+    """The same through a connection in autocommit."""
     try:
-        async with asyncio.timeout(within_seconds), login_transaction(engine) as session:
-            return await _look(await session.connection())
-    except (DBAPIError, PoolTimeout, OSError):
+        async with asyncio.timeout(within_seconds), connecting as connection, connection.transaction():
+            return await _look(connection)
+    except (psycopg.Error, DBAPIError, PoolTimeout, DatabaseUnavailable, OSError):
         return Finding(_AWAY)
 
 
 async def look_at(database_url: str) -> Finding:
-    """The same of a database that nobody has an engine for yet, however long it takes to answer."""
-    engine = create_engine(database_url, prepared=False)
-    try:
-        return await look(engine, within_seconds=None)
-    finally:
-        await engine.dispose()
+    """The same of a database that nobody is connected to yet, however long it takes to answer."""
+    return await look_through(_connected(database_url), within_seconds=None)
 
 
-async def problem_for_owner(engine: AsyncEngine) -> str | None:
+async def problem_for_owner(database_url: str) -> str | None:
     """Why a command cannot work across people on this database, in one sentence, or None when it can."""
     try:
-        async with login_transaction(engine) as session:
-            connection = await session.connection()
-            if await connection.scalar(_SCHEMA) is None:
+        async with _connected(database_url) as connection, connection.transaction():
+            await connection.execute(_AS_LOGIN)
+            if await _row(connection, _SCHEMA) is None:
                 return _other_revision(None)
-            if not (await connection.execute(_LOGIN)).one().owns:
+            login = await _row(connection, _LOGIN)
+            if login is None or not login["owns"]:
                 return _NOT_OWNER
             return await _not_migrated(connection)
-    except (DBAPIError, PoolTimeout, OSError):
+    except (psycopg.Error, OSError):
         return _AWAY
 
 
-async def _look(connection: AsyncConnection) -> Finding:
-    login = (await connection.execute(_LOGIN)).one()
-    if login.above:
+@asynccontextmanager
+async def _lent(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async with engine.connect() as connection:
+        driver: Any = (await connection.get_raw_connection()).driver_connection
+        yield driver
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    options = CONNECTION_OPTIONS | {"connect_timeout": 5, "prepare_threshold": None}
+    async with await psycopg.AsyncConnection.connect(url, **options) as connection:
+        yield connection
+
+
+async def _row(connection: psycopg.AsyncConnection[Any], query: LiteralString, **values: Any) -> DictRow | None:
+    return await (await connection.cursor(row_factory=dict_row).execute(query, values or None)).fetchone()
+
+
+async def _look(connection: psycopg.AsyncConnection[Any]) -> Finding:
+    await connection.execute(_AS_LOGIN)
+    login = await _row(connection, _LOGIN)
+    assert login is not None
+    if login["above"]:
         return Finding(_LOGIN_ABOVE, exposed=True)
-    if (schema := await connection.scalar(_SCHEMA)) is None:
+    if (schema := await _row(connection, _SCHEMA)) is None:
         return Finding(_other_revision(None))
     try:
-        await connection.execute(text("SET LOCAL ROLE todo_app"))
-    except (ProgrammingError, DataError):
+        await connection.execute("SET LOCAL ROLE todo_app")
+    except (psycopg.ProgrammingError, psycopg.DataError):
         return Finding(_NO_ROLE, exposed=True)
     if sentence := await _not_migrated(connection):
         return Finding(sentence)
-    if await connection.scalar(_BYPASSES):
+    if (role := await _row(connection, _BYPASSES)) is not None and role["bypasses"]:
         return Finding(_ROLE_BYPASSES, exposed=True)
-    if table := await connection.scalar(_OPEN_TABLE, {"schema": schema}):
-        return Finding(_TABLE_OPEN.format(table=table), exposed=True)
-    said = {_LOGIN_OWNS: login.owns, _LOGIN_UNSET: login.unset}
-    return Finding(warning=" ".join(sentence for sentence, holds in said.items() if holds) or None)
+    if (table := await _row(connection, _OPEN_TABLE, schema=schema["oid"])) is not None:
+        return Finding(_TABLE_OPEN.format(table=table["relname"]), exposed=True)
+    hints = {_LOGIN_OWNS: login["owns"], _LOGIN_UNSET: login["unset"]}
+    return Finding(warning=" ".join(sentence for sentence, holds in hints.items() if holds) or None)
 
 
-async def _not_migrated(connection: AsyncConnection) -> str | None:
+async def _not_migrated(connection: psycopg.AsyncConnection[Any]) -> str | None:
     try:
-        return _other_revision(await connection.scalar(text("SELECT version_num FROM alembic_version")))
-    except ProgrammingError:  # until revision 0005 the owner alone could ask
+        found = await _row(connection, "SELECT version_num FROM alembic_version")
+    except psycopg.ProgrammingError:  # until revision 0005 the owner alone could ask
         return _other_revision("older than 0005")
+    return _other_revision(found["version_num"] if found else None)
 
 
 def _other_revision(found: str | None) -> str | None:

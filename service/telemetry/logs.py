@@ -3,7 +3,8 @@
 import json
 import logging
 import sys
-from collections.abc import Iterable, Mapping
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -25,6 +26,31 @@ def configure(level: str, format: Format, *, quiet: Iterable[str] = ()) -> None:
 def fields(**values: Any) -> Mapping[str, Any]:
     """What a line says beside its message, as `extra` of a logging call; None is left out."""
     return {"fields": {name: value for name, value in values.items() if value is not None}}
+
+
+# Their errors' texts may quote prompts, tasks and keys.
+_QUOTING = ("openai", "psycopg", "pydantic", "pydantic_core", "sqlalchemy")
+
+
+def describe_error(error: BaseException) -> str:
+    """The traceback of an error and of what caused it, without texts of libraries that quote what users wrote."""
+    parts = [[*traceback.format_tb(one.__traceback__), _describe(one)] for one in chain(error)]
+    return "\n".join("".join(part) for part in reversed(parts))
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _describe(error: BaseException) -> str:
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    if type(error).__module__.partition(".")[0] not in _QUOTING:
+        return f"{name}: {error}"
+    sqlstate = getattr(getattr(error, "orig", error), "sqlstate", None)
+    return f"{name}: SQLSTATE {sqlstate}" if sqlstate else name
 
 
 class TextFormatter(logging.Formatter):

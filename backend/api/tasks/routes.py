@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from backend.api.dependencies import IdempotencyKey, LimitedUser, PollingUser, Services, forbid_caching
+from backend.api.dependencies import IdempotencyKey, LimitedUser, PollingUser, forbid_caching
 from backend.api.routing import UserRoute
+from backend.api.services import AppServices
 from backend.api.tasks import schemas
 from backend.api.tasks.metrics import Report
 from backend.api.tasks.service import TaskQuery
@@ -26,7 +27,7 @@ router = APIRouter(route_class=UserRoute, include_in_schema=False, dependencies=
 @router.get("/tasks")
 async def list_tasks(
     report: Report,
-    services: Services,
+    services: AppServices,
     user: LimitedUser,
     view: schemas.View,
     query: str | None = None,
@@ -35,52 +36,52 @@ async def list_tasks(
     cursor: str | None = None,
     limit: Limit = _MOST,
 ) -> schemas.TaskPage:
-    page = await services.tasks.load_page(TaskQuery(view, limit, cursor or None, query, label, priority), user)
+    page = await services.task_list.load_page(TaskQuery(view, limit, cursor or None, query, label, priority), user)
     report.tasks = len(page.tasks)
     return page
 
 
 @router.get("/tasks/changes")
-async def get_changes(_: Report, services: Services, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
-    return await services.tasks.load_changes(after, user)
+async def get_changes(_: Report, services: AppServices, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
+    return await services.task_list.load_changes(after, user)
 
 
 @router.get("/tasks/{task_id}")
-async def get_task(_: Report, services: Services, user: LimitedUser, task_id: TaskId) -> schemas.Task:
-    return await services.tasks.find(task_id, user)
+async def get_task(_: Report, services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
+    return await services.task_list.find(task_id, user)
 
 
 @router.post("/tasks", status_code=201)
 async def add_task(
-    report: Report, services: Services, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTask
+    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTask
 ) -> schemas.ChangedTasks:
-    return report.count(await services.tasks.add(body, user, key))
+    return report.count(await services.task_list.add(body, user, key))
 
 
 @router.post("/tasks/undo")
 async def undo(
-    report: Report, services: Services, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
+    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
 ) -> schemas.ChangedTasks:
-    return report.count(await services.tasks.undo(body.batch, user, key))
+    return report.count(await services.task_list.undo(body.batch, user, key))
 
 
 @router.patch("/tasks/{task_id}")
 async def update_task(
     report: Report,
-    services: Services,
+    services: AppServices,
     user: LimitedUser,
     key: IdempotencyKey,
     task_id: TaskId,
     body: schemas.TaskUpdate,
 ) -> schemas.ChangedTasks:
-    return report.count(await services.tasks.update(task_id, body, user, key))
+    return report.count(await services.task_list.update(task_id, body, user, key))
 
 
 @router.delete("/tasks/{task_id}")
 async def delete_task(
-    report: Report, services: Services, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
+    report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:
-    return report.count(await services.tasks.delete(task_id, _parse_ids(also), user, key))
+    return report.count(await services.task_list.delete(task_id, _parse_ids(also), user, key))
 
 
 def _parse_ids(also: str) -> list[int]:

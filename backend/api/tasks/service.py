@@ -9,13 +9,13 @@ from typing import Any
 
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.api.tasks.schemas import ChangedTasks, NewTask, Task, TaskChanges, TaskPage, TaskUpdate, View
-from backend.conversation import profiles
 from backend.conversation.acting import Acting
 from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.conversations import profiles
 from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
+from common.database import Database
 from service.database import new_id
 
 DAYS = 28
@@ -57,7 +57,7 @@ class TaskQuery:
 
 @dataclass(frozen=True)
 class TaskListService:
-    engine: AsyncEngine
+    database: Database
     tools: TaskTools
 
     async def load_page(self, query: TaskQuery, acting: Acting) -> TaskPage:
@@ -128,8 +128,8 @@ class TaskListService:
     async def _zone(self, acting: Acting) -> str | None:
         """The zone that the request names, which is kept, else the one that was named last."""
         if acting.time_zone is None:
-            return await profiles.time_zone(self.engine, acting.user_id)
-        await profiles.keep_time_zone(self.engine, acting.user_id, acting.time_zone)
+            return await profiles.load_time_zone(self.database, acting.user_id)
+        await profiles.set_time_zone(self.database, acting.user_id, acting.time_zone)
         return acting.time_zone
 
 

@@ -12,13 +12,14 @@ from pydantic import BaseModel
 from backend.cards import approval_card as card
 from backend.cards.task import Changed, Task
 from backend.context import tags as tagged
-from backend.conversation import chats, profiles, rows
+from backend.conversation import chats, rows
 from backend.conversation.acting import Acting
 from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversation.items import Said
 from backend.conversation.model_input import history
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
+from backend.conversations import profiles
 from backend.doors.chatkit import checks, own
 from backend.tools import actions
 from backend.tools.opened import titles_now, with_tasks_now
@@ -31,6 +32,7 @@ from backend.turn.lifecycle.endings import explain
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns
 from backend.turn.waiting.decisions import Settled
+from common.database import Database
 from service.clock import Clock, real, wall_time
 from service.database import new_id
 
@@ -49,6 +51,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         inbox: Inbox,
         files: FolderFiles | None = None,
         *,
+        database: Database,
         message_chars: int,
         clock: Clock = real,
         time_zone: str = "UTC",
@@ -56,6 +59,7 @@ class TodoChatServer(ChatKitServer[Acting]):
         """`time_zone` is where people are taken to be who name none."""
         super().__init__(store)
         self._clock = clock
+        self._database = database
         self._time_zone = time_zone
         self._turns = turns
         self._answers = answers
@@ -229,7 +233,7 @@ class TodoChatServer(ChatKitServer[Acting]):
 
     async def _by_hand(self, asked: Action[str, Any], sender: ck.WidgetItem, context: Acting) -> list[ck.ThreadItem]:
         """Do what was asked for in a widget, redraw those that show the tasks, and let the model know."""
-        zone = context.time_zone or await profiles.time_zone(self.store.engine, context.user_id)
+        zone = context.time_zone or await profiles.load_time_zone(self._database, context.user_id)
         here = partial(wall_time, zone=zone or self._time_zone)
         wanted = actions.asked_for(asked.type, asked.payload, rows.widget(sender), here)
         # A key of its own: a box may be ticked, unticked and ticked again, and what is done twice changes nothing more.

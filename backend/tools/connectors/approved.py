@@ -8,7 +8,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.models import ApprovedTool
-from service.database import login_transaction, system_transaction, utc_now
+from common.database import Database
+from service.database import login_transaction, utc_now
 
 TOOLS = ApprovedTool.metadata.tables["approved_tools"]
 _ALL = select(TOOLS.c.server, TOOLS.c.tool, TOOLS.c.hash)
@@ -17,10 +18,15 @@ Approved = Mapping[tuple[str, str], bytes]
 """The hash of each, by its server and name."""
 
 
-async def read(engine: AsyncEngine, *, as_login: bool = False) -> Approved:
-    """As a service, or as the login of a command."""
-    opening = login_transaction if as_login else system_transaction
-    async with opening(engine) as session:
+async def read(database: Database) -> Approved:
+    async with database.system_transaction() as tx:
+        found = await tx.execute("SELECT server, tool, hash FROM approved_tools")
+    return {(row["server"], row["tool"]): bytes(row["hash"]) for row in await found.fetchall()}
+
+
+async def read_as_login(engine: AsyncEngine) -> Approved:
+    """As the login of a command."""
+    async with login_transaction(engine) as session:
         rows = (await (await session.connection()).execute(_ALL)).all()
     return {(row.server, row.tool): bytes(row.hash) for row in rows}
 

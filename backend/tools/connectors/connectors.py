@@ -15,7 +15,6 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.tools.connection import UNREADABLE, Failed
 from backend.tools.connectors import approved, names, offered
@@ -26,6 +25,7 @@ from backend.tools.connectors.said import redacted
 from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import arguments_of
 from backend.tools.table import TOOLS
+from common.database import Database
 from service.telemetry import logs, traces
 
 logger = logging.getLogger(__name__)
@@ -53,12 +53,12 @@ class Connectors:
     def __init__(
         self,
         servers: Sequence[Server],
-        engine: AsyncEngine,
+        database: Database,
         *,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._servers = usable(servers)
-        self._engine = engine
+        self._database = database
         self._listed = {one.name: _Listed(Link(one, idle_seconds=idle_seconds)) for one in self._servers}
         self._said = set[tuple[str, str, bytes]]()
         self._stack = ExitStack()
@@ -81,7 +81,7 @@ class Connectors:
         if not servers:
             return []
         found = await asyncio.gather(*map(self._tools, servers))
-        known = await approved.read(self._engine)
+        known = await approved.read(self._database)
         return [
             self._tool(server, tool)
             for server, tools in zip(servers, found, strict=True)

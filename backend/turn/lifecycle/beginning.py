@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation import profiles, reading, statements
+from backend.conversation import reading, statements
 from backend.conversation.errors import NotFound, Overloaded
 from backend.conversation.model_input import history
 from backend.conversation.runs import leases, limits
@@ -81,7 +81,7 @@ class Beginnings:
             )
             await keep_with_run(pipeline, run.keyed, run_id=run.id, **owner)
             if run.time_zone is not None:
-                await profiles.send_time_zone(pipeline, run.time_zone, run.acting)
+                await statements.send_time_zone(pipeline, run.time_zone, run.acting)
             if run.said is not None or run.instead_of is not None:
                 await self._send_beginning(pipeline, run, now)
                 sent = await reading.send_recent(pipeline, run.conversation_id, user_id=run.user_id, run=run.id)

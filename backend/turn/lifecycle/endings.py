@@ -2,14 +2,10 @@
 
 import logging
 import secrets
-import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import openai
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
-from pydantic import ValidationError
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from backend.conversation.errors import BackendError
@@ -17,6 +13,8 @@ from backend.conversation.items import Ending
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.leases import Outcome
 from backend.turn.log import Event, Failed, Notice
+from common.database import DatabaseUnavailable
+from service.telemetry import logs
 
 logger = logging.getLogger(__name__)
 
@@ -62,44 +60,19 @@ def explain(error: BaseException) -> Explanation:
         logger.warning("turn failed, reference %s: %s", reference, own.code)
         return Explanation(f"{own} (Reference {reference})", own.allow_retry)
     message, allow_retry = sentence_of(error)
-    if any(isinstance(one, openai.APIError | DBAPIError | ValidationError) for one in _chain(error)):
-        logger.error("turn failed, reference %s\n%s", reference, _without_texts(error))
-    else:
-        logger.error("turn failed, reference %s", reference, exc_info=error)
+    logger.error("turn failed, reference %s\n%s", reference, logs.describe_error(error))
     return Explanation(f"{message} (Reference {reference})", allow_retry)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, what caused it, and so on."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _own_error(error: BaseException) -> BackendError | None:
-    return next((one for one in _chain(error) if isinstance(one, BackendError)), None)
-
-
-def _without_texts(error: BaseException) -> str:
-    """A traceback without the errors' texts: a provider's or a database's may quote prompts, tasks and keys."""
-    parts = [[*traceback.format_tb(one.__traceback__), _kind(one)] for one in _chain(error)]
-    return "\n".join("".join(part) for part in reversed(parts))
-
-
-def _kind(error: BaseException) -> str:
-    name = f"{type(error).__module__}.{type(error).__qualname__}"
-    match error:
-        case DBAPIError():
-            return f"{name}: SQLSTATE {getattr(error.orig, 'sqlstate', None)}"
-        case _:
-            return name
+    return next((one for one in logs.chain(error) if isinstance(one, BackendError)), None)
 
 
 def sentence_of(error: BaseException) -> tuple[str, bool]:
     """The sentence for an error, and whether to offer another try: the SDK may have wrapped it, as those in agents."""
     if (own := _own_error(error)) is not None:
         return str(own), own.allow_retry
-    return next(filter(None, map(_described, _chain(error))), _UNKNOWN)
+    return next(filter(None, map(_described, logs.chain(error))), _UNKNOWN)
 
 
 _UNKNOWN = ("Something went wrong on the server. Try again.", True)
@@ -113,7 +86,7 @@ def _described(error: BaseException) -> tuple[str, bool] | None:
             return "The model refused to answer this.", False
         case ModelBehaviorError():
             return "The model's answer was not valid. Try again.", True
-        case OperationalError() | InterfaceError() | PoolTimeout():
+        case OperationalError() | InterfaceError() | PoolTimeout() | DatabaseUnavailable():
             return "The database cannot be reached right now. Try again in a moment.", True
         case _:
             return None

@@ -37,7 +37,7 @@ class Subscriber:
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """A call of a task tool, as the backend makes it for the person."""
-        tools = self.chat.app.state.parts.tools  # pyright: ignore[reportAttributeAccessIssue]
+        tools = self.chat.app.state.services.tools  # pyright: ignore[reportAttributeAccessIssue]
         meta = {"todo/user_id": self.person, "todo/actor": "person"}
         result = await tools.call_tool(tool, arguments, meta)
         assert not result.is_error, result.content

@@ -102,7 +102,7 @@ async def test_ready_tells_what_confines_commands_and_which_servers_cannot_be_us
             told = ready.json()
             assert told["agents"] in [{"offered": True, "confinement": name} for name in ("bubblewrap", "landlock")]
             assert told["unusable"] == {"mcp.gone": "cannot be used: the program no-such-program is not there"}
-            tools = await chat.app.state.parts.connectors.tools_for("researcher")  # pyright: ignore[reportAttributeAccessIssue]
+            tools = await chat.app.state.services.connectors.tools_for("researcher")  # pyright: ignore[reportAttributeAccessIssue]
             assert {tool.name for tool in tools} >= {"mcp_web__say"}
             told = (await chat.http.get("/ready")).json()["unusable"]
             assert told["mcp.away"] == "cannot be used: the server at 127.0.0.1 cannot be reached"

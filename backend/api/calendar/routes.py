@@ -5,11 +5,12 @@ import logging
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from backend.api.dependencies import LimitedUser, Services, forbid_caching
+from backend.api.dependencies import LimitedUser, forbid_caching
 from backend.api.edge import own_origin
 from backend.api.routing import UserRoute
+from backend.api.services import AppServices
 from backend.calendar import address
-from backend.conversation import profiles
+from backend.conversations import profiles
 from service.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
@@ -29,26 +30,26 @@ class CalendarAddress(BaseModel):
 
 @public_router.head("/calendar/{name:path}", include_in_schema=False)
 @public_router.get("/calendar/{name:path}")
-async def read_calendar(request: Request, services: Services, name: str) -> Response:
+async def read_calendar(request: Request, services: AppServices, name: str) -> Response:
     """`GET /calendar/<secret>.ics`; all that is below `/calendar/` and opens nothing is answered alike."""
-    return await services.calendars.answer(name, request.headers)
+    return await services.calendars.respond(name, request.headers)
 
 
 @router.get("/calendar", dependencies=[Depends(forbid_caching)])
-async def get_calendar(services: Services, user: LimitedUser) -> CalendarState:
-    return CalendarState(active=await profiles.has_calendar(services.engine, user.user_id))
+async def get_calendar(services: AppServices, user: LimitedUser) -> CalendarState:
+    return CalendarState(active=await profiles.has_calendar(services.database, user.user_id))
 
 
 @router.post("/calendar", status_code=201, dependencies=[Depends(forbid_caching)])
-async def create_address(request: Request, services: Services, user: LimitedUser) -> CalendarAddress:
+async def create_address(request: Request, services: AppServices, user: LimitedUser) -> CalendarAddress:
     secret = address.new_secret()
-    await profiles.set_calendar(services.engine, user.user_id, address.hash_of(secret))
+    await profiles.set_calendar(services.database, user.user_id, address.hash_of(secret))
     logger.info("calendar address made", extra=fields(owner=user.user_id))
     base = services.calendars.base_url or own_origin(request.scope, request.headers)
     return CalendarAddress(url=address.url(base, secret))
 
 
 @router.delete("/calendar", status_code=204)
-async def revoke_address(services: Services, user: LimitedUser) -> None:
-    if await profiles.revoke_calendar(services.engine, user.user_id):
+async def revoke_address(services: AppServices, user: LimitedUser) -> None:
+    if await profiles.revoke_calendar(services.database, user.user_id):
         logger.info("calendar address revoked", extra=fields(owner=user.user_id))

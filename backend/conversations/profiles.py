@@ -1,0 +1,108 @@
+"""What is stored about a user apart from conversations: time zone, memory, and the address of their calendar."""
+
+import hashlib
+from collections.abc import Collection
+
+from common.database import Database, Transaction
+
+_TIME_ZONE = "SELECT time_zone FROM profiles WHERE user_id = %(user)s"
+_SET_TIME_ZONE = """
+INSERT INTO profiles (user_id, time_zone)
+SELECT %(user)s, %(zone)s
+WHERE NOT EXISTS (SELECT FROM profiles WHERE user_id = %(user)s AND time_zone = %(zone)s)
+ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
+_HAS_CALENDAR = "SELECT user_id FROM profiles WHERE user_id = %(user)s AND calendar_hash IS NOT NULL"
+_SET_CALENDAR = """
+INSERT INTO profiles (user_id, calendar_hash) VALUES (%(user)s, %(hash)s)
+ON CONFLICT (user_id) DO UPDATE SET calendar_hash = excluded.calendar_hash"""
+_REVOKE_CALENDAR = """
+UPDATE profiles SET calendar_hash = NULL
+WHERE user_id = %(user)s AND calendar_hash IS NOT NULL RETURNING user_id"""
+_IS_KNOWN = """
+SELECT %(user)s AS user_id FROM profiles WHERE user_id = %(user)s
+UNION ALL SELECT %(user)s FROM conversations WHERE user_id = %(user)s LIMIT 1"""
+_MEMORY = "SELECT coalesce(memory, '') AS memory FROM profiles WHERE user_id = %(user)s"
+# A user without a row has an empty memory, whose version is that of the empty text.
+_SET_MEMORY = """
+INSERT INTO profiles (user_id, memory)
+SELECT %(user)s, nullif(%(text)s::text, '')
+WHERE %(may_be_empty)s OR EXISTS (SELECT FROM profiles WHERE user_id = %(user)s)
+ON CONFLICT (user_id) DO UPDATE SET memory = excluded.memory
+WHERE %(versions)s::text[] IS NULL
+    OR encode(sha256(convert_to(coalesce(profiles.memory, ''), 'UTF8')), 'hex') = ANY (%(versions)s)
+RETURNING user_id"""
+_USER_OF_CALENDAR = "SELECT user_id FROM person_of_calendar(%(hash)s)"
+
+
+async def send_time_zone(tx: Transaction, user_id: str, zone: str) -> None:
+    """Stores the zone that the user's client has named, if it is another one."""
+    await tx.execute(_SET_TIME_ZONE, user=user_id, zone=zone)
+
+
+async def set_time_zone(database: Database, user_id: str, zone: str) -> None:
+    async with database.transaction(user_id) as tx:
+        await send_time_zone(tx, user_id, zone)
+
+
+async def load_time_zone(database: Database, user_id: str) -> str | None:
+    """The zone that the user's client named last."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_TIME_ZONE, user=user_id)
+    row = await found.fetchone()
+    return row["time_zone"] if row else None
+
+
+async def is_known(database: Database, user_id: str) -> bool:
+    """Whether the user has ever opened the page or begun a conversation."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_IS_KNOWN, user=user_id)
+    return await found.fetchone() is not None
+
+
+def version_of(memory: str) -> str:
+    """A hash: the same for the same text only."""
+    return hashlib.sha256(memory.encode()).hexdigest()
+
+
+async def load_memory(database: Database, user_id: str) -> str:
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_MEMORY, user=user_id)
+    row = await found.fetchone()
+    return row["memory"] if row else ""
+
+
+async def set_memory(database: Database, user_id: str, text: str, *, versions: Collection[str] | None) -> bool:
+    """Replaces the memory if it has one of these versions, or any with None; returns whether it was replaced."""
+    may_be_empty = versions is None or version_of("") in versions
+    allowed = None if versions is None else list(versions)
+    async with database.transaction(user_id) as tx:
+        stored = await tx.execute(_SET_MEMORY, user=user_id, text=text, may_be_empty=may_be_empty, versions=allowed)
+    return await stored.fetchone() is not None
+
+
+async def has_calendar(database: Database, user_id: str) -> bool:
+    """Whether the user's calendar has an address."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_HAS_CALENDAR, user=user_id)
+    return await found.fetchone() is not None
+
+
+async def set_calendar(database: Database, user_id: str, hash: bytes) -> None:
+    """Stores the SHA-256 of the secret in the calendar's address, in place of the one before."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_SET_CALENDAR, user=user_id, hash=hash)
+
+
+async def revoke_calendar(database: Database, user_id: str) -> bool:
+    """Removes the address of the user's calendar; returns whether there was one."""
+    async with database.transaction(user_id) as tx:
+        revoked = await tx.execute(_REVOKE_CALENDAR, user=user_id)
+    return await revoked.fetchone() is not None
+
+
+async def find_user_of_calendar(database: Database, hash: bytes) -> str | None:
+    """The user whose calendar's address has a secret with this SHA-256."""
+    async with database.system_transaction() as tx:
+        found = await tx.execute(_USER_OF_CALENDAR, hash=hash)
+    row = await found.fetchone()
+    return row["user_id"] if row else None

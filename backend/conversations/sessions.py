@@ -1,0 +1,31 @@
+"""Sessions that were signed out of: a copy of their cookie opens nothing until it expires."""
+
+from datetime import UTC, datetime
+
+from common.database import Database
+
+_FIND = "SELECT id FROM ended_sessions WHERE user_id = %(user)s AND id = %(id)s"
+_ADD = """
+INSERT INTO ended_sessions (user_id, id, expires_at) VALUES (%(user)s, %(id)s, %(expires_at)s)
+ON CONFLICT DO NOTHING"""
+# An hour later, because the clocks of services and database may differ.
+_DELETE_EXPIRED = "DELETE FROM ended_sessions WHERE user_id = %(user)s AND expires_at < now() - interval '1 hour'"
+
+
+async def is_ended(database: Database, user_id: str, session_id: str) -> bool:
+    """Whether the user has signed out of this session."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_FIND, user=user_id, id=session_id)
+    return await found.fetchone() is not None
+
+
+async def end(database: Database, user_id: str, session_id: str, *, expires: int) -> None:
+    """Ends a session, which is stored until it expires (Unix time)."""
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_ADD, user=user_id, id=session_id, expires_at=datetime.fromtimestamp(expires, UTC))
+        await tx.execute(_DELETE_EXPIRED, user=user_id)
+
+
+async def delete_expired(database: Database, user_id: str) -> None:
+    async with database.transaction(user_id) as tx:
+        await tx.execute(_DELETE_EXPIRED, user=user_id)
