@@ -49,6 +49,7 @@ from backend.model.providers import Endpoint
 from backend.runs.admission import AdmissionControl
 from backend.settings import HAS_NEW_CORE, Settings
 from backend.tools.caller_token import CallerToken
+from backend.tools.connectors.configuration import usable
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
 from backend.tools.connectors.server import Server
 from backend.tools.consent.policy import Policy
@@ -128,7 +129,7 @@ async def _open_services(
     database = await stack.enter_async_context(settings.create_database(**options))
     model = ChatModel(endpoint)
     stack.push_async_callback(model.client.close)
-    tools, workspace = await _tools(settings, stack), await _workspace(settings, stack)
+    tools, workspace = await _tools(settings, stack), await _workspace(settings, servers, stack)
     connectors = Connectors(servers, database)
     stack.push_async_callback(connectors.close)
     feeds = Feeds(database, tools, time_zone=settings.time_zone)
@@ -279,7 +280,7 @@ def _chatkit(
     return ChatKitDoor(server, turns, services.pace, settings.slow_notice_seconds)
 
 
-async def _workspace(settings: Settings, stack: AsyncExitStack) -> WorkspaceTools | None:
+async def _workspace(settings: Settings, servers: Sequence[Server], stack: AsyncExitStack) -> WorkspaceTools | None:
     """Where agents work; None where there are none."""
     secret, url = settings.workspace_token_secret, settings.workspace_url
     if settings.agents == "off" or secret is None or url is None:
@@ -291,6 +292,7 @@ async def _workspace(settings: Settings, stack: AsyncExitStack) -> WorkspaceTool
         mode=settings.agents,
         unconfined=settings.auth_mode == "none",
         resend_seconds=settings.mcp_resend_seconds,
+        separate_agents={agent for server in usable(servers) for agent in server.agents},
     )
     stack.push_async_callback(workspace.cleanup)
     await workspace.connect()

@@ -1,28 +1,28 @@
 """Composes the new core: what executes runs, as long as the process serves."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from agents import Agent, ModelSettings
-from agents.mcp import MCPServer
 
 from backend.agents.assistant import create_assistant
+from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
 from backend.api.chatkit.plain import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
 from backend.api.services import CoreServices, Services
-from backend.cards.approval_card import in_words, titled
 from backend.cards.service import CardService
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
 from backend.conversations.limits import Limits
-from backend.conversations.records import Run, ToolCall
-from backend.conversations.runs import SIGNAL
+from backend.conversations.runs import ASSISTANT, SIGNAL
 from backend.model.chat_model import ChatModel
 from backend.runs.admission import AdmissionControl
+from backend.runs.approvals import Approvals
 from backend.runs.execution import Dependencies
 from backend.runs.executor import Executor
 from backend.runs.live_run import RunContext
@@ -30,9 +30,7 @@ from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import Settings
-from backend.tools.consent.policy import Policy, deleted_by
-from backend.tools.opened import titles_now
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.consent.policy import Policy
 from common.database import ProcessConnection, run_sweeps
 
 
@@ -42,22 +40,25 @@ async def open_core(
 ) -> AsyncIterator[CoreServices]:
     database, model, tools = services.database, services.model, services.tools
     streams = Streams(database)
-    approvals = _Approvals(policy, tools)
+    agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
     summaries = Summaries(database, model, _limits(settings))
     executor = Executor(
         Dependencies(
             database,
-            {"assistant": _create_assistant(settings, model, [tools], policy)},
+            agents,
             model.endpoint.profile.history_tokens,
-            approvals.find_waiting,
-            approvals.describe,
+            Approvals(database, policy, tools),
+            services.workspace,
             settings.tool_wait_seconds,
+            settings.agent_model_turns,
         ),
         streams,
         summaries,
         Titles(database, model),
         run_seconds=settings.limit_turn_seconds,
+        sub_agents_per_day=settings.limit_agent_runs,
     )
+    agents |= _create_agents(settings, services, policy, executor.run_sub_agent)
 
     async def signal_all() -> None:
         executor.signal_all()
@@ -103,31 +104,23 @@ async def open_core(
         )
 
 
-class _Approvals:
-    """Which calls wait for approval, and in which words."""
-
-    def __init__(self, policy: Policy, tools: TaskTools) -> None:
-        self._policy, self._tools = policy, tools
-
-    def find_waiting(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
-        waiting = set[str]()
-        deleted = sum(deleted_by(call.tool, call.arguments) for call in earlier if call.state != "rejected")
-        for call in calls:
-            deleted += deleted_by(call.tool, call.arguments)
-            if self._policy.waits(call.tool, call.arguments, deleted=deleted):
-                waiting.add(call.id)
-        return waiting
-
-    async def describe(self, run: Run, call: ToolCall) -> str:
-        titles = await titles_now(set(titled(call.arguments)), self._tools, user_id=run.user_id) or {}
-        return in_words(call.tool, call.arguments, titles, self._policy.limits_of(call.tool), agent=None)
-
-
-def _create_assistant(
-    settings: Settings, model: ChatModel, tools: Sequence[MCPServer], policy: Policy
-) -> Agent[RunContext]:
+def _create_agents(
+    settings: Settings, services: Services, policy: Policy, run_sub_agent: RunSubAgent
+) -> dict[str, Agent[RunContext]]:
+    """The assistant, and those that work for it where there is a workspace for them."""
+    model, tools, workspace, connectors = services.model, services.tools, services.workspace, services.connectors
     sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    return create_assistant(model, sent, tools, may_ask=policy.may_ask)
+    if workspace is None:
+        return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=policy.may_ask)}
+
+    def has_agents() -> bool:
+        return workspace.may_start
+
+    start_tools = create_start_tools(run_sub_agent, is_enabled=has_agents, connectors=connectors)
+    assistant = create_assistant(model, sent, [tools], may_ask=policy.may_ask, team=start_tools, has_agents=has_agents)
+    by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
+    others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
+    return {ASSISTANT: assistant, **others}
 
 
 def _create_interactions(

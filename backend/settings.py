@@ -122,6 +122,7 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
     workspace_url: str | None = None
     workspace_token_secret: Secret | None = None
     limit_agent_runs: int | None = per_person(50)
+    agent_model_turns: int = Field(default=30, ge=1)
 
     auth_audience: str | None = None
 

@@ -27,7 +27,10 @@ SHAPES: dict[str, set[str]] = {
 
 OPTIONAL = {
     "interaction_complete": {"reason", "next_interaction_id"},
-    "tool_result": {"is_error", "details"},
+    "tool_call": {"agent"},
+    "tool_result": {"is_error", "details", "agent"},
+    "thinking": {"agent"},
+    "answer": {"agent"},
     "error": {"code"},
 }
 
@@ -70,8 +73,8 @@ def text_of(events: list[Event]) -> str:
 
 
 def agent_events(events: list[Event]) -> list[dict[str, Any]]:
-    """As an interaction has them later: its calls, results, thoughts and answers."""
-    return [event.data for event in events if "type" in event.data]
+    """As an interaction has them later: its calls, results, thoughts and answers, without those of its agents."""
+    return [event.data for event in events if "type" in event.data and "agent" not in event.data]
 
 
 def plain(events: list[Event]) -> list[dict[str, Any]]:

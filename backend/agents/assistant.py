@@ -78,9 +78,9 @@ class _Assistant(Agent[Any]):
             self._made = await super().get_mcp_tools(run_context)
             for tool in self._made:
                 if isinstance(tool, FunctionTool):
-                    guard(tool, _reason_not_made)
+                    guard(tool, reason_not_made)
                     if self.may_ask(tool.name):
-                        tool.needs_approval = _waits
+                        tool.needs_approval = needs_approval
             self._listed = listed
         return list(self._made)
 
@@ -95,7 +95,8 @@ def guard(tool: FunctionTool, reason_not_made: Callable[[ToolContext[Any]], str 
     tool.on_invoke_tool = guarded
 
 
-def _reason_not_made(context: ToolContext[Any]) -> str | None:
+def reason_not_made(context: ToolContext[Any]) -> str | None:
+    """Why a call of the newest model turn is not made, if it is not."""
     return context.context.not_made.get(context.tool_call_id) if context.context else None
 
 
@@ -103,7 +104,7 @@ def _never(tool: str) -> bool:
     return False
 
 
-async def _waits(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+async def needs_approval(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
     """Stops the SDK's run before the call; which ones wait was decided when the step was written."""
     return call_id in context.context.waiting
 
@@ -131,9 +132,9 @@ def create_assistant(
     asked = may_ask or _never
     asks = asked("delete_task")
     for tool in team:
-        guard(tool, _reason_not_made)
+        guard(tool, reason_not_made)
         if asked(tool.name):
-            tool.needs_approval = _waits
+            tool.needs_approval = needs_approval
 
     def told(context: RunContextWrapper[Any], agent: object) -> str:
         own = instructions(asks=asks, has_agents=bool(team) and has_agents is not None and has_agents())

@@ -19,7 +19,8 @@ _BY_REASON = {
     "reach_changed": "This call was not made. What it may reach is another now than what the person was asked about. "
     "Make it again if it is still needed: they are asked anew.",
     "not_shown": "This call was not made: the person is asked about it first, and it cannot be shown to them whole. "
-    "Make several calls with less in each.",
+    "They are shown at most 200 lines and 20,000 characters, and none that is invisible. Make it shorter, or in "
+    "several calls, and write what is invisible as escapes.",
 }
 _NOT_MADE = "This call was not made: the answer was ended before its turn came."
 _NOT_MADE_BY_REASON = {
@@ -28,8 +29,8 @@ _NOT_MADE_BY_REASON = {
     "other_message": _NOT_MADE,
     "too_many": "This call was not made: of one response at most 6 calls are made. Make it again if it is still "
     "needed.",
-    "over_limit": "This call was cut off at the output limit: nothing was done. Write it in parts: make several calls, "
-    "each with less in it.",
+    "over_limit": "This call was cut off at the output limit of {max_tokens:,} tokens: nothing was done. Write it in "
+    "parts: make several calls, each with less in it.",
 }
 _FILE_IN_PARTS = " Write a long file with write_file for its first part and write_file with append for each other one."
 _UNKNOWN = "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
@@ -101,9 +102,11 @@ def output_of(call: ToolCall) -> str:
         return f"{_REJECTED} Their reason: “{call.decision_text}”" if call.decision_text else _REJECTED
     if call.state == "rejected":
         return _BY_REASON.get(reason, _NOT_MADE)
-    if call.state == "not_made" or reason in ("too_many", "over_limit"):  # also before that is stored
-        in_parts = _FILE_IN_PARTS if reason == "over_limit" and call.tool == "write_file" else ""
-        return _NOT_MADE_BY_REASON.get(reason, _NOT_MADE) + in_parts
+    if reason == "over_limit":
+        sentence = _NOT_MADE_BY_REASON[reason].format(max_tokens=(call.details or {}).get("max_tokens", 0))
+        return sentence + _FILE_IN_PARTS if call.tool == "write_file" else sentence
+    if call.state == "not_made" or reason in ("too_many", "not_shown"):  # also before that is stored
+        return _NOT_MADE_BY_REASON.get(reason, _NOT_MADE)
     return _UNKNOWN
 
 

@@ -50,13 +50,6 @@ FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(conversation)s
     OR EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND id = %(replaces)s AND active))
 ON CONFLICT (user_id, conversation_id) WHERE status IN ('running', 'waiting') AND parent_call_id IS NULL DO NOTHING
 RETURNING {RUN_COLUMNS}"""
-_START_SUB_AGENT = f"""
-INSERT INTO runs AS r
-    (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, parent_run_id, parent_call_id)
-SELECT p.user_id, %(run)s, p.conversation_id, p.top_run_id, %(agent)s, 'running', p.process_id, p.options, p.id,
-    %(call)s
-FROM runs p WHERE p.user_id = %(user)s AND p.id = %(parent)s
-RETURNING {RUN_COLUMNS}"""
 _SET_TIME_ZONE = """
 INSERT INTO profiles (user_id, time_zone)
 SELECT %(user)s, %(time_zone)s
@@ -150,6 +143,7 @@ INSERT INTO model_turns (user_id, run_id, number, model, usage, seconds, finish_
 VALUES (%(user)s, %(run)s, %(number)s, %(model)s, %(usage)s, %(seconds)s, %(finish_reason)s)
 ON CONFLICT (user_id, run_id, number) DO UPDATE SET seconds = excluded.seconds  -- sent again after a lost response
 RETURNING seq"""
+_STORE_USAGE = "UPDATE runs SET usage = %(usage)s WHERE user_id = %(user)s AND id = %(run)s"
 # A run does not complete while there is a message that it has not read.
 _FINISH = """
 UPDATE runs SET status = %(status)s, process_id = NULL, usage = %(usage)s, error_code = %(error)s, ended_at = now(),
@@ -180,9 +174,6 @@ UPDATE runs SET usage = coalesce(usage, '{}') || (
     SELECT jsonb_object_agg(key, coalesce((usage->>key)::bigint, 0) + value::bigint) FROM jsonb_each_text(%(usage)s)
 )
 WHERE user_id = %(user)s AND id = %(run)s AND status NOT IN ('running', 'waiting')"""
-_LOAD_SUB_AGENT = f"""
-SELECT {RUN_COLUMNS} FROM runs r
-WHERE r.user_id = %(user)s AND r.parent_run_id = %(parent)s AND r.parent_call_id = %(call)s"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,23 +316,6 @@ def moment_values(moment: Moment | None) -> dict[str, str | None]:
     return {"now": now, "time_zone": moment.time_zone, "server_time_zone": moment.server_time_zone}
 
 
-async def start_sub_agent(database: Database, parent: Run, call_id: str, *, agent: str, assignment: str) -> Run:
-    """Starts the run of a tool call, or returns the one that was started before the parent waited."""
-    where = {"user": parent.user_id, "parent": parent.id, "call": call_id}
-    async with database.transaction(parent.user_id) as tx:
-        found = await tx.execute(_LOAD_SUB_AGENT, Run, **where)
-    if (run := await found.fetchone()) is not None:
-        return run
-    run_id = new_id("run")
-    async with database.transaction(parent.user_id) as tx:
-        await hold(tx, parent)
-        started = await tx.execute(_START_SUB_AGENT, Run, run=run_id, agent=agent, **where)
-        await _send_message(tx, parent.user_id, run_id, Message(new_id("msg"), assignment))
-    run = await started.fetchone()
-    assert run is not None
-    return run
-
-
 async def hold(tx: Transaction, run: Run) -> None:
     """Lets the transaction fail with `LeaseLost` unless this process still holds the run's lease."""
     await tx.execute(_HOLD, top=run.top_run_id, process=run.process_id)
@@ -375,6 +349,11 @@ async def send_model_turn(tx: Transaction, run: Run, turn: ModelTurn) -> AsyncCu
         seconds=turn.seconds,
         finish_reason=turn.finish_reason,
     )
+
+
+async def send_usage(tx: Transaction, run: Run) -> None:
+    """Stores what a run has used so far, as it counts on where it waited."""
+    await tx.execute(_STORE_USAGE, user=run.user_id, run=run.id, usage=Jsonb(run.usage) if run.usage else None)
 
 
 async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCursor[DictRow]:

@@ -47,9 +47,6 @@ SELECT {CALL_COLUMNS} FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s
   AND c.run_id IN ({SHOWN_RUNS})
 ORDER BY c.seq DESC LIMIT %(limit)s"""
-_RUN_ENTRIES = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NOT NULL"""
-_RUN_CALLS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = %(run)s"
 _RUN_OF_CALL = """(
     SELECT run_id FROM tool_calls
     WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)s ORDER BY seq DESC LIMIT 1)"""
@@ -161,24 +158,9 @@ async def send_shown(
     )
 
 
-async def send_run(tx: Transaction, user_id: str, run_id: str) -> SentTimeline:
-    """Asks for all of one run."""
-    where = {"user": user_id, "run": run_id}
-    return SentTimeline(
-        await tx.execute(_RUN_ENTRIES, Entry, **where),
-        await tx.execute(_RUN_CALLS, ToolCall, **where),
-    )
-
-
 async def load_shown(database: Database, user_id: str, conversation_id: str, **page: int) -> Timeline:
     async with database.transaction(user_id) as tx:
         sent = await send_shown(tx, user_id, conversation_id, **page)
-    return await sent.read()
-
-
-async def load_run(database: Database, user_id: str, run_id: str) -> Timeline:
-    async with database.transaction(user_id) as tx:
-        sent = await send_run(tx, user_id, run_id)
     return await sent.read()
 
 

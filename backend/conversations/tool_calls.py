@@ -8,7 +8,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from backend.conversation.errors import NotFound
-from backend.conversations.errors import AlreadyDecided
+from backend.conversations.errors import AlreadyDecided, running_limit
 from backend.conversations.records import CallReason, CallState, Run, ToolCall
 from backend.conversations.timeline import CALL_COLUMNS, RUN_COLUMNS, RUNS_OF_TREE
 from common.database import Database, Transaction
@@ -19,10 +19,14 @@ INSERT INTO tool_calls
 VALUES (%(user)s, %(run)s, %(id)s, %(conversation)s, %(model_turn)s, %(tool)s, %(arguments)s, %(state)s, %(key)s,
     %(reach)s)
 RETURNING seq, created_at"""
+# One that still waits for approval when its run ends is rejected.
 _COMPLETE = """
-UPDATE tool_calls SET state = %(state)s, output = %(output)s, details = %(details)s, seconds = %(seconds)s,
-    reason = %(reason)s, result_seq = nextval('event_seq')
-WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND result_seq IS NULL RETURNING result_seq"""
+UPDATE tool_calls SET state = CASE state WHEN 'awaiting_approval' THEN 'rejected' ELSE %(state)s END,
+    output = %(output)s, details = %(details)s, seconds = %(seconds)s, reason = %(reason)s,
+    decision_seq = CASE state WHEN 'awaiting_approval' THEN nextval('event_seq') ELSE decision_seq END,
+    result_seq = nextval('event_seq')
+WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND result_seq IS NULL
+RETURNING state, decision_seq, result_seq"""
 _REQUEST_APPROVAL = """
 UPDATE tool_calls SET state = 'awaiting_approval', approval_seq = nextval('event_seq'), approval_text = %(text)s
 WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND approval_seq IS NULL RETURNING approval_seq"""
@@ -35,7 +39,7 @@ SELECT FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.run_id IN {RUNS_OF_TREE} AND c.state = 'awaiting_approval'"""
 # The mirror of _RESUME: whichever of the last decision and the wait comes second finds what the other has stored.
 _WAIT = f"""
-UPDATE runs SET status = 'waiting', process_id = NULL, usage = CASE id WHEN %(top)s THEN %(usage)s ELSE usage END
+UPDATE runs SET status = 'waiting', process_id = NULL
 WHERE user_id = %(user)s AND top_run_id = %(top)s AND status = 'running' AND NOT stop_requested
   AND EXISTS ({_AWAITS_APPROVAL})
 RETURNING id"""
@@ -52,7 +56,14 @@ _DECIDE = f"""
 UPDATE tool_calls c SET state = %(state)s, decision_seq = nextval('event_seq'), decision_text = %(text)s,
     reason = %(reason)s, result_seq = CASE WHEN %(state)s = 'rejected' THEN nextval('event_seq') END
 WHERE c.user_id = %(user)s AND c.id = %(call)s AND c.run_id IN {RUNS_OF_TREE} AND c.state = 'awaiting_approval'
+  AND (%(state)s = 'rejected' OR %(most)s::int IS NULL
+    OR EXISTS (SELECT FROM tool_calls o WHERE o.user_id = %(user)s AND o.run_id IN {RUNS_OF_TREE}
+               AND o.state = 'awaiting_approval' AND o.id <> c.id)
+    OR %(most)s > (SELECT count(*) FROM runs
+                   WHERE user_id = %(user)s AND status = 'running' AND parent_call_id IS NULL))
 RETURNING {CALL_COLUMNS}"""
+_LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
+_STATE = f"SELECT state FROM tool_calls WHERE user_id = %(user)s AND id = %(call)s AND run_id IN {RUNS_OF_TREE}"
 _REJECT_ALL = f"""
 UPDATE tool_calls SET state = 'rejected', decision_seq = nextval('event_seq'), result_seq = nextval('event_seq'),
     reason = %(reason)s
@@ -126,16 +137,23 @@ async def send_later(tx: Transaction, run: Run, call: ToolCall) -> None:
 
 async def send_wait(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
     """Lets a tree of runs wait; returns no row if no call waits any more, or a stop was requested."""
-    usage = Jsonb(top.usage) if top.usage else None
-    return await tx.execute(_WAIT, user=top.user_id, top=top.id, usage=usage)
+    return await tx.execute(_WAIT, user=top.user_id, top=top.id)
 
 
 async def decide(
-    database: Database, user_id: str, call_id: str, decision: Decision, *, process_id: int, run_id: str | None = None
+    database: Database,
+    user_id: str,
+    call_id: str,
+    decision: Decision,
+    *,
+    process_id: int,
+    run_id: str | None = None,
+    most_running: int | None = None,
 ) -> tuple[ToolCall, list[Run]]:
     """Decides a call once. With the last decision the waiting tree of runs is returned, whose lease is this process's.
 
-    With a `run_id` only a call of that run or of its sub-agents is found. Raises `NotFound` or `AlreadyDecided`.
+    With a `run_id` only a call of that run or of its sub-agents is found. Raises `NotFound`, `AlreadyDecided`, or
+    `LimitReached` for an approval with which more than `most_running` runs of the user would run.
     """
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_TOP_RUN, user=user_id, call=call_id, run=run_id)
@@ -146,12 +164,15 @@ async def decide(
     reason = None if decision.approved else decision.reason
     async with database.transaction(user_id) as tx:
         await tx.execute(_LOCK_RUN, **where)
+        await tx.execute(_LOCK_USER, user=user_id)
         decided = await tx.execute(
-            _DECIDE, ToolCall, call=call_id, state=state, reason=reason, text=decision.text, **where
+            _DECIDE, ToolCall, call=call_id, state=state, reason=reason, text=decision.text, most=most_running, **where
         )
+        after = await tx.execute(_STATE, call=call_id, **where)
         resumed = await tx.execute(_RESUME, Run, process=process_id, **where)
     if (call := await decided.fetchone()) is None:
-        raise AlreadyDecided
+        left = await after.fetchone()
+        raise running_limit(most_running or 0) if left and left["state"] == "awaiting_approval" else AlreadyDecided
     return call, await resumed.fetchall()
 
 

@@ -1,10 +1,10 @@
 """Executes one run: the SDK's loop, approved tool calls, steering messages, and the outcome."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from agents import Agent, FunctionTool, Model, ModelSettings, RunConfig, RunContextWrapper, Runner, ToolExecutionConfig
 from agents.exceptions import MaxTurnsExceeded, ModelRefusalError
@@ -19,14 +19,18 @@ from backend.context.memory import render_memory
 from backend.context.render import render_input
 from backend.context.window import Window, choose_window
 from backend.conversation.errors import LeaseLost
-from backend.conversations import runs, steering, timeline, tool_calls
+from backend.conversations import runs, steering, sub_agents, tool_calls
 from backend.conversations.history import send_history
-from backend.conversations.records import Entry, Run, Timeline, ToolCall
+from backend.conversations.records import CallReason, Entry, Run, Timeline, ToolCall
 from backend.model.chat_model import ChatModel
 from backend.model.retries import retry_settings
+from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError, ending_of
-from backend.runs.recorder import ApprovalPolicy, Recorder, only_row
+from backend.runs.recorder import Recorder, only_row
+from backend.runs.sub_agents import add_results, render_history, render_steering
+from backend.tools.table import shown
+from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, DatabaseUnavailable
 from service.database import new_id
 
@@ -34,20 +38,16 @@ State = Literal["ended", "waiting", "unread"]
 """Of an execution: the run has ended, waits for approval, or was completed before it read all messages."""
 
 MAX_MODEL_TURNS = 10
+_COMMAND_SECONDS = 0.7  # how long a stop waits for a sub-agent's command, which is killed
+_REASONS: dict[str, CallReason] = {
+    "cancelled": "stopped",
+    "other_message": "other_message",
+    "reach_changed": "reach_changed",
+}
 _RETRY_SECONDS = 0.5
 _LOOK_SECONDS = 0.02  # how often a stop looks whether the tool at work has ended
 # Finish reasons of a last model turn, and the codes of their notices.
 _CUT_OFF = {"max_output_tokens": "answer_over_limit", "content_filter": "answer_filtered"}
-
-
-class SubAgentWaits(Exception):
-    """Ends the SDK's run of an agent whose sub-agent waits for an approval."""
-
-
-class DescribeCall(Protocol):
-    """Says in words what a call would do, for its approval."""
-
-    def __call__(self, run: Run, call: ToolCall) -> Awaitable[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,16 @@ class Dependencies:
     """What every execution of a process needs.
 
     `history_tokens` are the budget of a request's messages, `tool_wait_seconds` how long a stop waits for a tool's end.
+    The sub-agents of a message have `agent_model_turns` together.
     """
 
     database: Database
     agents: Mapping[str, Agent[RunContext]]
     history_tokens: int
-    needs_approval: ApprovalPolicy
-    describe_call: DescribeCall
+    approvals: Approvals
+    workspace: WorkspaceTools | None = None
     tool_wait_seconds: float = 10.0
+    agent_model_turns: int = 30
 
 
 class PublishingModel(Model):
@@ -93,14 +95,18 @@ class Execution:
         records = history.of_run(run.id)
         first = next((one for one in records if isinstance(one, Entry) and one.kind == "user_message"), None)
         seed = first.id if first else run.id
-        self.recorder = Recorder(self._database, live, run, seed=seed, needs_approval=dependencies.needs_approval)
+        self.recorder = Recorder(self._database, live, run, seed=seed, approvals=dependencies.approvals)
         self.recorder.continue_from(records)
         time_zone = (first.details or {}).get("time_zone") if first else None
-        self.context = RunContext(run, live, self.recorder, time_zone)
+        workspace = dependencies.workspace
+        folder = workspace.folder_of(run.conversation_id, run.agent) if workspace else ""
+        self.context = RunContext(run, live, self.recorder, time_zone, folder)
         self.context.add_keys(history.calls_of_run(run.id))
         self.context.notes = render_memory(history.memory, tokens=dependencies.history_tokens).notes
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""
+        self._messages_read = len(live.messages)
+        self.ending: Ending | None = None
 
     async def execute(self) -> State:
         """Until the run has ended, waits, or has more to read; whatever ends it, what was shown is stored."""
@@ -114,32 +120,42 @@ class Execution:
         except asyncio.CancelledError:
             return await self._finish(self._live.ending or Ending("interrupted", "interrupted"))
         except Exception as error:  # noqa: BLE001 - the edge of a run: it ends with an outcome
-            return await self._finish(ending_of(error, self.run.id))
+            return await self._finish(self._live.ending or ending_of(error, self.run.id))
         finally:
             self._live.recorders.remove(self.recorder)
 
     async def _execute(self) -> State:
+        await self._copy_uploads()
         while True:
-            try:
-                await self._make_ready_calls()
-                if not self._waiting_calls:
-                    await self._run_agent()
-                    if not self.recorder.open_calls:
-                        return await self._finish(Ending("completed"))
-            except SubAgentWaits:
-                pass
-            if (self._waiting_calls or self._is_at_work) and await self._wait():
-                return "waiting"
-            await self._load_history()
+            await self._make_ready_calls()
+            if self._waiting_calls or self.context.waiting_agents:
+                if await self._wait():
+                    return "waiting"
+                await self._load_history()
+                continue
+            await self._run_agent()
+            if not self.recorder.open_calls:
+                return await self._finish(Ending("completed"))
+
+    async def end(self, code: str | None) -> None:
+        """Ends a sub-agent that waited, without another request to its model; `code` is why."""
+        await self._finish(Ending("cancelled", code if code in _REASONS else "cancelled"))
 
     async def _load_history(self) -> None:
+        self._messages_read = len(self._live.messages)
         async with self._database.transaction(self.run.user_id) as tx:
             if self.run.is_sub_agent:
-                sent = await timeline.send_run(tx, self.run.user_id, self.run.id)
+                sent = await sub_agents.send_run(tx, self.run)
             else:
                 sent = await send_history(tx, self.run.user_id, self.run.conversation_id)
         self._history = await sent.read()
         self.recorder.continue_from(self._history.of_run(self.run.id))
+
+    async def _copy_uploads(self) -> None:
+        """A sub-agent that works in a folder of its own begins with copies of the files that the user put in."""
+        workspace, folder, run = self._dependencies.workspace, self.context.folder, self.run
+        if run.is_sub_agent and workspace and folder != run.conversation_id and not self.recorder.model_turn:
+            await workspace.give_uploads(run.conversation_id, folder, user_id=run.user_id)
 
     # The model
 
@@ -152,7 +168,7 @@ class Execution:
         model = agent.model.with_model(self.run.options.get("model"))
         self.recorder.model_name = str(model.model)
         temperature = None if self.run.is_sub_agent else self.run.options.get("temperature")
-        window = self._choose_window()
+        window = await self._choose_window()
         config = RunConfig(
             model=PublishingModel(model, self.recorder.on_stream_event),
             model_settings=ModelSettings(
@@ -166,15 +182,18 @@ class Execution:
             call_model_input_filter=_ModelInput(self, window.head, self._dependencies.history_tokens).filter,
         )
         self.recorder.begin_sdk_run()
+        # Its model turns are counted by `count_model_turn`, as a run may need several runs of the SDK.
+        max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
         items = window.render()
         result = Runner.run_streamed(
-            agent, items, context=self.context, hooks=self.recorder, max_turns=MAX_MODEL_TURNS, run_config=config
+            agent, items, context=self.context, hooks=self.recorder, max_turns=max_turns, run_config=config
         )
         await self._until_stopped(_consume(result), result)
 
-    def _choose_window(self) -> Window:
+    async def _choose_window(self) -> Window:
         if self.run.is_sub_agent:
-            return Window(self._history, head=1)  # its assignment stays
+            return Window(render_history(self.run, self._history), head=1)  # its assignment stays
+        await add_results(self._database, self.run.user_id, self._history)
         window = choose_window(self._history, tokens=self._dependencies.history_tokens)
         self.left_out = window.left_out
         return window
@@ -200,9 +219,16 @@ class Execution:
             working.cancel()
 
     async def _until_tool_ends(self, working: asyncio.Task[None]) -> None:
-        """Waits for the tool that is at work, as long as a stop may wait; the recorder lets no other one begin."""
-        deadline = asyncio.get_running_loop().time() + self._dependencies.tool_wait_seconds
-        while self._is_at_work and not working.done() and asyncio.get_running_loop().time() < deadline:
+        """Waits for the tool that is at work, as long as a stop may wait; the recorder lets no other one begin.
+
+        A sub-agent stops by itself; its command is killed, and returns the output so far.
+        """
+        workspace, now = self._dependencies.workspace, asyncio.get_running_loop().time
+        has_sub_agent = self._live.recorders[-1] is not self.recorder
+        deadline = now() + (_COMMAND_SECONDS if self.run.is_sub_agent else self._dependencies.tool_wait_seconds)
+        while self._is_at_work and not working.done() and (has_sub_agent or now() < deadline):
+            if self.run.is_sub_agent and workspace is not None:
+                await workspace.stop(self.context.folder, user_id=self.run.user_id)
             await asyncio.wait({working}, timeout=_LOOK_SECONDS)
 
     # Calls
@@ -210,7 +236,7 @@ class Execution:
     @property
     def _is_at_work(self) -> bool:
         """Whether a tool has begun that has not returned."""
-        return not self.recorder.begun.isdisjoint(self.recorder.open_calls)
+        return not (self.recorder.begun - self.context.waiting_agents).isdisjoint(self.recorder.open_calls)
 
     @property
     def _waiting_calls(self) -> list[ToolCall]:
@@ -219,19 +245,24 @@ class Execution:
         return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
 
     async def _make_ready_calls(self) -> None:
-        """Makes calls that were approved, or that came after a sub-agent which waited, and continues sub-agents."""
-        waiting = self._waiting_calls
-        ready = [call for call in self.recorder.open_calls.values() if call not in waiting]
+        """Makes the calls that were approved, and those that the SDK has left; sub-agents that waited go on."""
+        waiting = {call.id for call in self._waiting_calls} | self.context.waiting_agents
+        ready = [call for call in self.recorder.open_calls.values() if call.id not in waiting]
         if ready:
             await self._until_stopped(self._make_calls(ready))
 
     async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
         agent = self._dependencies.agents[self.run.agent]
         wrapper = RunContextWrapper(context=self.context)
-        tools = {tool.name: tool for tool in await agent.get_all_tools(wrapper)}
+        # Its own tools also where they are not enabled any more: what was approved does not depend on that.
+        tools = {tool.name: tool for tool in [*agent.tools, *await agent.get_all_tools(wrapper)]}
         for call in calls:
             if self._live.stop_requested.is_set():
                 return
+            if self._dependencies.approvals.has_changed(call):
+                call.state, call.reason = "not_made", "reach_changed"
+                await self.recorder.store_results([call])
+                continue
             tool = tools.get(call.tool)
             if not isinstance(tool, FunctionTool):
                 call.output, call.state = f"Tool {call.tool!r} not found.", "failed"
@@ -252,19 +283,20 @@ class Execution:
         """
         waiting = self._waiting_calls
         for call in waiting:
-            call.approval_text = await self._dependencies.describe_call(self.run, call)
+            call.approval_text = await self._dependencies.approvals.describe(self.run, call)
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             sent = [await tool_calls.send_approval_request(tx, self.run, call) for call in waiting]
             for call in self.recorder.open_calls.values():
                 if call.state == "running" and call.id not in self.recorder.begun:
                     await tool_calls.send_later(tx, self.run, call)
+            await runs.send_usage(tx, self.run)
             waits = None if self.run.is_sub_agent else await tool_calls.send_wait(tx, self.run)
         for call, cursor in zip(waiting, sent, strict=True):
             if (row := await cursor.fetchone()) is not None:
                 call.state = "awaiting_approval"
                 self.recorder.publish_approval_request(call, row)
-        self.context.waiting = set()
+        self.context.waiting, self.context.waiting_agents = set(), set()
         if waits is None or await waits.fetchone() is not None:
             self.run.status = "waiting"
             return True
@@ -277,20 +309,21 @@ class Execution:
 
     async def _finish(self, ending: Ending) -> State:
         """Stores the outcome of the run, once, with what it has left to store."""
+        await self._end_sub_agents(ending)
         entries, model_turns = self.recorder.take_unstored()
         calls = list(self.recorder.open_calls.values())
         if ending.outcome == "completed" and not any(entry.kind == "assistant_message" for entry in entries):
             ending = Ending("failed", "empty_answer")
         for call in calls:
             call.state = "unknown" if call.id in self.recorder.begun else "not_made"
-            call.reason = "stopped" if ending.outcome == "cancelled" else "ended"
+            call.reason = _REASONS.get(ending.error_code or "", "ended")
         notice = ending.error_code or ending.outcome
         if ending.outcome == "completed":
             notice = _CUT_OFF.get(self.recorder.finish_reason or "")
         if notice is not None:
             details = {"code": notice, "values": ending.values or {}}
             entries.append(Entry(self.run.id, new_id("ntc"), "notice", details=details))
-        self.run.error_code = ending.error_code
+        self.run.error_code, self.ending = ending.error_code, ending
         while True:
             try:
                 async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
@@ -317,21 +350,39 @@ class Execution:
         self.run.status, self.run.end_seq = ending.outcome, row["end_seq"]
         return "ended"
 
+    async def _end_sub_agents(self, ending: Ending) -> None:
+        """Ends the sub-agents that wait, or were to go on, as their run ends."""
+        for call in [call for call in self.recorder.open_calls.values() if shown(call.tool).agent]:
+            while True:
+                try:
+                    run = await sub_agents.find(self._database, self.run, call.id)
+                    if run is not None and run.status == "running":
+                        history = await sub_agents.load_run(self._database, run)
+                        await Execution(self._dependencies, self._live, run, history).end(ending.error_code)
+                    break
+                except DatabaseUnavailable:
+                    await asyncio.sleep(_RETRY_SECONDS)
+
     async def read_messages(self) -> Sequence[Entry]:
-        """The steering messages that have come since the model's last request."""
-        if self.run.is_sub_agent or not self._live.has_messages:
-            return []
-        self._live.has_messages = False
-        entries = await steering.read(self._database, self.run)
-        for entry in entries:
-            self.recorder.publish_read(entry)
-        return entries
+        """The steering messages that this run's model has not read; they are part of the top run."""
+        live = self._live
+        if live.has_messages:
+            live.has_messages = False
+            for entry in await steering.read(self._database, live.run):
+                live.messages.append(entry)
+                self.recorder.publish_read(entry)
+        unread, self._messages_read = live.messages[self._messages_read :], len(live.messages)
+        return [render_steering(entry) for entry in unread] if self.run.is_sub_agent else unread
 
     def count_model_turn(self) -> None:
-        """Raises `MaxTurnsExceeded` where the message has had all the model turns that it may have."""
-        if self._live.model_turns_left <= 0:
-            raise MaxTurnsExceeded("the budget of model turns is used up")
-        self._live.model_turns_left -= 1
+        """Raises an error where the message has had all the model turns that it may have."""
+        if not self.run.is_sub_agent:
+            if self.recorder.model_turn >= MAX_MODEL_TURNS:
+                raise MaxTurnsExceeded("the model turns are used up")
+        elif self._live.agent_model_turns_left <= 0:
+            raise RunError("too_many_model_turns", most=self._dependencies.agent_model_turns)
+        else:
+            self._live.agent_model_turns_left -= 1
 
 
 class _ModelInput:
@@ -367,7 +418,7 @@ def _raise_cause(consumed: asyncio.Task[None]) -> None:
     if isinstance(error, ModelRefusalError):
         return
     while cause is not None:
-        if isinstance(cause, SubAgentWaits | RunError | LeaseLost):
+        if isinstance(cause, RunError | LeaseLost):
             raise cause
         cause = cause.__cause__
     if error is not None:

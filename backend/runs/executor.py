@@ -7,27 +7,38 @@ from typing import Any
 
 from agents.tool_context import ToolContext
 
+from backend.agents.sub_agents import Assignment
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
-from backend.conversations import runs, steering, timeline
+from backend.conversation.errors import LeaseLost
+from backend.conversations import runs, steering, sub_agents, timeline
 from backend.conversations.history import load_history, send_history
-from backend.conversations.records import Event, Run, Timeline
+from backend.conversations.records import Event, Run, Timeline, ToolCall
 from backend.conversations.runs import StartedRun
-from backend.runs.execution import Dependencies, Execution, State, SubAgentWaits
-from backend.runs.live_run import LiveRun, RunContext
-from backend.runs.outcomes import Ending
+from backend.model.tool_calls import storable
+from backend.runs.execution import Dependencies, Execution, State
+from backend.runs.live_run import LiveRun, RunContext, RunStopped
+from backend.runs.outcomes import Ending, RunError
+from backend.runs.recorder import only_row
 from backend.runs.stream import CHANGED, RunStream, Streams
+from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
 
 logger = logging.getLogger(__name__)
 
 _STORE_SECONDS = 1.0  # how often messages that grow are stored: a killed process loses no more of what was shown
 _FOLLOWED_SECONDS = 0.1  # how often those are stored that somebody in another process follows
+_TOLD_ERRORS = ("empty_answer", "model_refused", "too_many_model_turns")
+"""Of a sub-agent, what its parent's run does not end with: the assistant reads it."""
+_OVER_LIMIT = (
+    "The call was not made: this person has started agents {most} times in a day, which is the most. Tell them, and do "
+    "what you can without one."
+)
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 
 
 class Executor:
-    """`run_seconds` is how long a run may be executed, `model_turns` how many requests to the model it may take."""
+    """`run_seconds` is how long a run may be executed, `sub_agents_per_day` how many a user may start in a day."""
 
     def __init__(
         self,
@@ -37,19 +48,25 @@ class Executor:
         titles: Titles,
         *,
         run_seconds: float = 600,
-        model_turns: int = 30,
+        sub_agents_per_day: int | None = None,
     ) -> None:
         self.live: dict[str, LiveRun] = {}
         self._dependencies, self._database, self._streams = dependencies, dependencies.database, streams
         self._summaries, self._titles = summaries, titles
-        self._run_seconds, self._model_turns = run_seconds, model_turns
+        self._run_seconds, self._sub_agents_per_day = run_seconds, sub_agents_per_day
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
     def launch(self, started: StartedRun, *, is_detached: bool = True) -> LiveRun:
         """Executes a run that this process has started."""
         stream = RunStream()
-        live = LiveRun(started.run, stream, self._model_turns, is_detached, conversation=started.conversation)
+        live = LiveRun(
+            started.run,
+            stream,
+            self._dependencies.agent_model_turns,
+            is_detached,
+            conversation=started.conversation,
+        )
         events = timeline.events_of(started.timeline.of_run(started.run.id), {started.run.id: started.run})
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
@@ -64,9 +81,11 @@ class Executor:
             return None
         async with self._database.transaction(top.user_id, snapshot=True) as tx:
             number = await timeline.send_last_number(tx, top.user_id, top.id)
+            counted = await sub_agents.send_model_turns(tx, top)
             sent = await send_history(tx, top.user_id, top.conversation_id)
-        last = await number.fetchone()
-        live = LiveRun(top, RunStream(last["number"] if last else 0), self._model_turns, is_detached)
+        last, model_turns = await number.fetchone(), (await only_row(counted))["model_turns"]
+        stream = RunStream(last["number"] if last else 0)
+        live = LiveRun(top, stream, self._dependencies.agent_model_turns - model_turns, is_detached)
         live.has_messages = True
         self._execute(live, await sent.read())
         return live
@@ -130,20 +149,58 @@ class Executor:
         if self._streams.local.get(live.run.id) is live.stream:
             del self._streams.local[live.run.id]
 
-    async def run_sub_agent(self, context: ToolContext[RunContext], *, agent: str, assignment: str) -> str:
-        """Executes a run for a tool call; its last message is the call's output. One that waited is continued."""
-        parent = context.context
+    async def run_sub_agent(self, context: ToolContext[RunContext], assignment: Assignment, *, agent: str) -> str:
+        """Executes a run for a tool call, or continues the one that waited; returns what the assistant reads of it.
+
+        Raises what ends the parent's run with it.
+        """
+        parent, call_id = context.context, context.tool_call_id
+        run = await sub_agents.find(self._database, parent.run, call_id)
+        was_started = run is None
+        if run is None and (run := await self._start_sub_agent(parent, call_id, assignment, agent)) is None:
+            return _OVER_LIMIT.format(most=self._sub_agents_per_day)
+        history = await sub_agents.load_run(self._database, run)
+        execution = Execution(self._dependencies, parent.live, run, history)
+        code = None if was_started else self._reason_to_end(parent.recorder.open_calls[call_id], run, history)
+        if code is not None:
+            await execution.end(code)
+        elif await execution.execute() == "waiting":
+            parent.waiting_agents.add(call_id)
+            return ""
+        if parent.live.stop_requested.is_set():
+            raise RunStopped
+        if run.status == "interrupted":
+            raise LeaseLost
+        if run.status == "failed" and run.error_code not in _TOLD_ERRORS:
+            raise RunError(run.error_code or "failed", **((execution.ending and execution.ending.values) or {}))
+        return render_result(run, await sub_agents.load_run(self._database, run))
+
+    async def _start_sub_agent(
+        self, parent: RunContext, call_id: str, assignment: Assignment, agent: str
+    ) -> Run | None:
         async with parent.live.lock:
-            run = await runs.start_sub_agent(
-                self._database, parent.run, context.tool_call_id, agent=agent, assignment=assignment
+            started = await sub_agents.start(
+                self._database,
+                parent.run,
+                call_id,
+                agent=agent,
+                assignment=storable(assignment.task),
+                details={"task_id": assignment.task_id, "time_zone": parent.time_zone},
+                per_day=self._sub_agents_per_day,
             )
-        if run.status in ("running", "waiting"):
-            history = await timeline.load_run(self._database, run.user_id, run.id)
-            if await Execution(self._dependencies, parent.live, run, history).execute() == "waiting":
-                raise SubAgentWaits
-        if run.status != "completed":
-            return f"The {agent} did not finish: {run.error_code or run.status}."
-        return (await timeline.load_run(self._database, run.user_id, run.id)).last_message
+        if started is None:
+            return None
+        run, entry = started
+        parent.live.stream.append(Event("entry_completed", entry, entry.last_seq, run=run))
+        return run
+
+    def _reason_to_end(self, call: ToolCall, run: Run, history: Timeline) -> str | None:
+        """Why a sub-agent that waited does not go on; None if it does."""
+        if self._dependencies.approvals.has_agent_changed(run.agent, call):
+            return "reach_changed"
+        calls = history.calls_of_run(run.id)
+        newest = [one for one in calls if one.model_turn == calls[-1].model_turn]
+        return "other_message" if any(one.reason == "other_message" for one in newest) else None
 
     def signal(self, run_id: str) -> None:
         """Lets a run look whether it is to stop or has messages to read."""

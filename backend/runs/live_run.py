@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from backend.conversations.records import ConversationHead, Run, ToolCall
+from backend.conversations.records import ConversationHead, Entry, Run, ToolCall
 from backend.runs.outcomes import Ending
 from backend.runs.stream import RunStream
 
@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from backend.runs.recorder import Recorder
 
 
+class RunStopped(Exception):
+    """Ends the SDK's run of an agent, as its tree of runs is to stop."""
+
+
 @dataclass(slots=True)
 class LiveRun:
-    """The runs of a tree share its stream, its stop and its budget of model turns.
+    """The runs of a tree share its stream and its stop; its sub-agents share a budget of model turns.
+
+    `messages` are the steering messages that were read since the tree came to this process.
 
     `lock` lets one of them write at a time, as their numbers are committed in order. `is_detached` tells that the run
     goes on without a reader. `first_number` is the number of the message that started it.
@@ -23,13 +29,14 @@ class LiveRun:
 
     run: Run
     stream: RunStream
-    model_turns_left: int
+    agent_model_turns_left: int
     is_detached: bool = True
     asyncio_task: asyncio.Task[None] | None = None
     ending: Ending | None = None
     """How it ends once it stops."""
     stop_requested: asyncio.Event = field(default_factory=asyncio.Event)
     has_messages: bool = False
+    messages: list[Entry] = field(default_factory=list[Entry])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     recorders: list["Recorder"] = field(default_factory=list["Recorder"])
     first_number: int = 0
@@ -45,18 +52,21 @@ class LiveRun:
 class RunContext:
     """The value in the context of an SDK run. Dictionaries are by the ids of calls.
 
-    `notes` are what the agent's instructions end with; `waiting` are the calls of the newest model turn that wait for
-    approval, and those in `not_made` have this text as their output. `results` has of each call what its tool returned
-    besides the text: structured details, and whether it is an error.
+    `folder` is where its workspace tools work, and `notes` are what the agent's instructions end with. `waiting` are
+    the calls of the newest model turn that wait for approval, `waiting_agents` those whose sub-agents wait, and those
+    in `not_made` have this text as their output. `results` has of each call what its tool returned besides the text:
+    structured details, and whether it is an error.
     """
 
     run: Run
     live: LiveRun
     recorder: "Recorder"
     time_zone: str | None = None
+    folder: str = ""
     notes: str = ""
     call_keys: dict[str, str] = field(default_factory=dict[str, str])
     waiting: set[str] = field(default_factory=set[str])
+    waiting_agents: set[str] = field(default_factory=set[str])
     not_made: dict[str, str] = field(default_factory=dict[str, str])
     results: dict[str, tuple[dict[str, Any] | None, bool]] = field(
         default_factory=dict[str, tuple[dict[str, Any] | None, bool]]
@@ -73,8 +83,8 @@ class RunContext:
 
     @property
     def waits_inside(self) -> bool:
-        """Whether a sub-agent waits; `SubAgentWaits` ends the SDK's run then."""
-        return False
+        """Whether a sub-agent waits, which ends the SDK's run after the model turn."""
+        return bool(self.waiting_agents)
 
     def add_keys(self, calls: Iterable[ToolCall]) -> None:
         self.call_keys |= {call.id: call.idempotency_key for call in calls}

@@ -46,6 +46,12 @@ _SENTENCES = {
     "database_unreachable": "The database cannot be reached right now. Try again in a moment.",
     "tools_unreachable": "The task service cannot be reached right now. What was done so far is kept; try again in a "
     "moment.",
+    "tools_unavailable": "The tools cannot be reached right now. What was done so far is kept; try again in a moment.",
+    "tasks_unavailable": "The task service cannot be reached right now. What was done so far is kept; try again in a "
+    "moment.",
+    "workspace_unavailable": "The agents' workspace cannot be reached right now. What was done so far is kept; try "
+    "again in a moment.",
+    "no_room": "There is not enough space for these files. Remove some of them.",
     "failed": "Something went wrong on the server. Try again.",
 }
 CUT_OFF_CODES = ("answer_over_limit", "answer_filtered")

@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from agents import Agent, ModelResponse, RunHooks, Tool
 from agents.items import ItemHelpers
@@ -19,27 +19,20 @@ from psycopg.rows import DictRow
 from backend.context.render import output_of
 from backend.conversations import runs, tool_calls
 from backend.conversations.records import Entry, Event, EventRecord, EventType, ModelTurn, Record, Run, ToolCall
+from backend.model.tool_calls import storable
+from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
+from backend.tools.connection import Failed
 from common.database import Database
 
 MOST_CALLS = 6
 """How many calls of one response are made."""
 
 
-class ApprovalPolicy(Protocol):
-    """Decides which calls of a model turn have to wait for the user."""
-
-    def __call__(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
-        """Returns the ids of the calls that wait; `earlier` are the calls that the run made before."""
-        ...
-
-
 class Recorder(RunHooks[RunContext]):
     """Records one run. `seed` is the id of the message that it answers; idempotency keys are derived from it."""
 
-    def __init__(
-        self, database: Database, live: LiveRun, run: Run, *, seed: str, needs_approval: ApprovalPolicy
-    ) -> None:
+    def __init__(self, database: Database, live: LiveRun, run: Run, *, seed: str, approvals: Approvals) -> None:
         self.run = run
         self.open_calls: dict[str, ToolCall] = {}
         """The calls of the newest model turn that have no result."""
@@ -50,7 +43,7 @@ class Recorder(RunHooks[RunContext]):
         self.finish_reason: str | None = None
         """Why the newest model turn was cut off: `max_output_tokens` or `content_filter`."""
         self.model_name = ""
-        self._database, self._live, self._seed, self._needs_approval = database, live, seed, needs_approval
+        self._database, self._live, self._seed, self._approvals = database, live, seed, approvals
         self.answer = ""
         """The text of the newest model turn."""
         self._calls: list[ToolCall] = []
@@ -60,7 +53,8 @@ class Recorder(RunHooks[RunContext]):
         self._turns_unstored: list[ModelTurn] = []
         self._equal_calls: Counter[tuple[str, str]] = Counter()
         self._usage_before = _counts(run.usage)
-        self._model_turn = 0
+        self.model_turn = 0
+        """The number of the newest model turn."""
         self._asked_at = 0.0
         self._thinking_since: dict[str, float] = {}
 
@@ -69,7 +63,8 @@ class Recorder(RunHooks[RunContext]):
         self._calls = calls = [record for record in records if isinstance(record, ToolCall)]
         self._equal_calls = Counter((call.tool, canonical(call.arguments)) for call in calls)
         self.open_calls = {call.id: call for call in calls if call.result_seq is None}
-        self._model_turn = max((record.model_turn for record in records), default=0)
+        self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
+        self.model_turn = max((record.model_turn for record in records), default=0)
 
     def begin_sdk_run(self) -> None:
         """The SDK counts usage from zero in each of its runs."""
@@ -98,7 +93,7 @@ class Recorder(RunHooks[RunContext]):
                 pass
 
     def _start(self, entry_id: str, kind: str) -> None:
-        entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self._model_turn + 1)
+        entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
         self._growing[entry_id] = entry
         self._publish("entry_started", entry)
 
@@ -169,10 +164,10 @@ class Recorder(RunHooks[RunContext]):
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
     ) -> None:
         """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
-        self._model_turn += 1
+        self.model_turn += 1
         turn = ModelTurn(
             self.run.id,
-            self._model_turn,
+            self.model_turn,
             self.model_name,
             _usage_of(response.usage),
             time.monotonic() - self._asked_at,
@@ -191,10 +186,14 @@ class Recorder(RunHooks[RunContext]):
         context.context.add_keys(calls)
         cut_off = {item.call_id for item in items if item.status == "incomplete"}
         for position, call in enumerate(calls):
-            call.reason = "too_many" if position >= MOST_CALLS else "over_limit" if call.id in cut_off else None
-        context.context.not_made = {call.id: output_of(call) for call in calls if call.reason}
+            call.reach = self._approvals.reach_of(call.tool)
+            if position >= MOST_CALLS:
+                call.reason = "too_many"
+            elif call.id in cut_off:
+                call.reason, call.details = "over_limit", {"max_tokens": agent.model_settings.max_tokens}
         to_make = [call for call in calls if call.reason is None]
-        context.context.waiting = self._needs_approval(self.run, to_make, self._calls)
+        context.context.waiting = await self._approvals.find_waiting(self.run, to_make, self._calls)
+        context.context.not_made = {call.id: output_of(call) for call in calls if call.reason}
         self._calls += calls
         for call in calls:
             # From here on it may have been made, unless it waits: no statement of its own says that it begins.
@@ -216,10 +215,13 @@ class Recorder(RunHooks[RunContext]):
         assert isinstance(context, ToolContext)
         assert context.tool_call is not None
         call = self.open_calls[context.tool_call_id]
+        if call.id in context.context.waiting_agents:
+            return
         if call.reason is None:
-            call.details, is_error = context.context.results.pop(call.id, (None, False))
-            call.output = _text_of(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"])
-            call.state = "failed" if is_error else "done"
+            details, is_error = context.context.results.pop(call.id, (None, False))
+            call.details = storable_json(details)
+            call.output = storable(_text_of(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))
+            call.state = "failed" if is_error or isinstance(result, Failed) else "done"
         else:
             call.state = "not_made"
         await self.store_results([call])
@@ -237,7 +239,7 @@ class Recorder(RunHooks[RunContext]):
                 return None
         entry = self._growing.pop(item.id, None) or Entry(self.run.id, item.id, kind)
         self._grown.discard(item.id)
-        entry.text, entry.complete, entry.model_turn = text, True, self._model_turn
+        entry.text, entry.complete, entry.model_turn = text, True, self.model_turn
         return entry if text else None
 
     def _call(self, item: ResponseFunctionToolCall) -> ToolCall:
@@ -245,7 +247,7 @@ class Recorder(RunHooks[RunContext]):
         count = self._equal_calls[item.name, arguments]
         self._equal_calls[item.name, arguments] += 1
         key = hashlib.sha256(json.dumps([self._seed, item.name, arguments, count]).encode()).hexdigest()
-        return ToolCall(self.run.id, item.call_id, self._model_turn, item.name, item.arguments, "requested", key)
+        return ToolCall(self.run.id, item.call_id, self.model_turn, item.name, item.arguments, "requested", key)
 
     def _count_usage(self, context: RunContextWrapper[RunContext]) -> None:
         counted = self._usage_before + Counter(_usage_of(context.usage))
@@ -285,7 +287,10 @@ class Recorder(RunHooks[RunContext]):
     def publish_result(self, call: ToolCall, row: DictRow | None) -> None:
         self.open_calls.pop(call.id, None)
         if row is not None:  # another process has stored a result, where there is none
-            call.result_seq = row["result_seq"]
+            call.result_seq, call.state = row["result_seq"], row["state"]
+            if row["decision_seq"] != call.decision_seq:
+                call.decision_seq = row["decision_seq"]
+                self._publish("approval_decided", call, call.decision_seq)
             self._publish("call_completed", call, call.result_seq)
 
     def publish_approval_request(self, call: ToolCall, row: DictRow) -> None:
@@ -293,9 +298,9 @@ class Recorder(RunHooks[RunContext]):
         self._publish("approval_requested", call, call.approval_seq)
 
     def publish_read(self, entry: Entry) -> None:
-        """A steering message is read by the model from here on."""
+        """A steering message, which is part of the top run, is read by the model from here on."""
         self.is_changed = True
-        self._publish("entry_completed", entry, entry.last_seq)
+        self._live.stream.append(Event("entry_completed", entry, entry.last_seq, run=self._live.run))
 
 
 async def only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
@@ -325,6 +330,19 @@ def _usage_of(usage: Any) -> dict[str, int]:
         "reasoning_tokens": usage.output_tokens_details.reasoning_tokens,
     }
     return {name: count for name, count in counted.items() if count}
+
+
+def storable_json(value: Any) -> Any:
+    """The value as PostgreSQL can store it: programs write any bytes."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [storable_json(one) for one in value]
+        case dict():
+            return {storable(str(name)): storable_json(one) for name, one in value.items()}
+        case _:
+            return value
 
 
 def _text_of(output: str | Sequence[Any]) -> str:

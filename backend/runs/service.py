@@ -3,8 +3,9 @@
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
+from backend.cards.approvals import may_allow_always
 from backend.conversation.errors import NotFound
-from backend.conversations import branches, conversations, runs, steering, tool_calls
+from backend.conversations import branches, consents, conversations, runs, steering, tool_calls
 from backend.conversations.errors import AlreadyEnded
 from backend.conversations.limits import Limits
 from backend.conversations.records import Event, Run, ToolCall
@@ -55,12 +56,32 @@ class RunService:
         return await self.start(user_id, replace(request, replaces=run.id), is_detached=is_detached)
 
     async def decide(
-        self, user_id: str, call_id: str, decision: Decision, *, run_id: str | None = None, is_detached: bool = True
+        self,
+        user_id: str,
+        call_id: str,
+        decision: Decision,
+        *,
+        run_id: str | None = None,
+        always: bool = False,
+        is_detached: bool = True,
     ) -> tuple[ToolCall, LiveRun | None]:
-        """Approves or rejects a call; the last decision continues the run in this process."""
+        """Approves or rejects a call; the last decision continues the run in this process.
+
+        With `always` the tool of an approved call needs no approval in the conversation any more, if it may be allowed
+        so.
+        """
         call, tree = await tool_calls.decide(
-            self.database, user_id, call_id, decision, process_id=self.connection.process_id, run_id=run_id
+            self.database,
+            user_id,
+            call_id,
+            decision,
+            process_id=self.connection.process_id,
+            run_id=run_id,
+            most_running=self.limits.running,
         )
+        if always and decision.approved and may_allow_always(call.tool):
+            run = await runs.load(self.database, user_id, call.run_id)
+            await consents.allow(self.database, user_id, run.conversation_id, call.tool, reach=call.reach)
         return call, await self.executor.resume(tree, is_detached=is_detached)
 
     async def send_message(self, run: Run, message: Message, mode: Mode) -> list[str]:

@@ -48,6 +48,13 @@ class Calls:
     written: int = 0
     notes: str = ""
     model: str = ""
+    results: dict[str, tuple[Json | None, bool]] = field(default_factory=dict[str, tuple[Json | None, bool]])
+    """Of calls, by their ids: the structured result, and whether it is an error."""
+
+    @property
+    def folder(self) -> str:
+        """Where the tools of the agent work that works now."""
+        return self.delegation.current.folder
 
     @property
     def user_id(self) -> str:

@@ -17,6 +17,8 @@ from client.connection import ConnectionLost, Refused
 from client.runs import Event
 
 FRAME_SECONDS = 0.1  # at least, between two drawings of the block that is open
+OF_AGENTS = ("answer", "thinking", "tool_call", "tool_result")
+"""Events that an agent has, too, with its name."""
 STEP_SECONDS = 1.0  # between two looks at what agents did
 _DRAWING_SHARE = 4  # so many times as long as drawing took, other things have the processor
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -79,6 +81,8 @@ class Answer:
         if self._debug:
             line = f"{event.number} {event.name} {json.dumps(event.data)}"
             await self._screen.show(self._style.dim(one_line(line, self._width)), block=self._open())
+        if event.name in OF_AGENTS and event.data.get("agent"):
+            return  # they are shown from its steps
         if event.name.endswith("_delta"):
             was_open = self._text.is_open
             self._grow(event)

@@ -9,6 +9,7 @@ import time
 from contextlib import aclosing, suppress
 from typing import Any
 
+from cli.chat.answer import OF_AGENTS
 from cli.chat.connection import Connection, Reading
 from cli.chat.options import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, Options, wants_colour
 from cli.chat.retold import Retold
@@ -92,6 +93,8 @@ class Once:
     def _tell_of(self, event: Event) -> None:
         if self._options.as_json:
             _write(json.dumps({"id": event.number, "event": event.name, "data": event.data}))
+            return
+        if event.name in OF_AGENTS and event.data.get("agent"):
             return
         match event.name:
             case "answer_delta":

@@ -231,32 +231,35 @@ async def has_file(user: User, thread: str, path: str) -> None:
 
 
 class TestLimits:
-    async def test_model_turns_of_assistant_and_agents(self, user: User, model: ScriptedModel) -> None:
-        looking = [calls(call("list_files", path=str(number))) for number in range(20)]
-        await model.script(calls(CODER), *looking)
-        answer = await user.chatkit.say("do it")
-        assert answer.error
-        bodies = await requests_to(model)
-        assert len(bodies) == 10
-        assert agent_of(bodies[-1]) == "assistant", "which is told of the limit"
-        assert "10" in bodies[-1]["messages"][-1]["content"]
-        await model.reset()
-        await model.script(says("Nothing."))
-        assert (await user.chatkit.say("and?", answer.thread_id)).text == "Nothing."
+    async def test_model_turns_of_agents(self, services: Services, user: User, model: ScriptedModel) -> None:
+        """The assistant is told that they are used up."""
+        looking = [calls(call("list_files", path=str(number))) for number in range(8)]
+        await model.script(calls(CODER), *looking, says("It did not finish."))
+        async with at_backend(services, user, AGENT_MODEL_TURNS="8") as there:
+            answer = await there.chatkit.say("do it")
+            assert (answer.error, answer.text) == (None, "It did not finish.")
+            bodies = await requests_to(model)
+            assert [agent_of(body) for body in bodies] == ["assistant", *["coder"] * 8, "assistant"]
+            assert "used up" in (await outputs(model))[0]
+            await model.script(calls(CODER), says("Done."), says("It is done."))
+            assert (await there.chatkit.say("again", answer.thread_id)).text == "It is done.", (
+                "each message has as many"
+            )
         await outputs(model)
 
     async def test_model_turns_before_an_approval_count(
         self, services: Services, user: User, model: ScriptedModel
     ) -> None:
-        looking = [calls(call("list_files", path=str(number))) for number in range(6)]
-        async with at_backend(services, user, APPROVALS="run_command") as there:
-            await model.script(calls(CODER), *looking, calls(runs_command("echo 1")))
+        looking = [calls(call("list_files", path=str(number))) for number in range(7)]
+        async with at_backend(services, user, APPROVALS="run_command", AGENT_MODEL_TURNS="8") as there:
+            await model.script(calls(CODER), *looking[:6], calls(runs_command("echo 1")))
             thread = (await there.chatkit.say("do it")).thread_id
             assert len(await requests_to(model)) == 8
-            await model.script(*looking)
+            await model.script(looking[6], says("It did not finish."))
             run = await decide(there, thread, pending(await newest_run(there, thread))[0])
-        assert run["status"] == "FAILED"
+        assert run["status"] == "COMPLETED"
         assert len(await requests_to(model)) == 10
+        assert "used up" in (await outputs(model))[0]
 
     @pytest.mark.parametrize("agent", ["assistant", "coder"])
     async def test_calls_of_one_response(self, agent: str, user: User, model: ScriptedModel, stored: Stored) -> None:

@@ -304,11 +304,13 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> Events:
         """Approves or rejects a call; the last decision lets the run go on."""
-        call_id, decision, _ = parse_decision(action.payload, approved=action.type == APPROVE)
+        call_id, decision, always = parse_decision(action.payload, approved=action.type == APPROVE)
         if record_of_item(sender.id) != call_id:
             raise NotFound
         try:
-            call, live = await self._runs.decide(context.user_id, call_id, decision, is_detached=context.is_detached)
+            call, live = await self._runs.decide(
+                context.user_id, call_id, decision, always=always, is_detached=context.is_detached
+            )
         except AlreadyDecided:
             yield ck.ThreadItemReplacedEvent(item=await self.store.load_item(thread.id, sender.id, context))
             raise

@@ -14,6 +14,7 @@ from backend.conversations.history import load_noted_calls
 from backend.conversations.ids import check_chat_id
 from backend.conversations.records import ENDED, Run, Timeline
 from backend.conversations.timeline import FOREVER, Trees
+from backend.runs.sub_agents import add_results
 from common.database import Database
 
 PAGE_BYTES = 1_048_576
@@ -81,6 +82,7 @@ class ChatReader:
                 [one.id for one in path[-_KNOWN_RUNS:]],
                 before=before,
             )
+            await add_results(self.database, run.user_id, known)
             known.noted_calls = await load_noted_calls(self.database, run.user_id, run.conversation_id)
         trees = await timeline.load_trees(self.database, run.user_id, [run.id])
         siblings = await branches.load_alternatives(self.database, run.user_id, [run.id])
@@ -96,6 +98,7 @@ class ChatReader:
         before = await timeline.load_shown(self.database, user_id, conversation.id, before=runs[0].seq)
         since = await timeline.load_shown(self.database, user_id, conversation.id, before=end, runs=len(runs))
         records = [*before.records, *(one for one in since.records if (one.seq or 0) > runs[0].seq)]
+        await add_results(self.database, user_id, Timeline(records))
         noted = await load_noted_calls(self.database, user_id, conversation.id)
         rendered: list[schemas.Interaction] = []
         for run, next_seq in zip(runs, [*(run.seq for run in runs[1:]), end], strict=True):

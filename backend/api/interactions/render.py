@@ -48,7 +48,7 @@ class InteractionRenderer:
 
     def _events(self, event: Event) -> list[Rendered]:
         if event.run is not None and event.run.is_sub_agent:
-            return render_approval_event(event)
+            return render_sub_agent_event(event, event.run.agent)
         of = {"interaction_id": self._interaction_id}
         match event.type:
             case "model_turn_started":
@@ -109,6 +109,14 @@ def render_event(event: Event) -> list[Rendered]:
             return [("tool_result", {**data, "is_error": call.state == "failed", "details": call.details})]
         case _:
             return render_approval_event(event)
+
+
+def render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
+    """What a sub-agent did: the same events without deltas, with the `agent`."""
+    if event.type == "entry_delta":
+        return []
+    approvals = render_approval_event(event)
+    return approvals or [(name, {**data, "agent": agent}) for name, data in render_event(event) if "type" in data]
 
 
 def render_approval_event(event: Event) -> list[Rendered]:

@@ -135,7 +135,7 @@ class InteractionService:
         """Approves or rejects a call; with the last decision the interaction continues."""
         await self.find_interaction(user_id, chat_id, run_id)
         decision = Decision(body.approved, text=body.reason)
-        await self.runs.decide(user_id, body.approval_id, decision, run_id=run_id)
+        await self.runs.decide(user_id, body.approval_id, decision, run_id=run_id, always=body.always)
         return schemas.Decided(approval_id=body.approval_id, approved=body.approved)
 
     async def send_message(

@@ -106,7 +106,6 @@ class FolderFiles:
             result = await self._tools.call_tool("commit", {"message": message}, meta)
         except MCPError as error:  # somebody else's answer, or that nobody knows our tokens
             raise WorkspaceUnavailable from error
-        self._tools.details(meta[KEY])
         if result.is_error:
             raise NotCommitted(text_of(result))
         return text_of(result)

@@ -100,7 +100,7 @@ def written(tool: str, details: Json | None) -> dict[str, int | None]:
     """The files that a call wrote, as the folder's list has them, with their sizes."""
     found = details or {}
     if tool in _WRITING:
-        return {_place(str(found["path"])): found.get("bytes")} if found.get("ok") else {}
+        return {_place(str(found["path"])): found.get("bytes")} if found.get("ok", True) and "path" in found else {}
     return {str(file["path"]): file["bytes"] for file in found.get("files", ())}
 
 

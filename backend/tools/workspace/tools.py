@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -11,7 +12,6 @@ from agents.mcp import MCPToolMetaContext
 from mcp.types import CallToolResult, TextContent
 
 from backend.conversation.errors import BackendError
-from backend.conversation.items import Json
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import Connection, ToolsUnavailable
 from backend.tools.tasks.tools import KEY, USER
@@ -56,7 +56,17 @@ class WorkspaceTools(Connection):
 
     unavailable = WorkspaceUnavailable
 
-    def __init__(self, url: str, token: CallerToken, *, mode: Mode, unconfined: bool, resend_seconds: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: CallerToken,
+        *,
+        mode: Mode,
+        unconfined: bool,
+        resend_seconds: float,
+        separate_agents: Collection[str] = (),
+    ) -> None:
+        """The `separate_agents` work in folders of their own, as they have tools of other MCP servers."""
         super().__init__(
             "workspace",
             url,
@@ -66,8 +76,8 @@ class WorkspaceTools(Connection):
             meta=_call_meta,
         )
         self._mode = mode
+        self._separate_agents = frozenset(separate_agents)
         self._unconfined = unconfined
-        self._details: dict[str, Json] = {}
         self.confinement: str | None = None
         self._is_there = False
         self._missed = 0  # looks in a row that nobody answered
@@ -135,13 +145,11 @@ class WorkspaceTools(Connection):
     ) -> CallToolResult:
         meta = dict(meta or {})
         with calling_for(meta.pop(USER)):
-            result = await super().call_tool(tool_name, arguments, meta)
-        self._details[meta[KEY]] = {"ok": not result.is_error, **(result.structured_content or {})}
-        return result
+            return await super().call_tool(tool_name, arguments, meta)
 
-    def details(self, key: str) -> Json | None:
-        """What a person may unfold of the result of the call with this key; told once."""
-        return self._details.pop(key, None)
+    def folder_of(self, conversation_id: str, agent: str) -> str:
+        """Where an agent works for a conversation."""
+        return folder_apart(conversation_id, agent) if agent in self._separate_agents else conversation_id
 
     async def stop(self, folder: str, *, user_id: str) -> None:
         """End what runs in the folder: its call answers with the output so far."""
@@ -183,7 +191,7 @@ def text_of(result: CallToolResult) -> str:
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
-    return {USER: turn.user_id, FOLDER: turn.delegation.current.folder, KEY: turn.call_keys[call_id]}
+    return {USER: turn.user_id, FOLDER: turn.folder, KEY: turn.call_keys[call_id]}
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -169,7 +169,8 @@ class AgentCall:
 
     def _details(self, call: ResponseFunctionToolCall) -> Json | None:
         """What its person may unfold; files in a folder that they do not open are none to them."""
-        details = self.means.tools.details(self.means.calls.call_keys[call.call_id])
+        result = self.means.calls.results.pop(call.call_id, None)
+        details = None if result is None else {"ok": not result[1], **(result[0] or {})}
         if details and self.folder != self.means.run.conversation_id:
             details.pop("files", None)
         return details

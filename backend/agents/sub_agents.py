@@ -1,0 +1,117 @@
+"""The agents that work for the assistant, and the assistant's tools that start them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from agents import Agent, FunctionTool, Model, ModelSettings, RunContextWrapper, Tool
+from agents.mcp import MCPServer
+from agents.strict_schema import ensure_strict_json_schema
+from agents.tool_context import ToolContext
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from backend.agents import coder, researcher
+from backend.agents.assistant import guard, needs_approval, reason_not_made
+from backend.tools.connectors.connectors import Connectors
+from backend.tools.table import shown
+from backend.tools.workspace.tools import WorkspaceTools
+
+_TEMPERATURE = 0.2
+_READING_TOOLS = frozenset({"list_files", "read_file", "search_files", "run_python"})
+_ALL_TOOLS = _READING_TOOLS | {"write_file", "edit_file", "run_command", "commit"}
+_UNREADABLE = "The call was not made: its arguments need task, a text, and task_id, a number or null."
+
+
+class Assignment(BaseModel):
+    """What an agent is asked to do."""
+
+    model_config = ConfigDict(title="Delegated")
+
+    task: str
+    task_id: int | None = None
+
+
+class RunSubAgent(Protocol):
+    """Executes the run of an agent for a tool call, and returns what the assistant reads of it."""
+
+    async def __call__(self, context: ToolContext[Any], assignment: Assignment, *, agent: str) -> str: ...
+
+
+class SubAgent(Agent[Any]):
+    """An agent with those of its servers' tools that work now, and with tools of connectors."""
+
+    allowed_tools: frozenset[str]
+    workspace: WorkspaceTools
+    connectors: Connectors
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        tools = [tool for tool in await super().get_mcp_tools(run_context) if self._is_usable(tool.name)]
+        usable = [tool for tool in tools if isinstance(tool, FunctionTool)]
+        usable += await self.connectors.tools_for(self.name)
+        for tool in usable:
+            guard(tool, reason_not_made)
+            tool.needs_approval = needs_approval
+        return [*usable]
+
+    def _is_usable(self, tool: str) -> bool:
+        return tool in self.allowed_tools and (self.workspace.runs_commands or not shown(tool).runs_programs)
+
+
+def create_sub_agents(
+    model: Model, settings: ModelSettings, *, workspace: WorkspaceTools, tasks: MCPServer, connectors: Connectors
+) -> dict[str, Agent[Any]]:
+    """The coder and the researcher, by name; `settings` are those of their requests."""
+    settings = settings.resolve(ModelSettings(temperature=_TEMPERATURE, tool_choice="auto"))
+
+    def create(name: str, instructions: Any, tools: frozenset[str], sources: Sequence[MCPServer]) -> SubAgent:
+        agent = SubAgent(
+            name=name,
+            instructions=instructions,
+            model=model,
+            mcp_servers=[*sources],
+            model_settings=settings,
+            reset_tool_choice=False,
+        )
+        agent.allowed_tools, agent.workspace, agent.connectors = tools, workspace, connectors
+        return agent
+
+    def coder_instructions(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
+        return coder.told(is_unconfined=workspace.is_unconfined, max_tokens=settings.max_tokens or 0)
+
+    _, researcher_instructions = researcher.told(reaches_others=connectors.has_any(researcher.NAME))
+    # An agent with tools of connectors, by which texts of others come in and data can leave, does not read the list.
+    if connectors.has_any(researcher.NAME):
+        reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS, [workspace])
+    else:
+        reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS | {"list_tasks"}, [workspace, tasks])
+    return {coder.NAME: create(coder.NAME, coder_instructions, _ALL_TOOLS, [workspace]), researcher.NAME: reading}
+
+
+def create_start_tools(
+    run_sub_agent: RunSubAgent, *, is_enabled: Callable[[], bool], connectors: Connectors
+) -> list[FunctionTool]:
+    """The assistant's tools that start an agent."""
+    about_researcher, _ = researcher.told(reaches_others=connectors.has_any(researcher.NAME))
+    schema = ensure_strict_json_schema(Assignment.model_json_schema())
+
+    def create(name: str, description: str, agent: str) -> FunctionTool:
+        async def invoke(context: ToolContext[Any], arguments: str) -> str:
+            try:
+                assignment = Assignment.model_validate_json(arguments)
+            except ValidationError:
+                return _UNREADABLE
+            if not assignment.task.strip():
+                return _UNREADABLE
+            return await run_sub_agent(context, assignment, agent=agent)
+
+        return FunctionTool(
+            name=name,
+            description=description,
+            params_json_schema=schema,
+            on_invoke_tool=invoke,
+            is_enabled=lambda _context, _agent: is_enabled(),
+        )
+
+    return [
+        create(coder.TOOL, coder.DESCRIPTION, coder.NAME),
+        create(researcher.TOOL, about_researcher, researcher.NAME),
+    ]

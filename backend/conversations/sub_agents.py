@@ -1,0 +1,89 @@
+"""The runs of sub-agents in SQL: each is started by a tool call and is part of the tree of its top run."""
+
+from typing import Any
+
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from backend.conversations.records import Entry, Run, Timeline, ToolCall
+from backend.conversations.runs import hold
+from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS, SentTimeline
+from common.database import Database, Transaction
+from service.database import new_id
+
+_LOAD = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.parent_run_id = %(parent)s AND r.parent_call_id = %(call)s"""
+# One transaction at a time for each user, or two would both see the last free place.
+_LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
+_START = f"""
+INSERT INTO runs AS r
+    (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, parent_run_id, parent_call_id)
+SELECT p.user_id, %(run)s, p.conversation_id, p.top_run_id, %(agent)s, 'running', p.process_id, p.options, p.id,
+    %(call)s
+FROM runs p WHERE p.user_id = %(user)s AND p.id = %(parent)s AND (%(per_day)s::int IS NULL OR %(per_day)s > (
+    SELECT count(*) FROM runs
+    WHERE user_id = %(user)s AND parent_call_id IS NOT NULL AND created_at > now() - interval '1 day'
+))
+RETURNING {RUN_COLUMNS}"""
+_ADD_ASSIGNMENT = f"""
+INSERT INTO entries AS e (user_id, run_id, id, conversation_id, kind, text, details)
+SELECT r.user_id, r.id, %(message)s, r.conversation_id, 'user_message', %(text)s, %(details)s
+FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s
+RETURNING {ENTRY_COLUMNS}"""
+_ENTRIES = f"""
+SELECT {ENTRY_COLUMNS} FROM entries e
+WHERE e.user_id = %(user)s AND e.seq IS NOT NULL
+  AND (e.run_id = %(run)s OR (e.run_id = %(top)s AND e.kind = 'user_message'))"""
+_CALLS = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = %(run)s"
+_COUNT_MODEL_TURNS = """
+SELECT count(*) AS model_turns FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
+WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL"""
+
+
+async def find(database: Database, parent: Run, call_id: str) -> Run | None:
+    """The run that a tool call has started, if it has."""
+    async with database.transaction(parent.user_id) as tx:
+        found = await tx.execute(_LOAD, Run, user=parent.user_id, parent=parent.id, call=call_id)
+    return await found.fetchone()
+
+
+async def start(
+    database: Database,
+    parent: Run,
+    call_id: str,
+    *,
+    agent: str,
+    assignment: str,
+    details: dict[str, Any],
+    per_day: int | None,
+) -> tuple[Run, Entry] | None:
+    """Starts the run of a tool call with its assignment; None where its user had `per_day` of them in a day."""
+    where = {"user": parent.user_id, "parent": parent.id, "call": call_id, "run": new_id("run")}
+    async with database.transaction(parent.user_id) as tx:
+        await hold(tx, parent)
+        await tx.execute(_LOCK_USER, **where)
+        started = await tx.execute(_START, Run, agent=agent, per_day=per_day, **where)
+        added = await tx.execute(
+            _ADD_ASSIGNMENT, Entry, message=new_id("msg"), text=assignment, details=Jsonb(details), **where
+        )
+    run, entry = await started.fetchone(), await added.fetchone()
+    return (run, entry) if run is not None and entry is not None else None
+
+
+async def send_run(tx: Transaction, run: Run) -> SentTimeline:
+    """Asks for all of a sub-agent's run, and for the user's messages to its top run."""
+    where = {"user": run.user_id, "run": run.id, "top": run.top_run_id}
+    return SentTimeline(await tx.execute(_ENTRIES, Entry, **where), await tx.execute(_CALLS, ToolCall, **where))
+
+
+async def load_run(database: Database, run: Run) -> Timeline:
+    async with database.transaction(run.user_id) as tx:
+        sent = await send_run(tx, run)
+    return await sent.read()
+
+
+async def send_model_turns(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
+    """Asks how many model turns the sub-agents of a run have had, as `model_turns`."""
+    return await tx.execute(_COUNT_MODEL_TURNS, user=top.user_id, top=top.id)

@@ -1,0 +1,74 @@
+"""Which tool calls wait for their user's approval, and what the user is asked."""
+
+from collections.abc import Sequence
+
+from backend.cards.approval_card import in_words, shown_whole, titled
+from backend.cards.approvals import may_allow_always
+from backend.conversations import consents
+from backend.conversations.records import Run, ToolCall
+from backend.tools.consent.policy import Policy, deleted_by
+from backend.tools.opened import titles_now
+from backend.tools.table import starting
+from backend.tools.tasks.tools import TaskTools
+from common.database import Database
+
+
+class Approvals:
+    def __init__(self, database: Database, policy: Policy, tools: TaskTools) -> None:
+        self._database, self._policy, self._tools = database, policy, tools
+
+    async def find_waiting(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
+        """The ids of those calls of a model turn that wait; `earlier` are the calls that the run made before.
+
+        A call that its user could not be shown whole does not wait: it gets the reason `not_shown`.
+        """
+        deleted = sum(_count_deleted(call) for call in earlier)
+        waiting: list[ToolCall] = []
+        for call in calls:
+            deleted += _count_deleted(call)
+            if self._policy.waits(call.tool, call.arguments, deleted=deleted):
+                waiting.append(call)
+        waiting = await self._without_allowed(run, waiting)
+        for call in waiting:
+            if not shown_whole(call.tool, call.arguments, agent=_agent_of(run)):
+                call.reason = "not_shown"
+        return {call.id for call in waiting if call.reason is None}
+
+    async def _without_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
+        """Without those that the user allows in this conversation, or has allowed with the run's message."""
+        if not any(may_allow_always(call.tool) for call in calls):
+            return calls
+        allowed = await consents.load(self._database, run.user_id, run.conversation_id)
+        with_message = run.options.get("allowed_tools") or ()
+        return [
+            call
+            for call in calls
+            if call.tool not in with_message and (call.tool, self.reach_of(call.tool)) not in allowed.items()
+        ]
+
+    def reach_of(self, tool: str) -> str | None:
+        """A fingerprint of what an approval of this tool says that it may reach now."""
+        return self._policy.reach_of(tool)
+
+    def has_changed(self, call: ToolCall) -> bool:
+        """Whether a call that was approved may reach something else by now."""
+        return call.decision_seq is not None and call.reach != self.reach_of(call.tool)
+
+    def has_agent_changed(self, agent: str, call: ToolCall) -> bool:
+        """Whether an agent that needs approval may reach something else by now than when this call started it."""
+        return self._policy.may_ask(starting(agent)) and call.reach != self.reach_of(call.tool)
+
+    async def describe(self, run: Run, call: ToolCall) -> str:
+        """What the call would do, in words."""
+        titles = await titles_now(set(titled(call.arguments)), self._tools, user_id=run.user_id) or {}
+        limits = self._policy.limits_of(call.tool)
+        return in_words(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
+
+
+def _agent_of(run: Run) -> str | None:
+    return run.agent if run.is_sub_agent else None
+
+
+def _count_deleted(call: ToolCall) -> int:
+    """How many tasks a call has deleted, or would delete; none where it was not made."""
+    return 0 if call.state in ("rejected", "not_made") or call.reason else deleted_by(call.tool, call.arguments)

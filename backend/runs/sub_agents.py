@@ -1,0 +1,134 @@
+"""What a sub-agent reads of its assignment and of its user, and what the assistant reads of a sub-agent's run."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
+from backend.conversations.timeline import load_sub_agents
+from backend.runs.outcomes import sentence_of
+from backend.tools.table import shown
+from backend.tools.workspace import shown as steps
+from common.database import Database
+
+_LONGEST_RESULT = 8_192  # bytes
+_LONGEST_OUTPUT = 200  # characters of what a call returned
+_STOPPED_BECAUSE = {
+    "other_message": "The person wrote something else instead. ",
+    "reach_changed": "What it may reach is another now than what the person was asked about. ",
+}
+_READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
+_UNKNOWN = "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
+
+
+def render_history(run: Run, timeline: Timeline) -> Timeline:
+    """A sub-agent's run as its model reads it: its assignment, its work, and what the user wrote while it worked."""
+    assignment = next(record for record in timeline.records if record.run_id == run.id)
+    assert isinstance(assignment, Entry)
+    before = [one for one in timeline.records if isinstance(one, Entry) and _is_before(one, run)]
+    opening = replace(assignment, text=_render_assignment(assignment, before[-1] if before else None), details=None)
+    records: list[Record] = [opening]
+    for record in timeline.records:
+        if record.run_id == run.id and record is not assignment:
+            records.append(record)
+        elif isinstance(record, Entry) and record.run_id != run.id and not _is_before(record, run):
+            records.append(render_steering(record))
+    return Timeline(records)
+
+
+def _is_before(entry: Entry, run: Run) -> bool:
+    return entry.run_id != run.id and (entry.seq or 0) < run.seq
+
+
+def _render_assignment(assignment: Entry, message: Entry | None) -> str:
+    task_id = (assignment.details or {}).get("task_id")
+    number = f" (task {task_id} of the person's list)" if task_id is not None else ""
+    wrote = json.dumps(message.text, ensure_ascii=False) if message and message.text else ""
+    belongs_to = f"\n\nThe person's own message, to which this belongs: {wrote}" if wrote else ""
+    return f"Your work{number}: {assignment.text}{belongs_to}"
+
+
+def render_steering(message: Entry) -> Entry:
+    """A message of the user as a sub-agent reads it."""
+    return replace(message, text=f"The person writes meanwhile: {message.text}", details=None)
+
+
+async def add_results(database: Database, user_id: str, timeline: Timeline) -> None:
+    """Gives calls whose sub-agents were ended before they returned an output: how far these came. Nothing is stored."""
+    calls = {
+        (call.run_id, call.id): call
+        for call in timeline.records
+        if isinstance(call, ToolCall) and call.output is None and call.result_seq and shown(call.tool).agent
+    }
+    if not calls:
+        return
+    runs, records = await load_sub_agents(database, user_id, list({run_id for run_id, _ in calls}))
+    for run in runs:
+        call = calls.get((run.parent_run_id or "", run.parent_call_id or ""))
+        if call is not None and run.ended_at is not None:
+            call.output = render_result(run, Timeline(records.of_run(run.id)))
+
+
+def render_result(run: Run, timeline: Timeline) -> str:
+    """What the assistant reads of a sub-agent's run that has ended."""
+    calls = timeline.calls_of_run(run.id)
+    if run.status == "interrupted":
+        lines = [f"- {_title(call, is_ended=False)}: {_shorten(call.output or 'outcome unknown')}" for call in calls]
+        text = f"{_UNKNOWN}\nThe steps that were recorded of the {run.agent}:\n" + ("\n".join(lines) or "- none")
+    else:
+        text = _render_end(run, timeline, calls)
+        if any(
+            isinstance(one, Entry) and one.run_id != run.id and not _is_before(one, run) for one in timeline.records
+        ):
+            text += _READ_MESSAGES
+    files = _render_files(calls)
+    encoded, room = text.encode(), _LONGEST_RESULT - len(files.encode()) - 8
+    cut = text if len(encoded) <= room else encoded[:room].decode(errors="ignore") + " …"
+    return f"{cut}\n\n{files}"
+
+
+def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
+    did = "\n".join(f"- {_title(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
+    notices = [one for one in timeline.of_run(run.id) if isinstance(one, Entry) and one.kind == "notice"]
+    values = (notices[-1].details or {}).get("values", {}) if notices else {}
+    match run.status, run.error_code:
+        case "completed", _:
+            return timeline.last_message
+        case "failed", "empty_answer":
+            return f"The {run.agent} gave no answer."
+        case "failed", "model_refused":
+            return f"The {run.agent}'s model declined to do this."
+        case "failed", "too_many_model_turns":
+            most = f"the agents of a message have {values.get('most')} model steps, and they are used up"
+            return f"The {run.agent} was ended: {most}. It did not finish. What it did:\n{did}"
+        case "failed", code:
+            sentence = sentence_of(code or "failed", values)
+            return f"The {run.agent} could not finish. {sentence} What it did before:\n{did}"
+        case _, code:
+            why = _STOPPED_BECAUSE.get(code or "", "")
+            return f"The {run.agent} was stopped. {why}What it did before:\n{did}"
+
+
+def _title(call: ToolCall, *, is_ended: bool = True) -> str:
+    """A call in a few words."""
+    if call.state == "done" and is_ended:
+        return steps.done(call.tool, call.arguments, "", text="", details=call.details)["title"]
+    title = steps.running(call.tool, call.arguments, "")["title"].removesuffix("…")
+    return f"{title}: {steps.STOPPED}" if call.state == "unknown" and is_ended else title
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_OUTPUT else line[:_LONGEST_OUTPUT] + "…"
+
+
+def _render_files(calls: Sequence[ToolCall]) -> str:
+    files: dict[str, int | None] = {}
+    for call in calls:
+        if call.state == "done":
+            files |= steps.written(call.tool, call.details)
+    if not files:
+        return "Files changed: none."
+    sizes = {path: f" ({size:,} bytes)" if isinstance(size, int) else "" for path, size in files.items()}
+    listed = "\n".join(f"- {path}{size}" for path, size in sizes.items())
+    return f"Files changed:\n{listed}" if len(listed) < _LONGEST_RESULT // 4 else f"Files changed: {len(sizes)}."
