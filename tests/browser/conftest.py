@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.browser.task_list import TaskApi
 from tests.node_packages import installed
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
-from tests.support.stack import Stack
+from tests.support.stack import NOW, Stack
 from tests.support.users import User
 
 PAGE = "/"
@@ -92,6 +93,7 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
     ) -> Page:
         context = await browser.new_context(base_url=stack.url, **options)
         contexts.append(context)
+        await context.add_init_script(clock_from_now())
         context.set_default_timeout(30_000)
         if signed_in:
             await sign_in(context, user)
@@ -107,6 +109,18 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
     for context in contexts:
         await context.close()
     assert problems == []
+
+
+def clock_from_now() -> str:
+    """A script that gives the page the services' clock, which is at `NOW` whatever day it is."""
+    ahead = round((datetime.fromisoformat(NOW) - datetime.now(UTC)).total_seconds() * 1000)
+    return f"""{{
+        const Real = Date;
+        globalThis.Date = class extends Real {{
+            constructor(...given) {{ if (given.length) super(...given); else super(Real.now() + ({ahead})); }}
+            static now() {{ return Real.now() + ({ahead}); }}
+        }};
+    }}"""
 
 
 async def sign_in(context: BrowserContext, user: User) -> None:

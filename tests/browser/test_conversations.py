@@ -66,7 +66,8 @@ async def test_conversations_are_opened_renamed_and_deleted(open_page: OpenPage)
 
 
 async def test_conversations_are_listed_by_day(open_page: OpenPage, user: User) -> None:
-    thread = await user.page.begin("An old one")
+    await user.page.begin("An old one")
+    [thread] = (await user.chatkit.list_threads()).data
     created = datetime.fromisoformat(thread["created_at"])
     page = await open_page("about:blank", timezone_id="UTC", locale="de-DE")
     for days, heading in ((0, "Today"), (1, "Yesterday"), (800, created.strftime("%Y"))):

@@ -119,9 +119,10 @@ async def test_what_the_run_api_tells(database: Database) -> None:
             assert ids[0] == old["id"]
             run = await load_run(database, user, ids[0])
             assert run["usage"] == old["usage"] or "by_agent" in old["usage"]
-            first = (await timeline.load_run(database, user, ids[0])).records
+            loaded = (await timeline.load_trees(database, user, ids)).timeline
+            first = loaded.of_run(ids[0])
             assert next(one.text for one in first if isinstance(one, Entry)) == old["user_message"]
-            records = [one for run_id in ids for one in (await timeline.load_run(database, user, run_id)).records]
+            records = [one for run_id in ids for one in loaded.of_run(run_id)]
             told = [pair for event in timeline.events_of(records, {}) for pair in render_event(event)]
             for kind in ("answer", "thinking", "tool_result", "approval_required", "approved", "rejected"):
                 new = [strip(data) for name, data in told if name == kind]
