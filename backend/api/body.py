@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 
-from backend.conversation.errors import InvalidRequest
+from backend.errors import InvalidRequest
 from service.workers import json_body
 
 NO_JSON = "The body is not JSON. Send an object with the fields of this request."

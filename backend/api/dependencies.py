@@ -9,13 +9,13 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
+from backend.api.identity import AuthenticatedUser
 from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
 from backend.api.time_zone import find_time_zone
-from backend.conversation.acting import Acting
-from backend.conversation.errors import InvalidRequest
 from backend.conversations import idempotency
 from backend.doors.parts import Parts, parts_of
+from backend.errors import InvalidRequest
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -37,29 +37,29 @@ async def authenticate(request: Request) -> str:
 UserId = Annotated[str, Depends(authenticate)]
 
 
-async def get_user(request: Request, user_id: UserId) -> Acting:
-    return Acting(user_id, time_zone=find_time_zone(request))
+async def get_user(request: Request, user_id: UserId) -> AuthenticatedUser:
+    return AuthenticatedUser(user_id, time_zone=find_time_zone(request))
 
 
-User = Annotated[Acting, Depends(get_user)]
+User = Annotated[AuthenticatedUser, Depends(get_user)]
 
 
-async def get_limited_user(user: User, services: AppServices) -> Acting:
+async def get_limited_user(user: User, services: AppServices) -> AuthenticatedUser:
     """Raises `LimitReached` for a user who sends too many requests."""
     check_rate(services.pace, user.user_id)
     return user
 
 
-LimitedUser = Annotated[Acting, Depends(get_limited_user)]
+LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
 
 
-async def get_polling_user(user: User, services: AppServices) -> Acting:
+async def get_polling_user(user: User, services: AppServices) -> AuthenticatedUser:
     """The user of a request that an open page sends every second and a half; these are counted apart."""
     check_rate(services.polls, user.user_id)
     return user
 
 
-PollingUser = Annotated[Acting, Depends(get_polling_user)]
+PollingUser = Annotated[AuthenticatedUser, Depends(get_polling_user)]
 
 
 async def get_idempotency_key(

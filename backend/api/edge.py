@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
 from backend.api.time_zone import HEADER
-from backend.conversation.errors import BackendError
+from backend.errors import BackendError
 from service.edge import HEADERS, with_headers
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.body import NO_JSON
-from backend.conversation.errors import BackendError, InvalidRequest
+from backend.errors import BackendError, InvalidRequest
 from common.database import DatabaseUnavailable
 from service.telemetry import logs, request_id, traces
 

@@ -25,6 +25,14 @@ _SESSION_ID_BYTES = 16
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
 
 
+@dataclass(frozen=True, slots=True)
+class AuthenticatedUser:
+    """The user of a request; `time_zone` is the one that the request names."""
+
+    user_id: str
+    time_zone: str | None = None
+
+
 @dataclass(frozen=True)
 class SignedIn:
     """A user whose token was checked, until it expires (Unix time)."""

@@ -1,6 +1,6 @@
 """Checks of what users write, the same for every API."""
 
-from backend.conversation.errors import BackendError, InvalidRequest
+from backend.errors import BackendError, InvalidRequest
 from service.database.text import can_be_seen
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from backend.conversation.errors import LimitReached
+from backend.errors import LimitReached
 from service.workers import Pace
 
 

@@ -15,8 +15,8 @@ from icalendar import Calendar, Timezone
 from pydantic import ValidationError
 
 from backend.calendar.events import DatedTask, Events
-from backend.conversation.errors import BackendError
 from backend.conversations import profiles
+from backend.errors import BackendError
 from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
 from common.database import Database
 from service.clock import find_zone

@@ -9,7 +9,7 @@ from pydantic import BaseModel, StrictInt, StrictStr, ValidationError
 
 from backend.cards.task_cards import COMPLETE, OPEN, REOPEN, UNDO
 from backend.cards.widget import Card
-from backend.conversation.errors import BackendError, InvalidRequest
+from backend.errors import BackendError, InvalidRequest
 
 
 class NotCompleted(BackendError):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, StrictStr, ValidationError
 
 from backend.cards.widget import Json
-from backend.conversation.errors import InvalidRequest
+from backend.errors import InvalidRequest
 from backend.tools.connectors.names import for_people
 from backend.tools.consent.policy import arguments_of, named_in
 from backend.tools.table import normalize_arguments, words_for

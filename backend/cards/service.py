@@ -10,9 +10,9 @@ from backend.cards.current_tasks import CurrentTasks, load_current_tasks, tasks_
 from backend.cards.render import call_of_card, render_cards
 from backend.cards.task import Changed, Task
 from backend.cards.widget import Card
-from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversations import changes, timeline
 from backend.conversations.records import Record, ToolCall
+from backend.errors import InvalidRequest, NotFound
 from backend.tools.tasks.tools import CallRefused, TaskTools
 from common.database import Database
 from service.clock import Clock, wall_time

@@ -7,12 +7,12 @@ tells of it.
 import logging
 
 from backend.context.window import covered_by_next_summary, request_summary
-from backend.conversation.errors import BackendError, Busy
 from backend.conversations import runs, summaries
 from backend.conversations.history import load_uncovered
 from backend.conversations.limits import Limits
 from backend.conversations.records import Run
 from backend.conversations.summaries import Summary
+from backend.errors import BackendError, Busy
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
 from common.database import Database

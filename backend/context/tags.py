@@ -11,8 +11,8 @@ from chatkit.types import UserMessageContent, UserMessageInput, UserMessageTagCo
 from pydantic import TypeAdapter
 
 from backend.context import hidden_context
-from backend.conversation.errors import InvalidRequest
 from backend.conversations.records import Entry
+from backend.errors import InvalidRequest
 
 MOST = 99
 LARGEST = 2**63 - 1

@@ -8,11 +8,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import rows
-from backend.conversation.errors import NotFound
 from backend.conversation.items import Said
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.leases import CONVERSATIONS
 from backend.conversations import ids
+from backend.errors import NotFound
 from service.database import Pipeline, Statement, pipelined, transaction
 from service.database.pipeline import Result
 

@@ -17,7 +17,6 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from backend.conversation import reading, rows, statements
 from backend.conversation.acting import Acting
-from backend.conversation.errors import LeaseLost, NotFound
 from backend.conversation.items import Hidden, Summarised, Widget
 from backend.conversation.models import Conversation, Message, Run
 from backend.conversation.reading import COVERED, SUMMARISED, LeftOut, Recent
@@ -26,6 +25,7 @@ from backend.conversation.runs import branches, events, inbox, leases
 from backend.conversation.runs.inbox import Input
 from backend.conversation.runs.leases import CONVERSATION_LOCKED, CONVERSATIONS
 from backend.conversation.statements import LOAD_CONVERSATION, SentPage
+from backend.errors import LeaseLost, NotFound
 from service.database import Pipeline, new_id, pipelined, transaction
 
 logger = logging.getLogger(__name__)

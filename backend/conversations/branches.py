@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from backend.conversation.errors import Busy, NotFound
 from backend.conversations import runs
 from backend.conversations.errors import SteeringMessage
 from backend.conversations.records import Run
 from backend.conversations.timeline import FOREVER, RUN_COLUMNS
+from backend.errors import Busy, NotFound
 from common.database import Database
 
 _LOCK_CONVERSATION = """

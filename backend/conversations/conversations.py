@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from backend.conversation.errors import NotFound
+from backend.errors import NotFound
 from common.database import Database
 from service.database.text import without_unseen
 

@@ -4,7 +4,7 @@ import json
 
 import psycopg
 
-from backend.conversation.errors import BackendError, Busy, LeaseLost, LimitReached, NotFound
+from backend.errors import BackendError, Busy, LeaseLost, LimitReached, NotFound
 
 
 class AlreadyDecided(BackendError):

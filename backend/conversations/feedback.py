@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from backend.conversation.errors import NotFound
+from backend.errors import NotFound
 from common.database import Database
 
 Feedback = Literal["positive", "negative"]

@@ -2,7 +2,7 @@
 
 import re
 
-from backend.conversation.errors import InvalidRequest
+from backend.errors import InvalidRequest
 
 PATTERN = r"[A-Za-z0-9._-]{1,100}"
 OPENAPI = "openapi.json"

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import LiteralString
 
-from backend.conversation.errors import NotFound
 from backend.conversations.records import Entry, Record, Run, ToolCall
 from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS
+from backend.errors import NotFound
 from common.database import Database
 
 _FIND = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"

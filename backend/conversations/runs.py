@@ -13,7 +13,6 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversation.errors import Busy, NotFound
 from backend.conversations import idempotency
 from backend.conversations.conversations import first_words
 from backend.conversations.history import send_history
@@ -21,6 +20,7 @@ from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.limits import Limits, send_request
 from backend.conversations.records import CallReason, ConversationHead, Entry, ModelTurn, Outcome, Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
+from backend.errors import Busy, NotFound
 from common.database import Database, Transaction
 from service.database import new_id
 

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
-from backend.conversation.errors import LimitReached, NotFound
 from backend.conversations import runs, timeline, tool_calls
 from backend.conversations.errors import RunEnded
 from backend.conversations.history import send_history
@@ -14,6 +13,7 @@ from backend.conversations.limits import Limits, send_request
 from backend.conversations.records import Entry, Run
 from backend.conversations.runs import SIGNAL, Message, StartedRun
 from backend.conversations.timeline import ENTRY_COLUMNS
+from backend.errors import LimitReached, NotFound
 from common.database import Database
 from service.database import new_id
 

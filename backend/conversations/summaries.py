@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
 
-from backend.conversation.errors import Busy, NotFound
 from backend.conversations.history import send_history
 from backend.conversations.limits import Limits, send_request
 from backend.conversations.records import Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
+from backend.errors import Busy, NotFound
 from common.database import Database
 
 _FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"

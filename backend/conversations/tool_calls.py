@@ -7,10 +7,10 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversation.errors import NotFound
 from backend.conversations.errors import AlreadyDecided, running_limit
 from backend.conversations.records import CallReason, CallState, Run, ToolCall
 from backend.conversations.timeline import CALL_COLUMNS, RUN_COLUMNS, RUNS_OF_TREE
+from backend.errors import NotFound
 from common.database import Database, Transaction
 
 _ADD = """

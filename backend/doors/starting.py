@@ -11,10 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import chats, rows
 from backend.conversation.acting import Acting
 from backend.conversation.chats import Chat
-from backend.conversation.errors import NotFound
 from backend.conversation.items import Said
 from backend.conversation.runs.kept import Keyed
 from backend.doors.chatkit import checks
+from backend.errors import NotFound
 from backend.turn.answers import Answers
 from backend.turn.turn import Turn
 from backend.turn.turns import Turns

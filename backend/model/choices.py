@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.conversation.errors import InvalidRequest
+from backend.errors import InvalidRequest
 from backend.model.providers import Endpoint
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import openai
 from httpx2 import ConnectTimeout
 
-from backend.conversation.errors import BackendError
+from backend.errors import BackendError
 
 LONGEST_WORDS = 500  # characters of what a provider says
 

@@ -9,7 +9,7 @@ from statistics import median
 
 from prometheus_client import Counter
 
-from backend.conversation.errors import Overloaded
+from backend.errors import Overloaded
 
 _LOOK_SECONDS = 0.05
 _LOOKS = 11  # of about half a second

@@ -18,10 +18,10 @@ from backend.context.hidden_context import tamed
 from backend.context.memory import render_memory
 from backend.context.render import render_input
 from backend.context.window import Window, choose_window
-from backend.conversation.errors import LeaseLost
 from backend.conversations import runs, steering, sub_agents, tool_calls
 from backend.conversations.history import send_history
 from backend.conversations.records import CallReason, Entry, Run, Timeline, ToolCall
+from backend.errors import LeaseLost
 from backend.model.chat_model import ChatModel
 from backend.model.retries import retry_settings
 from backend.runs.approvals import Approvals

@@ -10,11 +10,11 @@ from agents.tool_context import ToolContext
 from backend.agents.sub_agents import Assignment
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
-from backend.conversation.errors import LeaseLost
 from backend.conversations import runs, steering, sub_agents, timeline
 from backend.conversations.history import load_history, send_history
 from backend.conversations.records import Event, Run, Timeline, ToolCall
 from backend.conversations.runs import StartedRun
+from backend.errors import LeaseLost
 from backend.model.tool_calls import storable
 from backend.runs.execution import Dependencies, Execution, State
 from backend.runs.live_run import LiveRun, RunContext, RunStopped

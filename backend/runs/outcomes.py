@@ -7,8 +7,8 @@ from typing import Any
 
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
 
-from backend.conversation.errors import BackendError
 from backend.conversations.records import Entry, Outcome
+from backend.errors import BackendError
 from backend.model.errors import FAILURES, ModelError
 from common.database import DatabaseUnavailable
 

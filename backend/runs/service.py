@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
 from backend.cards.approvals import may_allow_always
-from backend.conversation.errors import NotFound
 from backend.conversations import branches, consents, conversations, runs, steering, tool_calls
 from backend.conversations.errors import AlreadyEnded
 from backend.conversations.limits import Limits
@@ -12,6 +11,7 @@ from backend.conversations.records import Event, Run, ToolCall
 from backend.conversations.runs import SIGNAL, Message, Moment, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
+from backend.errors import NotFound
 from backend.runs.admission import AdmissionControl
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun

@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 
-from backend.conversation.errors import LimitReached, NotFound
 from backend.conversations import timeline
 from backend.conversations.records import ENDED, Entry, Event, Run
+from backend.errors import LimitReached, NotFound
 from common.database import Database
 
 CHANGED = "run_changed"

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from backend.cards.task import Due, Task
-from backend.conversation.errors import BackendError, InvalidRequest
 from backend.conversation.items import Json, Widget
+from backend.errors import BackendError, InvalidRequest
 from backend.tools import edit_form, task_rows, widgets
 from backend.tools.edit_form import WallTime
 

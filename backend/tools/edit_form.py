@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from backend.cards.task import Task
-from backend.conversation.errors import InvalidRequest
 from backend.conversation.items import Json
+from backend.errors import InvalidRequest
 
 EDIT, SAVE, CLOSE, DELETE = "edit_task", "save_task", "close_form", "delete_task"  # types of actions
 

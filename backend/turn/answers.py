@@ -18,13 +18,13 @@ from backend.agents.assistant import MAX_STEPS
 from backend.cards.approval_card import NOT_ASKED, in_words, shown_whole, titled
 from backend.context import fitting, memory
 from backend.context import hidden_context as hidden
-from backend.conversation.errors import BackendError
 from backend.conversation.items import Item, Said
 from backend.conversation.model_input import budget, history
 from backend.conversation.model_input.budget import Window
 from backend.conversation.runs import beside
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.store_adapter import PostgresStore
+from backend.errors import BackendError
 from backend.model.chat_model import ChatModel
 from backend.model.choices import Choice, check_choice
 from backend.model.retries import on_progress

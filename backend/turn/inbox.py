@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import statements
-from backend.conversation.errors import BackendError, LimitReached
 from backend.conversation.items import Hidden, Said
 from backend.conversation.model_input import history
 from backend.conversation.rows import StoredItem, from_item
 from backend.conversation.runs import inbox, limits
 from backend.conversation.runs.inbox import Input, Mode
 from backend.conversation.runs.limits import Limits
+from backend.errors import BackendError, LimitReached
 from backend.turn.log import Done
 from backend.turn.turn import Turn, Work
 from backend.turn.turns import Turns

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.errors import Busy
 from backend.conversation.items import Said
 from backend.conversation.runs import events, inbox, leases
 from backend.conversation.runs.kept import Keyed
 from backend.conversation.runs.limits import Limits
+from backend.errors import Busy
 from backend.model.choices import AS_SET, Choice
 from backend.runs.admission import AdmissionControl
 from backend.turn import reports

@@ -16,13 +16,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from backend.agents.assistant import create_assistant
 from backend.conversation import reading, statements
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError
 from backend.conversation.items import Said
 from backend.conversation.model_input import budget
 from backend.conversation.model_input.history import note
 from backend.conversation.runs import inbox, leases, limits
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
+from backend.errors import BackendError
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
 from backend.tools.tasks.tools import TaskTools

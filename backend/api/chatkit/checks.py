@@ -4,7 +4,7 @@ from chatkit import types as ck
 
 from backend.api.chatkit import requests
 from backend.context import tags
-from backend.conversation.errors import BackendError, InvalidRequest
+from backend.errors import BackendError, InvalidRequest
 from service.database.text import can_be_seen, is_line, without_unseen
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."

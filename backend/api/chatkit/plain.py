@@ -13,12 +13,12 @@ from backend.api.chatkit.requests import PlainMessage
 from backend.api.sse import EventStream, format_event
 from backend.cards.approval_card import question
 from backend.cards.task_lists import render_list_text
-from backend.conversation.errors import BackendError, Busy, LimitReached, NotFound, Overloaded
 from backend.conversations import conversations
 from backend.conversations.errors import NameTaken
 from backend.conversations.ids import check_chat_id, is_generated
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.conversations.runs import Message, NewConversation, RunRequest
+from backend.errors import BackendError, Busy, LimitReached, NotFound, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
 from backend.runs.service import RunService

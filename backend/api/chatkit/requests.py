@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr, TypeAdapter, Valida
 from pydantic_core import from_json
 
 from backend.api.body import check_json
-from backend.conversation.errors import InvalidRequest
 from backend.conversations import ids
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.steering import Mode
+from backend.errors import InvalidRequest
 from backend.tools.table import TOOLS
 
 LONGEST_TITLE = 200

@@ -14,7 +14,7 @@ from backend.api.dependencies import LimitedUser
 from backend.api.routing import UserRoute
 from backend.api.services import Core
 from backend.api.sse import EventStream
-from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
+from backend.errors import BackendError, Busy, LimitReached, Overloaded
 
 router = APIRouter(route_class=UserRoute)
 

@@ -24,13 +24,13 @@ from backend.cards.approval_card import APPROVE, REFUSE
 from backend.cards.approvals import parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.stream import CardStream
-from backend.conversation.errors import BackendError, Busy, InvalidRequest, NotFound
 from backend.conversations import branches, runs, steering, timeline
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.feedback import store as store_feedback
 from backend.conversations.records import Entry, Event
 from backend.conversations.runs import RunRequest
 from backend.conversations.steering import Mode
+from backend.errors import BackendError, Busy, InvalidRequest, NotFound
 from backend.model.choices import check_choice
 from backend.model.providers import Endpoint
 from backend.runs.outcomes import Ending

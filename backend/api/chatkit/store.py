@@ -21,12 +21,12 @@ from backend.cards.render import render_cards
 from backend.cards.service import CardService
 from backend.cards.widget import Workflow
 from backend.context import tags
-from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversations import conversations, pages, steering, timeline
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
 from backend.conversations.pages import RunPage
 from backend.conversations.runs import NewConversation, RunRequest
+from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
 from backend.tools.opened import titles_now
 from backend.tools.table import shown

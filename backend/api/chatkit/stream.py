@@ -6,8 +6,8 @@ from chatkit import types as ck
 from chatkit.errors import CustomStreamError
 
 from backend.api.chatkit.context import RequestContext
-from backend.conversation.errors import BackendError
 from backend.conversations.steering import Mode
+from backend.errors import BackendError
 from backend.runs.outcomes import ending_of, may_retry, sentence_of
 from common.database import DatabaseUnavailable
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import Histogram
 
-from backend.conversation.errors import BackendError
+from backend.errors import BackendError
 from service.telemetry import metrics
 
 SECONDS = Histogram(

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from backend.api.frontends.schemas import ApprovalDecision, Message, NewChat
 from backend.cards.approval_card import checked_reason
-from backend.conversation.errors import InvalidRequest
 from backend.conversations.ids import check_chat_id
+from backend.errors import InvalidRequest
 
 _MOST_DECISIONS = 100
 _NO_TEXT = "No text content provided. Write what you want the assistant to do."

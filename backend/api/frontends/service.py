@@ -13,16 +13,16 @@ from backend.api.frontends.ai_sdk import render_chunk
 from backend.api.frontends.chunks import ChunkRenderer
 from backend.api.frontends.request import ChatRequest
 from backend.api.frontends.response import is_error, render_answer
+from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.api.sse import EventStream, format_event
-from backend.conversation.acting import Acting
-from backend.conversation.errors import Busy, NotFound
 from backend.conversations import branches, timeline, tool_calls
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.records import ENDED, Run
 from backend.conversations.timeline import Trees
 from backend.conversations.tool_calls import Decision
+from backend.errors import Busy, NotFound
 from backend.runs.service import RunService
 from common.database import DatabaseUnavailable
 
@@ -41,7 +41,7 @@ class FrontendService:
         return self.interactions.runs
 
     async def answer(
-        self, request: ChatRequest, user: Acting, key: IdempotencyKey | None
+        self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None
     ) -> schemas.Answered | Response:
         """The run's answer once it has ended or waits. It goes on if nobody waits for that."""
         run_id = await self._start(request, user, key)
@@ -55,14 +55,16 @@ class FrontendService:
         content = {"error": answer.reason or _FAILED, **answer.model_dump(by_alias=True)}
         return JSONResponse(content, status_code=_STATUS[run.status])
 
-    async def stream(self, request: ChatRequest, user: Acting, key: IdempotencyKey | None, *, sdk: int) -> Response:
+    async def stream(
+        self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None, *, sdk: int
+    ) -> Response:
         """The run while it goes on. Who stops reading stops nothing but this."""
         self._runs.streams.check_readers(user.user_id)
         run_id = await self._start(request, user, key)
         renderer = ChunkRenderer(run_id, request.thread, decided={one.id for one in request.decisions})
         return EventStream(self._render_frames(user.user_id, run_id, renderer, sdk), _HEADERS)
 
-    async def resume(self, thread: str, user: Acting, *, sdk: int) -> Response:
+    async def resume(self, thread: str, user: AuthenticatedUser, *, sdk: int) -> Response:
         """The run that a chat is running, or that waits there, from its beginning; 204 where there is none."""
         try:
             chat = await self.interactions.reader.find(user.user_id, thread)
@@ -102,7 +104,7 @@ class FrontendService:
                 yield _format_chunk(chunk, sdk)
         yield _DONE
 
-    async def _start(self, request: ChatRequest, user: Acting, key: IdempotencyKey | None) -> str:
+    async def _start(self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None) -> str:
         """The id of the run that answers a message, or of the run whose calls were decided."""
         if request.decisions:
             return await self._decide(request, user)
@@ -111,7 +113,7 @@ class FrontendService:
             return await self.interactions.edit(user.user_id, run, None, key=key)
         return await self.interactions.start(user.user_id, request.thread, message, key=key)
 
-    async def _find_run_of_text(self, request: ChatRequest, user: Acting) -> Run | None:
+    async def _find_run_of_text(self, request: ChatRequest, user: AuthenticatedUser) -> Run | None:
         """The newest shown run that a message with this text has started."""
         if request.thread is None:
             return None
@@ -121,7 +123,7 @@ class FrontendService:
             return None
         return await branches.find_run_of_text(self._runs.database, user.user_id, chat.id, request.text)
 
-    async def _decide(self, request: ChatRequest, user: Acting) -> str:
+    async def _decide(self, request: ChatRequest, user: AuthenticatedUser) -> str:
         """Decides calls of one run of this chat; a decision that was sent before changes nothing.
 
         Raises `NotFound`, and `AlreadyDecided` for a call that was decided otherwise.

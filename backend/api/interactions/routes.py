@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
 from backend.api.idempotency import carry_out_once
+from backend.api.identity import AuthenticatedUser
 from backend.api.interactions import schemas
 from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InputId, InteractionId, Limit
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.services import Core, CoreServices
 from backend.api.sse import EventStream
-from backend.conversation.acting import Acting
 from backend.conversations.idempotency import IdempotencyKey
 
 _CHAT = "/chats/{chat_id}"
@@ -143,7 +143,7 @@ async def compact(core: Core, user: LimitedUser, chat_id: ChatId, key: KeyedRequ
 
 async def _respond_once(
     core: CoreServices,
-    user: Acting,
+    user: AuthenticatedUser,
     key: IdempotencyKey | None,
     act: Callable[[], Awaitable[BaseModel]],
     *,

@@ -10,7 +10,6 @@ from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.render import InteractionRenderer
 from backend.api.messages import check_text
 from backend.context.summaries import Summaries
-from backend.conversation.errors import BackendError, NotFound
 from backend.conversations import branches, conversations, steering
 from backend.conversations.errors import NameTaken, NotShown
 from backend.conversations.idempotency import IdempotencyKey
@@ -19,6 +18,7 @@ from backend.conversations.records import Event, Run
 from backend.conversations.runs import Message, NewConversation, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
+from backend.errors import BackendError, NotFound
 from backend.model.choices import check_choice
 from backend.model.providers import Endpoint
 from backend.runs.service import RunService

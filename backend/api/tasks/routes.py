@@ -10,7 +10,7 @@ from backend.api.services import AppServices
 from backend.api.tasks import schemas
 from backend.api.tasks.metrics import Report
 from backend.api.tasks.service import TaskQuery
-from backend.conversation.errors import InvalidRequest
+from backend.errors import InvalidRequest
 
 _LARGEST = 2**63 - 1
 _MOST = 100

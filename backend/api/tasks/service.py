@@ -10,10 +10,10 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from backend.api.identity import AuthenticatedUser
 from backend.api.tasks.schemas import ChangedTasks, NewTask, Task, TaskChanges, TaskPage, TaskUpdate, View
-from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.conversations import profiles
+from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
 from common.database import Database
 from service.database import new_id
@@ -60,16 +60,16 @@ class TaskListService:
     database: Database
     tools: TaskTools
 
-    async def load_page(self, query: TaskQuery, acting: Acting) -> TaskPage:
+    async def load_page(self, query: TaskQuery, user: AuthenticatedUser) -> TaskPage:
         """The number of the newest change is read first: a change in between is read again, and never missed."""
-        zone, changes = await asyncio.gather(self._zone(acting), self.load_changes(None, acting))
-        user = {"user_id": acting.user_id, **({"time_zone": zone} if zone else {})}
+        zone, changes = await asyncio.gather(self._zone(user), self.load_changes(None, user))
+        reader = {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
         filters = {"query": query.query, "label": query.label, "priority": query.priority}
         arguments = {**_VIEWS[query.view], **{name: value for name, value in filters.items() if value}}
         with _translated_errors():
-            page = await self.tools.list_tasks(**user, cursor=query.cursor, limit=query.limit, **arguments)
+            page = await self.tools.list_tasks(**reader, cursor=query.cursor, limit=query.limit, **arguments)
             is_first_of_done = query.view == "done" and query.cursor is None
-            done = await self.tools.read("done", **user, days=DAYS) if is_first_of_done else {"days": None}
+            done = await self.tools.read("done", **reader, days=DAYS) if is_first_of_done else {"days": None}
             _, day, time = page["now"].split(" ")
             return TaskPage(
                 view=query.view,
@@ -82,55 +82,61 @@ class TaskListService:
                 days=done["days"],
             )
 
-    async def find(self, task_id: int, acting: Acting) -> Task:
+    async def find(self, task_id: int, user: AuthenticatedUser) -> Task:
         """A task, whatever its state. Raises `NotFound`."""
         with _translated_errors():
-            found = (await self.tools.read("tasks", user_id=acting.user_id, ids=task_id))["tasks"]
+            found = (await self.tools.read("tasks", user_id=user.user_id, ids=task_id))["tasks"]
             tasks = [*map(Task.from_tool, found)]
         if not tasks:
             raise NotFound(f"There is no task {task_id}. It may have been deleted.")
         return tasks[0]
 
-    async def load_changes(self, after: int | None, acting: Acting) -> TaskChanges:
+    async def load_changes(self, after: int | None, user: AuthenticatedUser) -> TaskChanges:
         since = {} if after is None else {"after": after}
         with _translated_errors():
-            return TaskChanges.model_validate(await self.tools.read("changes", user_id=acting.user_id, **since))
+            return TaskChanges.model_validate(await self.tools.read("changes", user_id=user.user_id, **since))
 
-    async def add(self, new: NewTask, acting: Acting, key: str | None) -> ChangedTasks:
+    async def add(self, new: NewTask, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
         arguments = {name: value for name, value in new.sent().items() if value is not None}
-        return await self._change("add_task", arguments, acting, key)
+        return await self._change("add_task", arguments, user, key)
 
-    async def update(self, task_id: int, update: TaskUpdate, acting: Acting, key: str | None) -> ChangedTasks:
+    async def update(self, task_id: int, update: TaskUpdate, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
         fields = update.sent(without=["also"])
         also = {"also": update.also} if update.also else {}
         if fields == {"status": "completed"}:
-            return await self._change("complete_task", {"task_id": task_id, **also}, acting, key)
-        return await self._change("update_task", {"task_id": task_id, **_as_arguments(fields), **also}, acting, key)
+            return await self._change("complete_task", {"task_id": task_id, **also}, user, key)
+        return await self._change("update_task", {"task_id": task_id, **_as_arguments(fields), **also}, user, key)
 
-    async def delete(self, task_id: int, also: list[int], acting: Acting, key: str | None) -> ChangedTasks:
-        return await self._change("delete_task", {"task_id": task_id, "also": also}, acting, key)
+    async def delete(self, task_id: int, also: list[int], user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+        return await self._change("delete_task", {"task_id": task_id, "also": also}, user, key)
 
-    async def undo(self, batch: str, acting: Acting, key: str | None) -> ChangedTasks:
+    async def undo(self, batch: str, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
         # Which task is named is not looked at: all of the batch's are restored.
-        return await self._change("update_task", {"task_id": 1}, acting, key, undo_batch=batch)
+        return await self._change("update_task", {"task_id": 1}, user, key, undo_batch=batch)
 
     async def _change(
-        self, tool: str, arguments: Mapping[str, Any], acting: Acting, key: str | None, *, undo_batch: str | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        user: AuthenticatedUser,
+        key: str | None,
+        *,
+        undo_batch: str | None = None,
     ) -> ChangedTasks:
-        zone = await self._zone(acting)
-        batch = _batch_of(acting.user_id, key) if key else new_id("hand")
+        zone = await self._zone(user)
+        batch = _batch_of(user.user_id, key) if key else new_id("hand")
         with _translated_errors():
             result = await self.tools.change(
-                tool, arguments, user_id=acting.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
+                tool, arguments, user_id=user.user_id, key=batch, time_zone=zone, undo_batch=undo_batch
             )
             return ChangedTasks.from_tool(result, batch=batch)
 
-    async def _zone(self, acting: Acting) -> str | None:
+    async def _zone(self, user: AuthenticatedUser) -> str | None:
         """The zone that the request names, which is kept, else the one that was named last."""
-        if acting.time_zone is None:
-            return await profiles.load_time_zone(self.database, acting.user_id)
-        await profiles.set_time_zone(self.database, acting.user_id, acting.time_zone)
-        return acting.time_zone
+        if user.time_zone is None:
+            return await profiles.load_time_zone(self.database, user.user_id)
+        await profiles.set_time_zone(self.database, user.user_id, user.time_zone)
+        return user.time_zone
 
 
 @contextmanager

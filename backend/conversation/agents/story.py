@@ -8,11 +8,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import reading
 from backend.conversation.agents import steps
 from backend.conversation.agents.steps import Step
-from backend.conversation.errors import NotFound
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs import approvals
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
+from backend.errors import NotFound
 from service.database import Statement, pipelined
 
 _RUN = Statement("""

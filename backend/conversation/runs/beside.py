@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import and_, bindparam, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.errors import NotFound
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs.leases import RUNS
 from backend.conversation.statements import MESSAGES, done, done_rows, within
+from backend.errors import NotFound
 from service.database import Pipeline, Statement, pipelined
 
 # A message's note of its time stands right before it, but for what a job beside the turn may have written meanwhile. In

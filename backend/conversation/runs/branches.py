@@ -14,11 +14,11 @@ from sqlalchemy import BigInteger, and_, bindparam
 
 from backend.conversation import statements
 from backend.conversation.acting import Acting
-from backend.conversation.errors import Busy, NotFound
 from backend.conversation.items import Hidden
 from backend.conversation.rows import StoredItem, Versions
 from backend.conversation.runs import leases
 from backend.conversation.statements import MESSAGES, done, done_rows, within
+from backend.errors import Busy, NotFound
 from service.database import Pipeline, Statement
 
 _NEAR = 64  # runs up from where a path ends

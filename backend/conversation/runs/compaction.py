@@ -7,10 +7,10 @@ from sqlalchemy import bindparam, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from backend.conversation import reading
-from backend.conversation.errors import NotFound
 from backend.conversation.reading import MESSAGES, Recent
 from backend.conversation.runs.leases import LEASED, RUNS
 from backend.conversation.statements import LOAD_CONVERSATION
+from backend.errors import NotFound
 from service.database import Pipeline, Statement, new_id
 
 _CONVERSATION, _OWNER = bindparam("conversation"), bindparam("owner")

@@ -10,13 +10,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import chats, reading
 from backend.conversation.chats import Chat
-from backend.conversation.errors import NotFound
 from backend.conversation.items import Summarised
 from backend.conversation.reading import MOST, Recent
 from backend.conversation.rows import ONLY_SHOWN, StoredItem
 from backend.conversation.runs import approvals
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.leases import Outcome
+from backend.errors import NotFound
 from service.database import Statement, pipelined
 
 # The path to a run: it, and those before it, each of which goes on from the end of the one before. `kept` has with them

@@ -9,10 +9,10 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.errors import LimitReached
 from backend.conversation.models import KeptRequest
 from backend.conversation.runs import leases
 from backend.conversations.idempotency import IdempotencyKey as Keyed
+from backend.errors import LimitReached
 from service.database import Pipeline, Statement, pipelined
 
 HOURS = 24

@@ -29,10 +29,10 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlmodel import col
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from backend.conversation.errors import LeaseLost
 from backend.conversation.models import Conversation, Profile, Run
 from backend.conversation.runs import abandoned
 from backend.conversation.runs.abandoned import Abandoned
+from backend.errors import LeaseLost
 from service.database import Pipeline, Statement
 from service.database.pipeline import Result
 

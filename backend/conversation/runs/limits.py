@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, func, literal, select
 
-from backend.conversation.errors import LimitReached
 from backend.conversation.runs.leases import CONVERSATIONS, RUNNING, RUNS
+from backend.errors import LimitReached
 from service.database import Pipeline, Statement
 
 _AN_HOUR = 3600  # seconds

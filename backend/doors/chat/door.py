@@ -18,7 +18,6 @@ from backend.api.sse import EventStream, format_event
 from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.agents import story
-from backend.conversation.errors import Busy, NotFound
 from backend.conversation.runs import approvals, interactions
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import Keyed
@@ -26,6 +25,7 @@ from backend.doors.chat import told
 from backend.doors.chat.rendering import Rendering
 from backend.doors.runs import once
 from backend.doors.starting import Starting
+from backend.errors import Busy, NotFound
 from backend.turn.following.places import Place
 from backend.turn.turn import Turn
 from backend.turn.waiting.decisions import DecidedAlready

@@ -4,7 +4,7 @@ from chatkit.types import ChatKitReq
 from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from backend.api.body import check_json
-from backend.conversation.errors import InvalidRequest
+from backend.errors import InvalidRequest
 
 _REQUEST = TypeAdapter[ChatKitReq](ChatKitReq)
 

@@ -4,9 +4,9 @@ from chatkit import types as ck
 
 from backend.context import tags as tagged
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, InvalidRequest, NotFound
 from backend.conversation.store_adapter import PostgresStore
 from backend.doors.chatkit import own
+from backend.errors import BackendError, InvalidRequest, NotFound
 from service.database.text import can_be_seen, is_line, without_unseen
 
 NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."

@@ -7,8 +7,8 @@ from chatkit.actions import Action
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
 from backend.conversation import chats
-from backend.conversation.errors import InvalidRequest
 from backend.conversation.runs.inbox import Mode
+from backend.errors import InvalidRequest
 from backend.tools.table import TOOLS
 
 TAKE_BACK = "take_feedback_back"  # on an answer: ChatKit's protocol can give a thumb, and not take it back

@@ -12,12 +12,12 @@ from backend.api.sse import EventStream, format_event
 from backend.cards.approval_card import question
 from backend.conversation import chats
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.conversation.items import Thought
 from backend.doors.chatkit.body import Plain
 from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.starting import Starting
 from backend.doors.task_list_text import TaskListText
+from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.turn import log
 from backend.turn.lifecycle import endings
 from backend.turn.turn import Turn

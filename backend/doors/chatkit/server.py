@@ -14,13 +14,13 @@ from backend.cards.task import Changed, Task
 from backend.context import tags as tagged
 from backend.conversation import chats, rows
 from backend.conversation.acting import Acting
-from backend.conversation.errors import InvalidRequest, NotFound
 from backend.conversation.items import Said
 from backend.conversation.model_input import history
 from backend.conversation.runs.inbox import Mode
 from backend.conversation.store_adapter import PostgresStore
 from backend.conversations import profiles
 from backend.doors.chatkit import checks, own
+from backend.errors import InvalidRequest, NotFound
 from backend.tools import actions
 from backend.tools.opened import titles_now, with_tasks_now
 from backend.tools.tasks.tools import CallRefused, TaskTools

@@ -26,13 +26,13 @@ from backend.api.rate_limit import check_rate
 from backend.api.sse import EventStream, format_event
 from backend.cards.approval_card import APPROVE, REFUSE
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.conversation.rows import as_shown
 from backend.conversation.runs.inbox import Mode
 from backend.doors.chatkit import own
 from backend.doors.chatkit.checks import MessageTooLong
 from backend.doors.chatkit.rendering import Rendering
 from backend.doors.chatkit.server import TodoChatServer
+from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.turn.following.places import Place
 from backend.turn.inbox import NoRun
 from backend.turn.lifecycle.endings import explain

@@ -12,10 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import chats, statements
 from backend.conversation.acting import Acting
 from backend.conversation.agents import steps
-from backend.conversation.errors import BackendError, NotFound
 from backend.conversation.model_input import history
 from backend.conversation.runs import limits
 from backend.conversation.runs.limits import Limits
+from backend.errors import BackendError, NotFound
 from backend.tools.workspace.files import FolderFiles
 from service.clock import Clock
 from service.database import new_id, pipelined

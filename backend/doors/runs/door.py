@@ -14,7 +14,6 @@ from backend.conversation import chats
 from backend.conversation.acting import Acting
 from backend.conversation.agents import steps
 from backend.conversation.chats import Chat
-from backend.conversation.errors import BackendError, NotFound
 from backend.conversation.items import Said
 from backend.conversation.runs import interactions
 from backend.conversation.runs.inbox import Mode
@@ -24,6 +23,7 @@ from backend.doors.runs.once import Answer
 from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.starting import Starting
+from backend.errors import BackendError, NotFound
 from backend.transcript import reading
 from backend.transcript.lines import written
 from backend.turn import versions

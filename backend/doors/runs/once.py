@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.errors import BackendError
 from backend.conversation.runs import kept
 from backend.conversation.runs.kept import Kept, Keyed
+from backend.errors import BackendError
 from backend.turn.turn import Turn
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds

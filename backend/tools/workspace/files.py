@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 from mcp.shared.exceptions import MCPError
 
-from backend.conversation.errors import BackendError, LimitReached
+from backend.errors import BackendError, LimitReached
 from backend.tools.caller_token import calling_for
 from backend.tools.connectors.server import AgentName
 from backend.tools.tasks.tools import KEY, USER

@@ -11,7 +11,7 @@ import httpx2
 from agents.mcp import MCPToolMetaContext
 from mcp.types import CallToolResult, TextContent
 
-from backend.conversation.errors import BackendError
+from backend.errors import BackendError
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import Connection, ToolsUnavailable
 from backend.tools.tasks.tools import KEY, USER

@@ -10,12 +10,12 @@ from dataclasses import replace
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, Busy
 from backend.conversation.items import Summarised
 from backend.conversation.model_input import budget
 from backend.conversation.runs import compaction, limits
 from backend.conversation.runs.limits import Limits
 from backend.conversation.store_adapter import PostgresStore
+from backend.errors import BackendError, Busy
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
 from backend.turn.lifecycle import outcomes

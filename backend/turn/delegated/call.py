@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.conversation import statements
 from backend.conversation.agents import steps
 from backend.conversation.agents.steps import Kind, Step
-from backend.conversation.errors import LeaseLost
 from backend.conversation.items import Json
 from backend.conversation.model_input.history import NOT_MADE, plain
+from backend.errors import LeaseLost
 from backend.tools.connection import Failed
 from backend.tools.workspace.shown import STOPPED
 from backend.tools.workspace.tools import WorkspaceTools, folder_apart

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from backend.agents.team import Delegated, Start
 from backend.conversation.agents.steps import count
-from backend.conversation.errors import LeaseLost
 from backend.conversation.runs.approvals import Approval
+from backend.errors import LeaseLost
 from backend.tools.consent.policy import arguments_of
 from backend.tools.table import shown
 from backend.turn.delegated.call import AgentCall, Means, OutOfSteps

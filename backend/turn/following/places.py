@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from backend.conversation.errors import LimitReached
+from backend.errors import LimitReached
 
 
 class Places:

@@ -12,13 +12,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import chats
-from backend.conversation.errors import NotFound
 from backend.conversation.rows import StoredItem
 from backend.conversation.runs import events as statements
 from backend.conversation.runs import interactions, leases
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.events import State
 from backend.conversation.runs.interactions import Interaction
+from backend.errors import NotFound
 from backend.turn.following import stored
 from backend.turn.following.payloads import from_payload, to_payload
 from backend.turn.following.places import Place, Places

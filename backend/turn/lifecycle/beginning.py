@@ -9,13 +9,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.conversation import reading, statements
-from backend.conversation.errors import NotFound, Overloaded
 from backend.conversation.model_input import history
 from backend.conversation.runs import leases, limits
 from backend.conversation.runs.abandoned import Abandoned
 from backend.conversation.runs.approvals import Approval
 from backend.conversation.runs.kept import keep_with_run
 from backend.conversation.runs.limits import Limits
+from backend.errors import NotFound, Overloaded
 from backend.turn import reports, versions
 from backend.turn.log import Replaced, Started
 from backend.turn.run import Run

@@ -10,9 +10,9 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from backend.conversation.errors import BackendError, LeaseLost
 from backend.conversation.items import Hidden, Thought
 from backend.conversation.runs.leases import Outcome
+from backend.errors import BackendError, LeaseLost
 from backend.turn import reports
 from backend.turn.lifecycle import endings, outcomes
 from backend.turn.lifecycle.endings import explain

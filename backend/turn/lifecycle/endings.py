@@ -8,10 +8,10 @@ from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ModelRefusal
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from backend.conversation.errors import BackendError
 from backend.conversation.items import Ending
 from backend.conversation.runs.abandoned import CUT
 from backend.conversation.runs.leases import Outcome
+from backend.errors import BackendError
 from backend.turn.log import Event, Failed, Notice
 from common.database import DatabaseUnavailable
 from service.telemetry import logs

@@ -9,12 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from backend.cards.approval_card import NOT_ASKED, card
 from backend.conversation import statements
 from backend.conversation.acting import Acting
-from backend.conversation.errors import BackendError, LimitReached, NotFound
 from backend.conversation.items import Hidden, Item, Said, Widget
 from backend.conversation.model_input.history import NOT_MADE
 from backend.conversation.runs import approvals, consents, events, inbox, limits
 from backend.conversation.runs.approvals import Approval, Decision
 from backend.conversation.runs.limits import Limits
+from backend.errors import BackendError, LimitReached, NotFound
 from backend.tools import table
 from backend.tools.consent.policy import deleted_by
 from backend.turn.following.payloads import to_payload
