@@ -15,6 +15,7 @@ from backend.api.calendar.service import CalendarService
 from backend.api.chatkit import routes as new_chatkit
 from backend.api.edge import Edge
 from backend.api.errors import add_error_handlers
+from backend.api.files import routes as files
 from backend.api.frontends import routes as frontends
 from backend.api.identity import Identity
 from backend.api.interactions import routes as interactions
@@ -37,8 +38,6 @@ from backend.doors.chatkit import routes as chatkit
 from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.server import TodoChatServer
 from backend.doors.chatkit.stream import ChatKitDoor, reader
-from backend.doors.files import routes as files
-from backend.doors.files.door import FilesDoor
 from backend.doors.parts import Parts
 from backend.doors.runs import routes as runs
 from backend.doors.runs.door import RunsDoor
@@ -74,7 +73,7 @@ from service.workers import Pace
 _OLD_ROUTERS = (
     # Before the run API, which would take its path for a chat's.
     create_openapi_router(f"/chats/{OPENAPI}", runs.router, chat.router),
-    *(chatkit.router, runs.router, chat.router, files.router, memory.router, tasks.router),
+    *(chatkit.router, runs.router, chat.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, session.router, health.router),
 )
 _NEW_ROUTERS = (
@@ -102,9 +101,10 @@ def create_app(
         async with AsyncExitStack() as stack:
             app.state.services = services = await _open_services(settings, endpoint, servers, stack)
             policy = _policy(settings, servers, services.workspace)
-            app.state.parts = await _open_old_core(settings, endpoint, worker, services, policy, stack)
             if HAS_NEW_CORE:
                 app.state.core = await stack.enter_async_context(open_core(settings, services, policy))
+            else:
+                app.state.parts = await _open_old_core(settings, endpoint, worker, services, policy, stack)
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
@@ -168,7 +168,6 @@ async def _open_old_core(
     summaries = Summaries(engine, store, model, limits)
     answers = _answers(settings, engine, store, model, summaries, tools, workspace, policy, services.connectors)
     inbox = Inbox(engine, turns, limits)
-    files = services.folder_files
     starting = Starting(engine, turns, answers, settings.limit_message_chars)
     return Parts(
         engine,
@@ -181,7 +180,6 @@ async def _open_old_core(
         RunsDoor(engine, turns, answers, inbox, summaries, Stored(engine, model), starting),
         ChatDoor(starting),
         summaries,
-        FilesDoor(engine, files, limits, clock),
     )
 
 

@@ -11,6 +11,7 @@ from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
 from backend.api.chatkit.plain import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.service import InteractionService
@@ -101,6 +102,7 @@ async def open_core(
             cards,
             TodoChatKitServer(runs, cards, files, model.endpoint, message_chars=chars, backend_url=settings.address),
             PlainMessages(runs, chars),
+            FilesService(database, files, _limits(settings)),
         )
 
 

@@ -14,19 +14,11 @@ from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
 from backend.api.time_zone import find_time_zone
 from backend.conversations import idempotency
-from backend.doors.parts import Parts, parts_of
 from backend.errors import InvalidRequest
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _MAX_EVENT_ID = 2**63
-
-
-async def get_services(request: Request) -> Parts:
-    return parts_of(request)
-
-
-Services = Annotated[Parts, Depends(get_services)]
 
 
 async def authenticate(request: Request) -> str:

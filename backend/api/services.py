@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from backend.api.calendar.service import CalendarService
 from backend.api.chatkit.plain import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
 from backend.api.interactions.service import InteractionService
 from backend.api.tasks.service import TaskListService
@@ -47,6 +48,7 @@ class CoreServices:
     cards: CardService
     chatkit: TodoChatKitServer
     plain_messages: PlainMessages
+    files: FilesService
 
 
 async def get_services(request: Request) -> Services:

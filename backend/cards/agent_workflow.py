@@ -12,26 +12,32 @@ from backend.tools.workspace import shown
 _WHY_LEFT = {"rejected": "refused", "unknown": shown.STOPPED}
 
 
+_ITEM = "wf_"
+
+
 def workflow_id(call_id: str) -> str:
-    return f"wf_{call_id}"
+    return f"{_ITEM}{call_id}"
+
+
+def call_of_workflow(item_id: str) -> str | None:
+    """The id of the call that started the sub-agent whose item this is; None for other items."""
+    return item_id.removeprefix(_ITEM) if item_id.startswith(_ITEM) else None
 
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
     """`call` has started `run`, which `records` are of; files are opened below `folder_url`."""
-    steps = [step for step, _ in steps_of(call, run, records, folder_url=folder_url)]
+    title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
+    assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
+    steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
     summary = None if run.status in ("running", "waiting") else _summary(run, records, steps)
     created_at = call.created_at or run.created_at
     return Workflow(workflow_id(call.id), call.seq or run.seq, created_at, steps, summary)
 
 
-def steps_of(
-    call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = ""
-) -> list[tuple[Json, ToolCall | None]]:
-    """The steps that are shown, each with the call that it shows, if it shows one."""
-    task = (arguments_of(call.arguments) or {}).get("task") or ""
-    title = f"{run.agent.capitalize()}: {task}"
-    first: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
-    return [(first, None), *_steps(records, folder_url)]
+def find_call(records: Sequence[Record], number: int) -> ToolCall | None:
+    """The call of a sub-agent's run that the step with this number shows, if it shows one; 0 is the assignment."""
+    calls = [None, *(call for _, call in _steps(records, ""))]
+    return calls[number] if number < len(calls) else None
 
 
 def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:

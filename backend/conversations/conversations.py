@@ -4,8 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from psycopg import AsyncCursor
+from psycopg.types.json import Jsonb
+
+from backend.conversations.limits import Limits, send_request
+from backend.conversations.records import ConversationHead
 from backend.errors import NotFound
-from common.database import Database
+from common.database import Database, Transaction
+from service.database import new_id
 from service.database.text import without_unseen
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
@@ -18,6 +24,10 @@ SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(i
 UNION ALL
 SELECT {_COLUMNS} FROM conversations c WHERE c.user_id = %(user)s AND c.name = %(id)s
 LIMIT 1"""
+_ADD = """
+INSERT INTO conversations (user_id, id, name, title, details)
+VALUES (%(user)s, %(id)s, %(name)s, %(title)s, %(details)s)
+RETURNING title, created_at"""
 _TITLED = r"replace(replace(replace(%(titled)s, '\', '\\'), '%%', '\%%'), '_', '\_')"
 _WANTED = f"c.user_id = %(user)s AND (%(titled)s = '' OR c.title ILIKE '%%' || {_TITLED} || '%%')"
 _NEWEST = f"""
@@ -54,6 +64,32 @@ class Conversation:
     created_at: datetime
     head_run_id: str | None
     answering: str | None
+
+
+async def send_conversation(
+    tx: Transaction,
+    user_id: str,
+    conversation_id: str,
+    *,
+    title: str | None,
+    name: str | None = None,
+    details: dict[str, Any] | None = None,
+) -> AsyncCursor[ConversationHead]:
+    values = {"name": name, "title": title, "details": Jsonb(details or {})}
+    return await tx.execute(_ADD, ConversationHead, user=user_id, id=conversation_id, **values)
+
+
+async def create(
+    database: Database, user_id: str, *, title: str, details: dict[str, Any] | None = None, limits: Limits
+) -> tuple[str, ConversationHead]:
+    """Makes a conversation in which nothing is said yet; returns its id. Raises `LimitReached`."""
+    conversation_id = new_id("thr")
+    async with database.transaction(user_id) as tx:
+        added = await send_conversation(tx, user_id, conversation_id, title=first_words(title), details=details)
+        await send_request(tx, limits, is_new=True)
+    head = await added.fetchone()
+    assert head is not None
+    return conversation_id, head
 
 
 async def find(database: Database, user_id: str, id_or_name: str) -> Conversation:

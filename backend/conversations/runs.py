@@ -14,7 +14,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from backend.conversations import idempotency
-from backend.conversations.conversations import first_words
+from backend.conversations.conversations import first_words, send_conversation
 from backend.conversations.history import send_history
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.limits import Limits, send_request
@@ -33,10 +33,6 @@ SELECT title, created_at FROM conversations
 WHERE user_id = %(user)s AND id = %(conversation)s FOR NO KEY UPDATE"""
 # Lets the transaction fail where the conversation does not exist, or has another run.
 _REQUIRE_STARTED = "SELECT require_started(%(conversation)s, %(run)s)"
-_ADD_CONVERSATION = """
-INSERT INTO conversations (user_id, id, name, title, details)
-VALUES (%(user)s, %(conversation)s, %(name)s, %(title)s, %(details)s)
-RETURNING title, created_at"""
 # It continues the end of the shown path, or what the run that it replaces continued; that one must be shown.
 _START = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
@@ -259,8 +255,9 @@ async def _try_to_start(
     async with database.transaction(user_id) as tx:
         if request.new is not None:
             title = first_words(request.message.text) if request.message else None
-            made = {"name": request.new.name, "title": title, "details": Jsonb(request.new.details or {})}
-            found = await tx.execute(_ADD_CONVERSATION, ConversationHead, **made, **where)
+            found = await send_conversation(
+                tx, user_id, request.conversation_id, title=title, name=request.new.name, details=request.new.details
+            )
         else:
             found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
         if cancels_waiting:

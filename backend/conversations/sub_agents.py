@@ -1,5 +1,6 @@
 """The runs of sub-agents in SQL: each is started by a tool call and is part of the tree of its top run."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg import AsyncCursor
@@ -8,13 +9,28 @@ from psycopg.types.json import Jsonb
 
 from backend.conversations.records import Entry, Run, Timeline, ToolCall
 from backend.conversations.runs import hold
-from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS, SentTimeline
+from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, SentTimeline
+from backend.errors import NotFound
 from common.database import Database, Transaction
 from service.database import new_id
 
 _LOAD = f"""
 SELECT {RUN_COLUMNS} FROM runs r
 WHERE r.user_id = %(user)s AND r.parent_run_id = %(parent)s AND r.parent_call_id = %(call)s"""
+_OF_CALL = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.parent_call_id = %(call)s AND r.parent_run_id = {RUN_OF_CALL}"""
+# Their assignments name the task; of the details only what tells which files were written.
+_CALLS_FOR_TASK = """
+SELECT c.conversation_id, c.tool, jsonb_strip_nulls(jsonb_build_object(
+    'ok', c.details->'ok', 'path', c.details->'path', 'bytes', c.details->'bytes', 'files', c.details->'files'
+)) AS details
+FROM runs r
+JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id AND e.kind = 'user_message'
+JOIN tool_calls c ON c.user_id = r.user_id AND c.run_id = r.id
+WHERE r.user_id = %(user)s AND r.parent_call_id IS NOT NULL AND e.details->>'task_id' = %(task)s
+  AND c.state IN ('done', 'failed') AND (c.details ? 'path' OR c.details ? 'files')
+ORDER BY c.result_seq DESC LIMIT 1000"""
 # One transaction at a time for each user, or two would both see the last free place.
 _LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
 _START = f"""
@@ -42,11 +58,37 @@ SELECT count(*) AS model_turns FROM model_turns m JOIN runs r ON r.user_id = m.u
 WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL"""
 
 
+@dataclass(frozen=True, slots=True)
+class CallForTask:
+    """A call that a sub-agent has made for a task."""
+
+    conversation_id: str
+    tool: str
+    details: dict[str, Any]
+
+
 async def find(database: Database, parent: Run, call_id: str) -> Run | None:
     """The run that a tool call has started, if it has."""
     async with database.transaction(parent.user_id) as tx:
         found = await tx.execute(_LOAD, Run, user=parent.user_id, parent=parent.id, call=call_id)
     return await found.fetchone()
+
+
+async def find_in_conversation(database: Database, user_id: str, conversation_id: str, call_id: str) -> Run:
+    """The run that a tool call of a conversation has started. Raises `NotFound`."""
+    where = {"user": user_id, "conversation": conversation_id, "call": call_id}
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_OF_CALL, Run, **where)
+    if (run := await found.fetchone()) is None:
+        raise NotFound
+    return run
+
+
+async def load_calls_for_task(database: Database, user_id: str, task_id: int) -> list[CallForTask]:
+    """The calls with files that sub-agents have made for a task, the newest first."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_CALLS_FOR_TASK, CallForTask, user=user_id, task=str(task_id))
+    return await found.fetchall()
 
 
 async def start(

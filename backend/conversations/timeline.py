@@ -47,12 +47,12 @@ SELECT {CALL_COLUMNS} FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq < %(before)s
   AND c.run_id IN ({SHOWN_RUNS})
 ORDER BY c.seq DESC LIMIT %(limit)s"""
-_RUN_OF_CALL = """(
+RUN_OF_CALL = """(
     SELECT run_id FROM tool_calls
     WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)s ORDER BY seq DESC LIMIT 1)"""
 _ENTRIES_BESIDE_CALL = f"""
-SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = {_RUN_OF_CALL} AND e.seq IS NOT NULL"""
-_CALLS_BESIDE_CALL = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = {_RUN_OF_CALL}"
+SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = {RUN_OF_CALL} AND e.seq IS NOT NULL"""
+_CALLS_BESIDE_CALL = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id = {RUN_OF_CALL}"
 _SUB_AGENTS = f"""
 SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.parent_run_id = ANY(%(runs)s) ORDER BY r.seq"""
 _RUNS_OF_SUB_AGENTS = "(SELECT id FROM runs WHERE user_id = %(user)s AND parent_run_id = ANY(%(runs)s))"

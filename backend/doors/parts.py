@@ -1,14 +1,14 @@
 """What lives as long as the process, for every door."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncEngine
-from starlette.requests import HTTPConnection
 
 from backend.doors.chat.door import ChatDoor
 from backend.doors.chatkit.plain import PlainDoor
 from backend.doors.chatkit.stream import ChatKitDoor
-from backend.doors.files.door import FilesDoor
 from backend.doors.runs.door import RunsDoor
 from backend.model.chat_model import ChatModel
 from backend.tools.tasks.tools import TaskTools
@@ -29,9 +29,11 @@ class Parts:
     runs: RunsDoor
     chat: ChatDoor
     summaries: Summaries
-    files: FilesDoor
 
 
-def parts_of(request: HTTPConnection) -> Parts:
+async def parts_of(request: Request) -> Parts:
     """Those of the process that was asked."""
     return request.app.state.parts
+
+
+Services = Annotated[Parts, Depends(parts_of)]

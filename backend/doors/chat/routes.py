@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from fastapi import APIRouter, Depends, Response
 
-from backend.api.dependencies import KeyedRequest, LimitedUser, Services
+from backend.api.dependencies import KeyedRequest, LimitedUser
 from backend.api.frontends import schemas as shapes
 from backend.api.frontends.ai_sdk import NEWEST, Version
 from backend.api.frontends.metrics import measure as reported
@@ -12,6 +12,7 @@ from backend.api.frontends.request import parse_request as asked
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
+from backend.doors.parts import Services
 
 
 class ConversationRoute(UserRoute):

@@ -2,9 +2,10 @@
 
 from fastapi import APIRouter, Request, Response
 
-from backend.api.dependencies import Services, User
+from backend.api.dependencies import User
 from backend.api.routing import UserRoute
 from backend.doors.chatkit.body import Plain, parse
+from backend.doors.parts import Services
 
 router = APIRouter(route_class=UserRoute)
 

@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
-from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser, Services
+from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
 from backend.api.interactions import schemas as shapes
 from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InteractionId, Limit
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.sse import EventStream, Stream
+from backend.doors.parts import Services
 from backend.doors.runs.door import LINES
 from backend.doors.runs.once import Answer
 

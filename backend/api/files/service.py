@@ -1,0 +1,155 @@
+"""A conversation's files over HTTP: what a sub-agent wrote is served as if a stranger had sent it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel
+
+from backend.cards.agent_workflow import call_of_workflow, find_call
+from backend.conversations import conversations, sub_agents
+from backend.conversations.ids import check_chat_id, is_valid
+from backend.conversations.limits import Limits
+from backend.errors import BackendError, NotFound
+from backend.tools.workspace import shown
+from backend.tools.workspace.files import FolderFiles
+from common.database import Database
+
+_SHOWN_BYTES = 200_000
+_MOST_OF_TASK = 50  # files
+_BYTES = "application/octet-stream"
+_SAFE = {
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+}
+
+
+class NoWorkspace(BackendError):
+    """Files are not available: this server has no workspace."""
+
+    code, status = "no_workspace", 404
+
+
+class NewConversation(BaseModel):
+    """A conversation in which nothing is said yet."""
+
+    id: str
+    title: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FilesService:
+    """Raises `NotFound` for conversations of others; `folder_files` is None without a workspace."""
+
+    database: Database
+    folder_files: FolderFiles | None
+    limits: Limits
+
+    async def create_conversation(self, user_id: str, title: str, *, replaced: str | None) -> NewConversation:
+        """Makes a conversation for files; `replaced` is the id or name of the one that the user cleared for it."""
+        if self.folder_files is None:
+            raise NoWorkspace
+        details = {"left": await self._find(user_id, replaced)} if replaced is not None else None
+        conversation_id, head = await conversations.create(
+            self.database, user_id, title=title, details=details, limits=self.limits
+        )
+        return NewConversation(id=conversation_id, title=head.title or "", created_at=head.created_at)
+
+    async def get_call_details(self, user_id: str, chat_id: str, item_id: str, number: int) -> dict[str, Any]:
+        """The details of the call that a step of a sub-agent's item shows. Raises `NotFound` before its result."""
+        conversation_id = await self._find(user_id, chat_id)
+        if (call_id := call_of_workflow(item_id)) is None or not is_valid(call_id):
+            raise NotFound
+        run = await sub_agents.find_in_conversation(self.database, user_id, conversation_id, call_id)
+        history = await sub_agents.load_run(self.database, run)
+        call = find_call(history.of_run(run.id), number)
+        if call is None or call.result_seq is None:
+            raise NotFound
+        return call.details or {}
+
+    async def list_for_task(self, user_id: str, task_id: int) -> dict[str, Any]:
+        """The files that sub-agents wrote for a task, those that are still there, each with its size now."""
+        if self.folder_files is None:
+            raise NoWorkspace
+        calls = await sub_agents.load_calls_for_task(self.database, user_id, task_id)
+        paths = ((call.conversation_id, path) for call in calls for path in shown.written(call.tool, call.details))
+        folders: dict[str, dict[str, Any]] = {}
+        files: list[dict[str, object]] = []
+        for chat_id, path in islice(dict.fromkeys(paths), _MOST_OF_TASK):
+            if chat_id not in folders:
+                folders[chat_id] = await self.folder_files.list(chat_id, user_id=user_id)
+            sizes = {file["path"]: file["size"] for file in folders[chat_id]["files"]}
+            if path in sizes or folders[chat_id]["more"]:
+                files.append({"chat_id": chat_id, "path": path, "size": sizes.get(path)})
+        return {"files": files}
+
+    async def list(self, user_id: str, chat_id: str) -> dict[str, Any]:
+        folder, files = await self._open(user_id, chat_id)
+        return await files.list(folder, user_id=user_id)
+
+    async def get(self, user_id: str, chat_id: str, path: str) -> Response:
+        """Short text is shown as text; everything else is downloaded."""
+        folder, files = await self._open(user_id, chat_id)
+        async with AsyncExitStack() as stack:
+            file = await stack.enter_async_context(files.opened(folder, path, user_id=user_id))
+            size = int(file.headers.get("content-length", _SHOWN_BYTES + 1))
+            if size <= _SHOWN_BYTES:
+                content = await file.aread()
+                if _is_text(content):
+                    return Response(content, media_type="text/plain; charset=utf-8", headers=_SAFE)
+                return Response(content, media_type=_BYTES, headers=_SAFE | _as_attachment(path))
+            until_sent = stack.pop_all()
+        headers = {**_SAFE, **_as_attachment(path), "Content-Length": str(size)}
+        return StreamingResponse(_stream(file.aiter_bytes(), until_sent), media_type=_BYTES, headers=headers)
+
+    async def put(self, user_id: str, chat_id: str, path: str, request: Request) -> Response:
+        folder, files = await self._open(user_id, chat_id)
+        length = request.headers.get("content-length")
+        headers = {"Content-Length": length} if length is not None else {}
+        status, content = await files.put(folder, path, request.stream(), headers, user_id=user_id)
+        return JSONResponse(content, status_code=status)
+
+    async def delete(self, user_id: str, chat_id: str, path: str) -> None:
+        folder, files = await self._open(user_id, chat_id)
+        await files.delete(folder, path, user_id=user_id)
+
+    async def commit(self, user_id: str, chat_id: str, message: str) -> dict[str, Any]:
+        folder, files = await self._open(user_id, chat_id)
+        return {"message": await files.commit(folder, message, user_id=user_id)}
+
+    async def _open(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:
+        """The folder of a conversation, which has its id, and the files."""
+        conversation_id = await self._find(user_id, chat_id)
+        if self.folder_files is None:
+            raise NoWorkspace
+        return conversation_id, self.folder_files
+
+    async def _find(self, user_id: str, chat_id: str) -> str:
+        check_chat_id(chat_id)
+        return (await conversations.find(self.database, user_id, chat_id)).id
+
+
+async def _stream(chunks: AsyncIterator[bytes], until_sent: AsyncExitStack) -> AsyncIterator[bytes]:
+    async with until_sent:
+        async for chunk in chunks:
+            yield chunk
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _as_attachment(path: str) -> dict[str, str]:
+    name = quote(path.rpartition("/")[2], safe="")
+    return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
