@@ -1,59 +1,42 @@
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func, select, text
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from backend.conversation.models import KeptRequest
-from backend.conversation.runs.leases import CONVERSATIONS, RUNS
-from backend.conversation.runs.limits import Limits
-from backend.conversation.statements import MESSAGES
-from backend.settings import LeaseSettings
-from backend.turn.turns import Turns
+from backend.conversations import SEARCH_PATH, runs, user_data
+from common.database import Database
 from service import data_commands
-from service.database import transaction
-from service.environment import read
 
-KEPT = KeptRequest.metadata.tables["kept_requests"]
-PROFILES, ENDED = (KeptRequest.metadata.tables[name] for name in ("profiles", "ended_sessions"))
+_STOP_SECONDS = 10.0  # a run whose process is gone is not waited for any longer
+_LOOK_SECONDS = 0.1
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend forget --user NAME`: stop a person's turns, then delete all conversations and runs."""
-    data_commands.run_for_person(
-        _forget, arguments, name="forget", description="Deletes a person's conversations and runs."
+    """`python -m backend forget --user NAME`: stops a user's runs, then deletes all rows of the user."""
+    data_commands.run_for_user(
+        _forget,
+        arguments,
+        name="forget",
+        description="Deletes all that is stored of a user's conversations.",
+        search_path=SEARCH_PATH,
     )
 
 
-async def _forget(engine: AsyncEngine, *, user: str) -> None:
-    await _stop_turns(engine, user, read(LeaseSettings))
-    async with transaction(engine, user) as session:
-        connection = await session.connection()
-        await connection.execute(text("SET LOCAL statement_timeout = 0"))
-        # First the conversations, as who begins a turn locks them, then the runs; one that began just now ends here.
-        theirs = select(CONVERSATIONS.c.id).where(CONVERSATIONS.c.user_id == user).order_by(CONVERSATIONS.c.id)
-        await connection.execute(theirs.with_for_update(key_share=True))
-        runs = (await connection.execute(delete(RUNS).where(RUNS.c.user_id == user))).rowcount
-        items = await connection.scalar(select(func.count()).where(MESSAGES.c.user_id == user)) or 0
-        threads = (await connection.execute(delete(CONVERSATIONS).where(CONVERSATIONS.c.user_id == user))).rowcount
-        kept = (await connection.execute(delete(KEPT).where(KEPT.c.user_id == user))).rowcount
-        sessions = (await connection.execute(delete(ENDED).where(ENDED.c.user_id == user))).rowcount
-        profiles = (await connection.execute(delete(PROFILES).where(PROFILES.c.user_id == user))).rowcount
-    if not runs + threads + kept + sessions + profiles:
+async def _forget(database: Database, *, user: str) -> None:
+    await _stop_runs(database, user)
+    counts = await user_data.delete_all(database, user)
+    if not any(counts.values()):
         raise data_commands.NothingStored(user)
-    sys.stdout.write(
-        f"Deleted for good: threads {threads}, items {items}, runs {runs}, kept requests {kept}, "
-        f"ended sessions {sessions}, profiles {profiles}.\n"
-    )
+    deleted = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
+    sys.stdout.write(f"Deleted for good: {deleted}.\n")
 
 
-async def _stop_turns(engine: AsyncEngine, user: str, settings: LeaseSettings) -> None:
-    """Whichever process they run in: what they were doing is over before anything is deleted."""
-    running = select(RUNS.c.conversation_id).where(
-        RUNS.c.user_id == user, RUNS.c.status == "running", RUNS.c.conversation_id.is_not(None)
-    )
-    async with transaction(engine, user) as session:
-        conversations = (await (await session.connection()).scalars(running)).all()
-    turns = Turns(engine, Limits(), heartbeat_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds)
-    await asyncio.gather(*(turns.stop_conversation(conversation, user_id=user) for conversation in conversations))
+async def _stop_runs(database: Database, user: str) -> None:
+    """Lets what is being done end, in whichever process, before anything is deleted."""
+    running = await user_data.load_running(database, user)
+    for one in running:
+        await runs.request_stop(database, one)
+    give_up_at = time.monotonic() + _STOP_SECONDS
+    while running and time.monotonic() < give_up_at:
+        await asyncio.sleep(_LOOK_SECONDS)
+        running = await user_data.load_running(database, user)

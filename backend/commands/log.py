@@ -1,34 +1,43 @@
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from backend.transcript import reading
-from backend.transcript.lines import written
+from backend.conversations import SEARCH_PATH, conversations
+from backend.conversations.conversations import Conversation
+from backend.conversations.ids import is_valid
+from backend.errors import NotFound
+from backend.transcript.event_log import read_conversations, read_log
+from backend.transcript.lines import format_line
+from common.database import Database
 from service import data_commands
-from service.database import transaction
-from service.database.documents import freeze
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend log --user NAME [--thread ID]`: write a person's conversations as lines of JSON."""
-    parser = argparse.ArgumentParser(prog="log", description="Writes a person's conversations as lines of JSON.")
-    parser.add_argument("--user", required=True, help="the `sub` of the person's tokens; `local` with AUTH_MODE=none")
+    """`python -m backend log --user NAME [--thread ID]`: writes a user's conversations as lines of JSON."""
+    parser = argparse.ArgumentParser(prog="log", description="Writes a user's conversations as lines of JSON.")
+    parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--thread", help="the id of one conversation; without it all")
     given = parser.parse_args(arguments)
-    data_commands.run(partial(_write, user=given.user, thread=given.thread))
+    data_commands.run_on_database(partial(_write, user=given.user, thread=given.thread), search_path=SEARCH_PATH)
 
 
-async def _write(engine: AsyncEngine, *, user: str, thread: str | None) -> None:
-    out, found = sys.stdout.buffer, False
-    async with transaction(engine, user) as session:
-        await freeze(session)
-        ask = reading.within(session, user)
-        for conversation in [thread] if thread else await reading.conversations(ask):
-            async for line in reading.lines(ask, conversation):
-                out.write(written(line).encode())
-                found = True
-    if not found:
+async def _write(database: Database, *, user: str, thread: str | None) -> None:
+    is_empty = True
+    async for conversation in _find(database, user, thread):
+        async for line in read_log(database, user, conversation):
+            sys.stdout.buffer.write(format_line(line).encode())
+            is_empty = False
+    if is_empty:
         raise data_commands.NothingStored(f"{user} in {thread}" if thread else user)
+
+
+async def _find(database: Database, user: str, thread: str | None) -> AsyncIterator[Conversation]:
+    if thread is None:
+        async for conversation in read_conversations(database, user):
+            yield conversation
+    elif is_valid(thread):
+        try:
+            yield await conversations.find(database, user, thread)
+        except NotFound:
+            return

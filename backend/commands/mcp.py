@@ -12,7 +12,6 @@ from functools import partial
 
 from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.settings import ServersSettings
 from backend.tools.connectors import approved, configuration, names, offered
@@ -20,6 +19,7 @@ from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.said import redacted
 from backend.tools.connectors.server import Server
+from common.database import Database
 from service import data_commands
 from service.commands import printable
 from service.environment import SettingsInvalid, read
@@ -46,13 +46,13 @@ def run(arguments: Sequence[str]) -> None:
     if not servers:
         sys.exit(_NONE)
     if given.action == "list":
-        data_commands.run(partial(_list, servers=servers))
+        data_commands.run_on_database(partial(_list, servers=servers))
         return
     server = next((one for one in servers if one.name == given.server), None)
     if server is None:
         sys.exit(f"There is no server {given.server!r}: there are {', '.join(one.name for one in servers)}.")
     if given.action == "approve":
-        data_commands.run(partial(_approve, server=server, wanted=given.tools))
+        data_commands.run_on_database(partial(_approve, server=server, wanted=given.tools))
     else:
         logging.basicConfig(format="%(message)s", stream=sys.stderr)
         logging.getLogger("backend.tools.connectors.said").setLevel(logging.INFO)
@@ -70,13 +70,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _list(engine: AsyncEngine, *, servers: Sequence[Server]) -> None:
-    known = await approved.read_as_login(engine)
+async def _list(database: Database, *, servers: Sequence[Server]) -> None:
+    known = await approved.read(database)
     for found in await asyncio.gather(*map(_found, servers)):
         _write(_about(found, known))
 
 
-async def _approve(engine: AsyncEngine, *, server: Server, wanted: Sequence[str]) -> None:
+async def _approve(database: Database, *, server: Server, wanted: Sequence[str]) -> None:
     found = await _found(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
@@ -85,7 +85,7 @@ async def _approve(engine: AsyncEngine, *, server: Server, wanted: Sequence[str]
         sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
     chosen = {name: tool for name, tool in there.items() if not wanted or name in wanted}
     hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
-    await approved.write(engine, server.name, hashes, all_of_it=not wanted)
+    await approved.write(database, server.name, hashes, all_of_it=not wanted)
     known = {(server.name, name): found for name, found in hashes.items()}
     _write(_about(_Found(server, [*chosen.values()]), known))
 

@@ -2,91 +2,78 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Date, Select, cast, column, func, select, true
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from backend.conversation.models import Run
-from backend.conversation.runs.leases import NO_TURN
+from backend.conversations import SEARCH_PATH, usage
+from common.database import Database
 from service import data_commands
 from service.commands import days
-from service.database import login_transaction, utc_now
+from service.database import utc_now
 
-RUNS = Run.metadata.tables["runs"]
-COUNTED = ("requests", "input_tokens", "output_tokens")
-KEYS = ("day", "user", "model")
-COLUMNS = (*KEYS, "turns", *COUNTED)
-Rows = Sequence[tuple[Any, ...]]
+COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
+COLUMNS = ("day", "user", "model", *COUNTS)
+
+
+@dataclass(slots=True)
+class _Row:
+    """What a user's runs used of a model on a day, and what each sub-agent used of it."""
+
+    day: str
+    user: str
+    model: str | None
+    turns: int = 0
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    by_agent: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m backend usage`: print what the turns used, by day (UTC), person and model, and agents' part of it."""
-    parser = argparse.ArgumentParser(prog="usage", description="Prints what turns used, by day, person and model.")
+    """`python -m backend usage`: prints what runs used, by day (UTC), user and model, and the part of sub-agents."""
+    parser = argparse.ArgumentParser(prog="usage", description="Prints what turns used, by day, user and model.")
     parser.add_argument("--days", type=days, default=30, help="today and the days before it (%(default)s)")
-    parser.add_argument("--user", help="of this person only")
+    parser.add_argument("--user", help="of this user only")
     parser.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
     given = parser.parse_args(arguments)
-    queries = [_query(given.days, given.user, RUNS.c.usage), _by_agent(given.days, given.user)]
-    data_commands.run(partial(_print, queries=queries, as_json=given.json))
+    work = partial(_print, number_of_days=given.days, user=given.user, as_json=given.json)
+    data_commands.run_on_database(work, search_path=SEARCH_PATH)
 
 
-def _by_agent(days: int, user: str | None) -> Select[*tuple[Any, ...]]:
-    """The same of what agents used, with the name of each as the last key."""
-    used = func.jsonb_each(RUNS.c.usage["by_agent"]).table_valued(column("key"), column("value", JSONB)).lateral()
-    return _query(days, user, used.c.value, used.c.key).select_from(RUNS.join(used, true()))
-
-
-def _query(
-    days: int, user: str | None, usage: ColumnElement[Any], *keys: ColumnElement[Any]
-) -> Select[*tuple[Any, ...]]:
-    day = cast(func.timezone("UTC", RUNS.c.started_at), Date)
-    model = RUNS.c.usage["model"].as_string()
-    totals = (func.coalesce(func.sum(cast(usage[name].as_string(), BigInteger)), 0) for name in COUNTED)
-    since = utc_now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
-    turns = RUNS.c.usage.is_distinct_from(NO_TURN)
-    found = select(day, RUNS.c.user_id, model, *keys, func.count(), *totals).where(RUNS.c.started_at >= since, turns)
-    if user is not None:
-        found = found.where(RUNS.c.user_id == user)
-    by = (day, RUNS.c.user_id, model)
-    return found.group_by(*by, *keys).order_by(*by[:2], model.nulls_last(), *keys)
-
-
-async def _print(engine: AsyncEngine, *, queries: Sequence[Select[*tuple[Any, ...]]], as_json: bool) -> None:
-    async with login_transaction(engine) as session:
-        connection = await session.connection()
-        rows, of_agents = [_plain((await connection.execute(query)).all()) for query in queries]
+async def _print(database: Database, *, number_of_days: int, user: str | None, as_json: bool) -> None:
+    today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = today - timedelta(days=number_of_days - 1)
+    rows = _add_up(await usage.load(database, since=since, user_id=user))
     if as_json:
-        named = [dict(zip(COLUMNS, row, strict=True)) | {"by_agent": _agents_of(row, of_agents)} for row in rows]
-        text = json.dumps(named, ensure_ascii=False, indent=1)
+        text = json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=1)
     else:
-        text = "\n".join(_table(rows, of_agents)) if rows else "No turn was made in these days."
+        text = "\n".join(_table(rows)) if rows else "No turn was made in these days."
     sys.stdout.write(text + "\n")
 
 
-def _plain(found: Sequence[Any]) -> Rows:
-    first = -len(COUNTED)
-    return [(str(row[0]), *row[1:first], *map(int, row[first:])) for row in found]
+def _add_up(found: Sequence[usage.Usage]) -> list[_Row]:
+    """Each run is stored with its own usage: a row has that of the assistant's and of its sub-agents' together."""
+    rows: dict[tuple[str, str, str | None], _Row] = {}
+    for one in found:
+        row = rows.setdefault((one.day, one.user_id, one.model), _Row(one.day, one.user_id, one.model))
+        row.requests += one.requests
+        row.input_tokens += one.input_tokens
+        row.output_tokens += one.output_tokens
+        if one.sub_agent is None:
+            row.turns += one.turns
+        else:
+            row.by_agent[one.sub_agent] = {name: getattr(one, name) for name in COUNTS}
+    return list(rows.values())
 
 
-def _agents_of(row: tuple[Any, ...], of_agents: Rows) -> dict[str, dict[str, int]]:
-    """What each agent used of what a row counts, by its name."""
-    number = len(KEYS)
-    names = COLUMNS[number:]
-    its = [one for one in of_agents if one[:number] == row[:number]]
-    return {one[number]: dict(zip(names, one[number + 1 :], strict=True)) for one in its}
-
-
-def _table(rows: Rows, of_agents: Rows) -> Iterator[str]:
-    totals = [f"{sum(row[column] for row in rows):,}" for column in range(3, len(COLUMNS))]
-    headings = [name.replace("_", " ") for name in COLUMNS]
-    cells = [headings]
+def _table(rows: Sequence[_Row]) -> Iterator[str]:
+    totals = [f"{sum(getattr(row, name) for row in rows):,}" for name in COUNTS]
+    cells = [[name.replace("_", " ") for name in COLUMNS]]
     for row in rows:
-        cells.append([_cell(value) for value in row])
-        for agent, used in _agents_of(row, of_agents).items():
+        cells.append([_cell(getattr(row, name)) for name in COLUMNS])
+        for agent, used in row.by_agent.items():
             cells.append(["", "", f"of it {_cell(agent)}", *map(_cell, used.values())])
     cells.append(["total", "", "", *totals])
     widths = [max(len(line[column]) for line in cells) for column in range(len(COLUMNS))]

@@ -1,1 +1,1 @@
-"""A conversation as lines of JSON, made of its rows: what was said, called and answered, and what went wrong."""
+"""The event log of a conversation: lines of JSON, rendered from what is stored of its runs."""

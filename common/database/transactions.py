@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import select
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, LiteralString, Self, TypeVar, overload
 
@@ -20,8 +20,11 @@ Row = TypeVar("Row")
 _SET_USER = """
 SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true),
     set_config('search_path', %s, true)"""
+# The policy for the tables' owner asks for this: any other login still reaches no row.
+_SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', %s, true)"
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NO_USER = ""
+_FETCH = "FETCH 100 FROM rows_read"
 
 CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo-assistant"}
 
@@ -55,6 +58,17 @@ class Transaction:
         traces.statement(statement)
         cursor = self._connection.cursor(row_factory=class_row(row) if row else dict_row)
         return await cursor.execute(statement, values)
+
+    async def stream(self, statement: LiteralString, /, **values: Any) -> AsyncIterator[DictRow]:
+        """Reads rows in portions: however many there are, few are in memory. It needs a `snapshot`.
+
+        One stream can be read at a time.
+        """
+        await self.execute(f"DECLARE rows_read NO SCROLL CURSOR FOR {statement}", **values)
+        while rows := await (await self.execute(_FETCH)).fetchall():
+            for row in rows:
+                yield row
+        await self.execute("CLOSE rows_read")
 
 
 class Database:
@@ -100,10 +114,9 @@ class Database:
         statistics = self._pool.get_stats()
         return statistics["pool_size"] - statistics["pool_available"]
 
-    @asynccontextmanager
-    async def transaction(
+    def transaction(
         self, user_id: str, *, snapshot: bool = False, timeout_seconds: float | None = None
-    ) -> AsyncIterator[Transaction]:
+    ) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of one user in one round trip, which commits at the end of the block; an exception rolls back.
 
         With `snapshot` all its statements read the same state of the database, and none may write.
@@ -112,11 +125,32 @@ class Database:
         PostgreSQL, such as a violated constraint, as psycopg's. An exception costs a connection: raise errors that are
         part of normal operation after the block.
         """
+        values = [user_id, self._search_path]
+        return self._begin(_SET_USER, values, snapshot=snapshot, timeout_seconds=timeout_seconds)
+
+    def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction without a user, which sees no rows: for functions that PostgreSQL runs as the tables' owner."""
+        return self.transaction(_NO_USER, timeout_seconds=timeout_seconds)
+
+    def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction of the login itself, which sees the rows of all users if it is the tables' owner, else none."""
+        return self._begin(_SET_ALL_USERS, [self._search_path], snapshot=False, timeout_seconds=None)
+
+    @asynccontextmanager
+    async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        """A connection as the login itself, in autocommit: for what is known of the database, not for rows of users."""
+        async with self._connection(None) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _begin(
+        self, settings: LiteralString, values: Sequence[str], *, snapshot: bool, timeout_seconds: float | None
+    ) -> AsyncIterator[Transaction]:
         async with traces.span("transaction", {"db.system.name": "postgresql"}, kind="CLIENT"):
             try:
                 async with (
                     self._connection(timeout_seconds) as connection,
-                    _transaction(connection, user_id, self._search_path, snapshot=snapshot) as transaction,
+                    _transaction(connection, settings, values, snapshot=snapshot) as transaction,
                 ):
                     yield transaction
             except psycopg.OperationalError as error:
@@ -125,16 +159,6 @@ class Database:
                 if translated := self._translate_error(error):
                     raise translated from error
                 raise
-
-    def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction without a user, which sees no rows: for functions that PostgreSQL runs as the tables' owner."""
-        return self.transaction(_NO_USER, timeout_seconds=timeout_seconds)
-
-    @asynccontextmanager
-    async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        """A connection as the login itself, in autocommit: for what is known of the database, not for rows of users."""
-        async with self._connection(None) as connection:
-            yield connection
 
     @asynccontextmanager
     async def _connection(self, timeout_seconds: float | None) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
@@ -152,7 +176,7 @@ class Database:
 
 @asynccontextmanager
 async def _transaction(
-    connection: psycopg.AsyncConnection[Any], user_id: str, search_path: str, *, snapshot: bool
+    connection: psycopg.AsyncConnection[Any], settings: LiteralString, values: Sequence[str], *, snapshot: bool
 ) -> AsyncIterator[Transaction]:
     """In autocommit a pipeline is one transaction, which its Sync commits: BEGIN and COMMIT cost nothing.
 
@@ -164,7 +188,7 @@ async def _transaction(
         async with connection.pipeline():
             if snapshot:
                 await connection.execute(_BEGIN_SNAPSHOT)
-            await connection.execute(_SET_USER, [user_id, search_path])
+            await connection.execute(settings, values)
             try:
                 yield Transaction(connection)
                 if snapshot:

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 from pydantic import SecretStr
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.app import create_app
 from backend.conversation.store_adapter import PostgresStore
@@ -17,7 +16,7 @@ from backend.settings import Settings
 from backend.tools.connectors.server import Server
 from backend.tools.tasks.tools import TaskTools
 from backend.turn.warm_up import ask_tools, warm_up
-from service.database import create_engine
+from common.database import Database
 from tests.chatkit_client import ChatKit
 from tests.logins import as_owner
 from tests.processes import ServiceProcess
@@ -154,8 +153,7 @@ def mcp(database_url: str, tmp_path: Path) -> Iterator[ServiceProcess]:
 
 
 @pytest.fixture
-async def owner(database_url: str) -> AsyncIterator[AsyncEngine]:
+async def owner(database_url: str) -> AsyncIterator[Database]:
     """As the commands on all that is stored use it."""
-    engine = create_engine(as_owner(database_url))
-    yield engine
-    await engine.dispose()
+    async with Database(as_owner(database_url), pool_size=1) as database:
+        yield database

@@ -8,12 +8,12 @@ from typing import Any
 
 from agents import FunctionTool
 from agents.tool_context import ToolContext
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.tools.connectors import approved, offered
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.connectors.link import Link
 from backend.tools.connectors.server import Server
+from common.database import Database
 from tests.conftest import ROOT
 
 SECRET = "a-value-that-nobody-sees"
@@ -34,7 +34,7 @@ def at(url: str, name: str = "web", **given: Any) -> Server:
     return Server(name, None, f"{url}/mcp", **{**usual, **given})
 
 
-async def approve(owner: AsyncEngine, server: Server) -> None:
+async def approve(owner: Database, server: Server) -> None:
     """All that it has now."""
     link = Link(server)
     hashes = {tool.name: offered.fingerprint(tool) for tool in await link.tools()}

@@ -16,12 +16,15 @@ from backend.api.interactions.parameters import After, Before, Brief, ChatId, Fe
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.services import Core, CoreServices
-from backend.api.sse import EventStream
+from backend.api.sse import EventStream, Stream
 from backend.conversations.idempotency import IdempotencyKey
+from backend.transcript.event_log import read_log
+from backend.transcript.lines import format_line
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
 _EVENTS = stream_of(schemas.Streamed)
+_LINES = "application/jsonl"
 
 router = APIRouter(route_class=UserRoute)
 
@@ -36,6 +39,13 @@ async def get_chat(
     core: Core, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> schemas.Chat:
     return await core.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
+
+
+@router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(schemas.LogLine, _LINES) | errors(404))
+async def get_log(core: Core, user: LimitedUser, chat_id: ChatId) -> Stream:
+    conversation = await core.interactions.reader.find(user.user_id, chat_id)
+    lines = read_log(core.database, user.user_id, conversation)
+    return Stream((format_line(line) async for line in lines), _LINES)
 
 
 @router.get(_RUN, responses=errors(404))

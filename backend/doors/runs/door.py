@@ -8,7 +8,7 @@ from functools import partial
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.api.interactions import schemas as shapes
-from backend.api.sse import EventStream, Stream, format_event
+from backend.api.sse import EventStream, format_event
 from backend.cards.approval_card import checked_reason
 from backend.conversation import chats
 from backend.conversation.acting import Acting
@@ -24,8 +24,6 @@ from backend.doors.runs.rendering import Rendering
 from backend.doors.runs.stored import Stored, head_of
 from backend.doors.starting import Starting
 from backend.errors import BackendError, NotFound
-from backend.transcript import reading
-from backend.transcript.lines import written
 from backend.turn import versions
 from backend.turn.afterwards.summaries import Summaries
 from backend.turn.answers import Answers
@@ -37,8 +35,6 @@ from backend.turn.turns import Turns
 from service.database import pipelined
 
 _SHOWN_OF_STEP = ("call_id", "agent", "kind", "content", "details", "created_at")
-
-LINES = "application/jsonl"
 
 
 class Over(BackendError):
@@ -91,12 +87,6 @@ class RunsDoor:
             for one in found[:limit]
         ]
         return shapes.Steps(steps=shown, after=shown[-1].number if len(found) > limit else None)
-
-    async def log(self, chat_id: str, acting: Acting) -> Stream:
-        """What was said and done in it, on all its paths."""
-        chat = await self.starting.chat(chat_id, acting)
-        lines = reading.lines(reading.asking(self.engine, acting.user_id), chat.id)
-        return Stream((written(line) async for line in lines), LINES)
 
     async def events(self, chat_id: str, run_id: str, acting: Acting, *, after: int) -> EventStream:
         await self._run(chat_id, run_id, acting)

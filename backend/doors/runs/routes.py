@@ -10,9 +10,8 @@ from backend.api.interactions import schemas as shapes
 from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InteractionId, Limit
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
-from backend.api.sse import EventStream, Stream
+from backend.api.sse import EventStream
 from backend.doors.parts import Services
-from backend.doors.runs.door import LINES
 from backend.doors.runs.once import Answer
 
 _CHAT = "/chats/{chat_id}"
@@ -32,11 +31,6 @@ async def get_chat(
     services: Services, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> shapes.Chat:
     return await services.runs.chat(chat_id, user, limit=limit, before=before)
-
-
-@router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(shapes.LogLine, LINES) | errors(404))
-async def get_log(services: Services, user: LimitedUser, chat_id: ChatId) -> Stream:
-    return await services.runs.log(chat_id, user)
 
 
 @router.get(_RUN, responses=errors(404), response_model_exclude_unset=True)

@@ -18,7 +18,7 @@ from cli.errors import CliError
 from cli.services import environment
 from service.commands import NOTHING
 
-EXPORT_VERSION = 1  # of the shape that docs/data.md describes
+EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 LOCAL = "local"  # who everybody is with AUTH_MODE=none
 PARTS = {"todo": "mcp_server", "chat": "backend"}
 

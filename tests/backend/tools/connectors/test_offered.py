@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.tools.connectors import names
+from common.database import Database
 from tests.backend.other_servers import Connecting, approve, at, by_name, call
 from tests.conftest import find_free_port
 from tests.foreign_server import create_server
@@ -15,7 +15,7 @@ from tests.serving import serve
 
 async def test_a_tool_is_offered_once_it_is_approved_and_until_what_it_says_changes(
     connecting: Connecting,
-    owner: AsyncEngine,
+    owner: Database,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -50,7 +50,7 @@ async def test_a_tool_is_offered_once_it_is_approved_and_until_what_it_says_chan
 
 
 async def test_only_what_the_file_allows_is_offered_and_what_may_change_something_is_looked_at_before(
-    connecting: Connecting, owner: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connecting: Connecting, owner: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     description = tmp_path / "description"
@@ -66,7 +66,7 @@ async def test_only_what_the_file_allows_is_offered_and_what_may_change_somethin
         assert (tmp_path / "calls").read_text() == "hi\n"
 
 
-async def test_results_are_text_of_at_most_50_kb(connecting: Connecting, owner: AsyncEngine) -> None:
+async def test_results_are_text_of_at_most_50_kb(connecting: Connecting, owner: Database) -> None:
     async with serve(create_server().http_app()) as url:
         server, hasty = at(url), at(url, "hasty", timeout=1)
         for one in (server, hasty):
@@ -85,7 +85,7 @@ async def test_results_are_text_of_at_most_50_kb(connecting: Connecting, owner: 
 
 
 async def test_a_server_that_was_restarted_is_found_again(
-    connecting: Connecting, owner: AsyncEngine, caplog: pytest.LogCaptureFixture
+    connecting: Connecting, owner: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     port = find_free_port()
@@ -103,7 +103,7 @@ async def test_a_server_that_was_restarted_is_found_again(
 
 
 async def test_a_server_that_cannot_be_used_is_told_and_the_others_work(
-    connecting: Connecting, owner: AsyncEngine, caplog: pytest.LogCaptureFixture
+    connecting: Connecting, owner: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serve(create_server().http_app()) as url:
         server = at(url)

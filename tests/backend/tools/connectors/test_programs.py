@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from backend.tools.connectors.link import Link
 from backend.tools.connectors.server import Server
+from common.database import Database
 from tests.backend.other_servers import SECRET, Connecting, approve, by_name, call, lines, program
 
 pytestmark = pytest.mark.long
@@ -24,7 +24,7 @@ def pid(text: str) -> int:
 
 
 async def test_a_program_that_dies_comes_back_and_only_what_reads_is_repeated(
-    connecting: Connecting, owner: AsyncEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    connecting: Connecting, owner: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     told = {"CALLS": str(tmp_path / "calls")}
@@ -54,7 +54,7 @@ async def test_a_program_that_dies_comes_back_and_only_what_reads_is_repeated(
 
 
 async def test_what_a_program_knows_is_in_no_log_and_no_answer(
-    connecting: Connecting, owner: AsyncEngine, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    connecting: Connecting, owner: Database, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
     os.environ["A_SECRET_OF_OURS"] = "which-no-child-is-given"

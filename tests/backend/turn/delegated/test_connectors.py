@@ -4,9 +4,8 @@ import json
 import time
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
 from backend.tools.connectors.server import Server
+from common.database import Database
 from tests.backend.agents_at_work import Files, coder
 from tests.backend.conftest import Backend, Rows
 from tests.backend.consent import call, calls, cards
@@ -24,7 +23,7 @@ def names(request: dict[str, Any]) -> set[str]:
 
 
 async def test_the_researcher_has_other_servers_tools_and_sees_of_the_folder_what_was_put_in(
-    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, files: Files, rows: Rows, owner: AsyncEngine
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, files: Files, rows: Rows, owner: Database
 ) -> None:
     async with serve(create_server().http_app()) as url:
         web, notes = at(url), at(url, "notes", read_only=False)
@@ -90,7 +89,7 @@ async def test_the_researcher_has_other_servers_tools_and_sees_of_the_folder_wha
 
 
 async def test_ready_tells_what_confines_commands_and_which_servers_cannot_be_used(
-    backend: Backend, with_agents: dict[str, Any], owner: AsyncEngine
+    backend: Backend, with_agents: dict[str, Any], owner: Database
 ) -> None:
     away = at(f"http://127.0.0.1:{find_free_port()}", "away")
     missing = Server("gone", "no-such-program", None, agents=frozenset({"researcher"}))
@@ -110,7 +109,7 @@ async def test_ready_tells_what_confines_commands_and_which_servers_cannot_be_us
 
 
 async def test_stop_ends_a_call_of_another_server(
-    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, rows: Rows, owner: AsyncEngine
+    backend: Backend, with_agents: dict[str, Any], model: ScriptedModel, rows: Rows, owner: Database
 ) -> None:
     async with serve(create_server().http_app()) as url:
         server = at(url)

@@ -1,0 +1,69 @@
+"""All rows of one user, for the commands that export and delete them."""
+
+from collections.abc import AsyncIterator
+from typing import LiteralString
+
+from backend.conversations.records import Run
+from backend.conversations.timeline import RUN_COLUMNS
+from common.database import Database, Transaction
+
+# The tables with the order of their rows; each comes after those that it refers to.
+_TABLES: dict[LiteralString, LiteralString] = {
+    "conversations": "id",
+    "runs": "seq",
+    "model_turns": "seq",
+    "entries": "seq, id",
+    "tool_calls": "seq",
+    "consents": "conversation_id, tool",
+    "requests": "created_at, id",
+    "kept_requests": "created_at, key",
+    "ended_sessions": "id",
+    "profiles": "user_id",
+}
+TABLES = tuple(_TABLES)
+# What the conversion of a database of version 0.1.0 left behind; what refers to their rows goes with them.
+_OLD_TABLES: tuple[LiteralString, ...] = ("v01.conversations", "v01.runs")
+_OLD_ROWS = "rows of version 0.1.0"
+
+_WAIT_LONG = """
+SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
+_RUNNING = f"""
+SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
+_HAS_OLD_TABLES = "SELECT to_regclass('v01.runs') IS NOT NULL AS has_old_tables"
+# As whoever starts a run locks its conversation.
+_LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORDER BY id FOR UPDATE"
+
+
+async def send_patience(tx: Transaction) -> None:
+    """Lets the statements of a transaction take as long as they need."""
+    await tx.execute(_WAIT_LONG)
+
+
+def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator[dict[str, object]]:
+    """The rows of one of `TABLES`."""
+    return tx.stream(f"SELECT * FROM {table} WHERE user_id = %(user)s ORDER BY {_TABLES[table]}", user=user_id)
+
+
+async def load_running(database: Database, user_id: str) -> list[Run]:
+    """The runs that are being executed, without those of sub-agents."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_RUNNING, Run, user=user_id)
+    return await found.fetchall()
+
+
+async def delete_all(database: Database, user_id: str) -> dict[str, int]:
+    """Deletes all rows, as the tables' owner; returns how many there were in each table."""
+    async with database.owner_transaction() as tx:
+        await send_patience(tx)
+        await tx.execute(_LOCK_CONVERSATIONS, user=user_id)
+        deleted = {
+            table: await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id)
+            for table in reversed(_TABLES)
+        }
+        old = await (await tx.execute(_HAS_OLD_TABLES)).fetchone()
+        tables = _OLD_TABLES if old and old["has_old_tables"] else ()
+        deleted_before = [
+            await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id) for table in tables
+        ]
+    counts = {table: deleted[table].rowcount for table in _TABLES}
+    return {**counts, _OLD_ROWS: sum(cursor.rowcount for cursor in deleted_before)}

@@ -1,0 +1,37 @@
+"""Reads the event log of a conversation, some runs at a time: however long it is, little is in memory."""
+
+from collections.abc import AsyncIterator
+
+from backend.conversations import conversations, event_log
+from backend.conversations.conversations import Conversation
+from backend.transcript.lines import Line
+from backend.transcript.render import LogRenderer
+from common.database import Database
+
+_AT_ONCE = 20  # runs with those of their sub-agents
+_PAGE = 100  # conversations
+
+
+async def read_conversations(database: Database, user_id: str) -> AsyncIterator[Conversation]:
+    """All of a user's conversations, the oldest first."""
+    after, has_more = None, True
+    while has_more:
+        page, has_more = await conversations.load_page(database, user_id, limit=_PAGE, after=after, oldest_first=True)
+        for conversation in page:
+            yield conversation
+            after = conversation.id
+
+
+async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
+    """The lines of a conversation. Its runs follow each other, so each is read as a whole."""
+    runs = await event_log.load_runs(database, user_id, conversation.id)
+    renderer = LogRenderer(conversation, runs)
+    yield renderer.render_start()
+    top_runs = [run.id for run in runs if not run.is_sub_agent]
+    for start in range(0, len(top_runs), _AT_ONCE):
+        tops = set(top_runs[start : start + _AT_ONCE])
+        portion = [run for run in runs if run.top_run_id in tops]
+        for line in renderer.render(await event_log.load_events(database, user_id, portion)):
+            yield line
+    for line in renderer.render_end(await event_log.load_successors(database, user_id, conversation.id)):
+        yield line
