@@ -26,7 +26,7 @@ from bench.measure.capacity.soak import soak
 from bench.measure.capacity.under_load import Load
 from bench.measure.database import database
 from bench.measure.driver import driver
-from bench.measure.followed import logged_tokens, resumed_readers
+from bench.measure.followed import followed_tokens, resumed_readers
 from bench.measure.lists import lists
 from bench.measure.memory import idle, streaming
 from bench.measure.sizes import first_pages, open_threads, turns_in_threads
@@ -50,7 +50,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "turns, 64 conversations": lambda stage: turns(stage, 64),
     "turns at /chat": chats,
     "streamed tokens": tokens,
-    "logged tokens": logged_tokens,
+    "followed tokens": followed_tokens,
     "resumed readers": resumed_readers,
     "a conversation in a terminal": terminal,
     "tool calls, 1 caller": lambda stage: tool_calls(stage, 1),

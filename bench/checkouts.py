@@ -8,7 +8,7 @@ from itertools import cycle, repeat
 from bench.compared import Figure, Side, cpu_ms, first_ms, in_turns, p50_ms, p99_ms, paired, rate, with_cpu
 from bench.drivers import load
 from bench.drivers.load import Call
-from bench.measure.followed import BEHIND, STREAMS, logged, token_us
+from bench.measure.followed import BEHIND, STREAMS, long_answer, token_us
 from bench.measure.sizes import summarise
 from bench.rows import Row
 from bench.stage import MANY, PEOPLE, Services
@@ -75,13 +75,13 @@ async def measurements(here: Services, other: Services) -> dict[str, Measurement
     await asyncio.gather(summarise(here), summarise(other))
     found = {name: _measured(*call) for name, call in _CALLS.items()}
     if await here.chat.has_run_api() and await other.chat.has_run_api():
-        ended = {id(services): await logged(services) for services in (here, other)}
+        ended = {id(services): await long_answer(services) for services in (here, other)}
         found["resumed readers"] = _measured(
-            lambda services: partial(services.chat.read_on, ended[id(services)], after=BEHIND),
+            lambda services: partial(services.chat.read_on, *ended[id(services)]),
             1,
             ((f"a resumed reader, {BEHIND} events behind", "ms", p50_ms),),
         )
-        found["logged tokens"] = _followed
+        found["followed tokens"] = _followed
     return found
 
 
@@ -91,4 +91,4 @@ async def _followed(here: Services, other: Services) -> list[Row]:
     for _ in range(here.scale.long_rounds):
         for name, services in ((OTHER, other), (HERE, here)):
             costs[name].append(await token_us(services, STREAMS, followed=True))
-    return [paired(f"a logged token, {STREAMS} streams, to {OTHER}", "µs", costs[HERE], costs[OTHER], OTHER)]
+    return [paired(f"a followed token, {STREAMS} streams, to {OTHER}", "µs", costs[HERE], costs[OTHER], OTHER)]

@@ -36,7 +36,7 @@ class Server:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [_python(checkout), "-m", module, *arguments],
+                [python_of(checkout), "-m", module, *arguments],
                 cwd=checkout,
                 env={**inherited, **environment},
                 stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ class Server:
             self._process.wait()
 
 
-def _python(checkout: Path | None) -> str:
+def python_of(checkout: Path | None) -> str:
     own = checkout / ".venv" / "bin" / "python" if checkout else None
     return str(own) if own and own.exists() else sys.executable
 

@@ -1,50 +1,58 @@
-"""Rows in bulk: conversations are copies of one that the product itself has made, so their form is always today's.
-
-Columns that an older version does not have are passed over.
-"""
+"""Rows in bulk: conversations are copies of one that the product itself has made, so their form is always today's."""
 
 import psycopg
 
+# The runs of the copies, each with how far its numbers are from the template's: all of them are in order.
+_COPIES = """
+generate_series(1, %(threads)s) n, generate_series(1, %(turns)s) k,
+LATERAL (SELECT %(prefix)s || n AS thread, %(prefix)s || n || '_run_' AS runs, '_' || n || '_' || k AS suffix,
+    %(base)s + ((n - 1) * %(turns)s + k - 1) * %(span)s - %(first)s AS shift) c
+"""
+_NUMBERS = """
+SELECT min(seq) AS first, max(end_seq) - min(seq) + 1 AS span, max(nextval('event_seq')) AS base
+FROM runs WHERE conversation_id = %(template)s
+"""
 _CONVERSATIONS = """
 INSERT INTO conversations
-SELECT (jsonb_populate_record(one, jsonb_build_object(
-    'id', %(prefix)s || n, 'leaf_run_id', %(prefix)s || n || '_run_' || %(turns)s::text
-))).*
+SELECT (jsonb_populate_record(one, jsonb_build_object('id', %(prefix)s || n, 'name', NULL))).*
 FROM conversations one, generate_series(1, %(threads)s) n WHERE id = %(template)s
 """
-_RUNS = """
+_RUNS = f"""
 INSERT INTO runs
-SELECT (jsonb_populate_record(one, jsonb_build_object(
-    'id', thread || '_run_' || k, 'conversation_id', thread,
-    'parent_run_id', CASE WHEN k > 1 THEN thread || '_run_' || k - 1 END, 'message_id', said || '_' || k
+SELECT (jsonb_populate_record(r, jsonb_build_object(
+    'id', c.runs || k, 'top_run_id', c.runs || k, 'conversation_id', thread,
+    'previous_run_id', CASE WHEN k > 1 THEN c.runs || k - 1 END, 'seq', seq + shift, 'end_seq', end_seq + shift
 ))).*
-FROM (
-    SELECT runs AS one, messages.id AS said, %(prefix)s || n AS thread, k
-    FROM runs JOIN messages ON messages.user_id = runs.user_id AND messages.run_id = runs.id AND kind = 'user_message',
-        generate_series(1, %(threads)s) n, generate_series(1, %(turns)s) k
-    WHERE runs.conversation_id = %(template)s
-) copies
+FROM runs r, {_COPIES} WHERE conversation_id = %(template)s
 """
-_MESSAGES = """
-INSERT INTO messages (conversation_id, id, user_id, run_id, role, kind, item)
-SELECT thread, item_id, user_id, thread || '_run_' || k, role, kind,
-       replace(item::text, ': "call_', ': "call_' || k || '_')::jsonb
-       || jsonb_build_object('id', item_id, 'thread_id', thread)
-FROM (
-    SELECT %(prefix)s || n AS thread, id || '_' || k AS item_id, user_id, role, kind, item, n, k, seq
-    FROM messages, generate_series(1, %(threads)s) n, generate_series(1, %(turns)s) k
-    WHERE conversation_id = %(template)s
-) copies
-ORDER BY n, k, seq
+_ENTRIES = f"""
+INSERT INTO entries (user_id, run_id, id, conversation_id, seq, completion_seq, kind, text, details, model_turn)
+SELECT user_id, c.runs || k, id || suffix, thread, seq + shift, completion_seq + shift, kind, text, details, model_turn
+FROM entries, {_COPIES} WHERE conversation_id = %(template)s
 """
-_LAST_WORD = """
-SELECT seq FROM run_events WHERE run_id = %(run)s AND payload->>'event' = 'Grown' ORDER BY seq DESC LIMIT 1
+_CALLS = f"""
+INSERT INTO tool_calls (user_id, run_id, id, conversation_id, seq, result_seq, model_turn, tool, arguments, state,
+    idempotency_key, output, details, seconds)
+SELECT user_id, c.runs || k, id || suffix, thread, seq + shift, result_seq + shift, model_turn, tool, arguments, state,
+    idempotency_key || suffix, output, details, seconds
+FROM tool_calls, {_COPIES} WHERE conversation_id = %(template)s
 """
-_LATER = "UPDATE run_events SET seq = seq + %(events)s WHERE run_id = %(run)s AND seq > %(last)s"
+_MODEL_TURNS = f"""
+INSERT INTO model_turns
+SELECT (jsonb_populate_record(m, jsonb_build_object('run_id', c.runs || k, 'seq', m.seq + shift))).*
+FROM model_turns m JOIN runs r ON (r.user_id, r.id) = (m.user_id, m.run_id), {_COPIES}
+WHERE conversation_id = %(template)s
+"""
+_LAST_NUMBER = "SELECT setval('event_seq', %(base)s + %(threads)s * %(turns)s * %(span)s)"
 _LONGER = """
-INSERT INTO run_events (user_id, run_id, seq, payload)
-SELECT user_id, run_id, seq + n, payload FROM run_events, generate_series(1, %(events)s) n
-WHERE run_id = %(run)s AND seq = %(last)s
+INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, model_turn)
+SELECT user_id, run_id, id || '_' || n, conversation_id, kind, text, model_turn
+FROM entries, generate_series(1, %(messages)s) n WHERE run_id = %(run)s AND kind = 'assistant_message'
+"""
+_LATER = "UPDATE runs SET end_seq = nextval('event_seq') WHERE id = %(run)s"
+_BEHIND = """
+SELECT seq FROM entries WHERE run_id = %(run)s AND kind = 'assistant_message' ORDER BY seq DESC
+LIMIT 1 OFFSET %(messages)s / 2
 """
 _TASKS = """
 WITH person AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
@@ -58,22 +66,23 @@ FROM generate_series(1, %(count)s) n, LATERAL (SELECT n %% 2 = 0, n <= 10) AS th
 
 
 def copy_conversation(url: str, template: str, *, prefix: str, threads: int, turns: int) -> list[str]:
-    """The ids of so many conversations, each the template's turn so many times over."""
+    """The ids of so many conversations, each the template's only run so many times over."""
     values = {"template": template, "prefix": prefix, "threads": threads, "turns": turns}
-    with psycopg.connect(url) as connection:
-        connection.execute(_CONVERSATIONS, values)
-        connection.execute(_RUNS, values)
-        connection.execute(_MESSAGES, values)
+    with _connected(url) as connection:
+        first, span, base = connection.execute(_NUMBERS, values).fetchall()[0]
+        values |= {"first": first, "span": span, "base": base}
+        for statement in (_CONVERSATIONS, _RUNS, _ENTRIES, _CALLS, _MODEL_TURNS, _LAST_NUMBER):
+            connection.execute(statement.encode(), values)
     return [f"{prefix}{n}" for n in range(1, threads + 1)]
 
 
-def lengthen_log(url: str, run: str, *, events: int) -> None:
-    """Let a run that has ended have said so much more, each time what it said last before its end."""
-    with psycopg.connect(url) as connection:
-        values = {"run": run, "events": events}
-        values["last"] = connection.execute(_LAST_WORD, values).fetchall()[0][0]
-        connection.execute(_LATER, values)
+def lengthen_run(url: str, run: str, *, messages: int) -> int:
+    """Lets a run that has ended repeat its answer so many times; returns the number of the one in the middle."""
+    values = {"run": run, "messages": messages}
+    with _connected(url) as connection:
         connection.execute(_LONGER, values)
+        connection.execute(_LATER, values)
+        return connection.execute(_BEHIND, values).fetchall()[0][0]
 
 
 def add_tasks(url: str, person: str, count: int) -> None:
@@ -83,8 +92,8 @@ def add_tasks(url: str, person: str, count: int) -> None:
 
 def summaries(url: str, conversation: str) -> int:
     """How many there are of a conversation."""
-    with psycopg.connect(url) as connection:
-        counted = "SELECT count(*) FROM messages WHERE conversation_id = %s AND kind = 'summary'"
+    with _connected(url) as connection:
+        counted = "SELECT count(*) FROM entries WHERE conversation_id = %s AND kind = 'summary'"
         return connection.execute(counted, [conversation]).fetchall()[0][0]
 
 
@@ -93,3 +102,8 @@ def settle(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         connection.execute("CHECKPOINT")
+
+
+def _connected(url: str) -> psycopg.Connection:
+    """With the tables of conversations."""
+    return psycopg.connect(url, options="-c search_path=core,public")

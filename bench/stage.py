@@ -1,6 +1,8 @@
 """Everything that is measured, running, with rows in the database."""
 
+import json
 import secrets
+import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +15,7 @@ from bench import seed
 from bench.drivers.client import Client
 from bench.drivers.product import Chat, Tools
 from bench.drivers.worker import Worker
-from bench.processes import Server, free_port
+from bench.processes import Server, free_port, python_of
 from bench.scale import Scale
 from service.tokens import make_token
 
@@ -34,6 +36,14 @@ class Place:
     pgbench: str | None
     model_port: int
     checkout: Path | None = None  # another one than this
+
+    def seed(self, function: str, *values: Any, **named: Any) -> Any:
+        """Calls a function of `bench.seed`, which each checkout has for tables of its own."""
+        if self.checkout is None:
+            return getattr(seed, function)(self.admin_url, *values, **named)
+        call = f"seed.{function}(*{[self.admin_url, *values]}, **{named})"
+        command = [python_of(self.checkout), "-c", f"import json; from bench import seed; print(json.dumps({call}))"]
+        return json.loads(subprocess.check_output(command, cwd=self.checkout))
 
     @property
     def model_url(self) -> str:
@@ -97,8 +107,8 @@ async def product(place: Place, **settings: str) -> AsyncIterator[Product]:
         chat = Chat(backend.port)
         _, exchange = await chat.create("say 5")
         count = place.scale.threads
-        threads = seed.copy_conversation(place.admin_url, exchange, prefix="thr_one_", threads=count, turns=1)
-        seed.settle(place.admin_url)
+        threads = place.seed("copy_conversation", exchange, prefix="thr_one_", threads=count, turns=1)
+        place.seed("settle")
         yield Product(backend, mcp, chat, cycle(threads))
 
 
@@ -193,14 +203,13 @@ def tools_of(mcp: Server) -> Tools:
 
 
 async def _seeded(place: Place, chat: Chat) -> tuple[Iterator[str], Iterator[str], str]:
-    url, scale = place.admin_url, place.scale
+    scale = place.scale
     _, exchange = await chat.create("say 5")
     _, tool_turn = await chat.create("add milk")
-    threads = seed.copy_conversation(url, exchange, prefix="thr_one_", threads=scale.threads, turns=1)
-    short = seed.copy_conversation(url, tool_turn, prefix="thr_short_", threads=scale.threads // 10, turns=10)
-    (long,) = seed.copy_conversation(url, tool_turn, prefix="thr_long_", threads=1, turns=scale.long_thread // 2)
-    seed.add_tasks(url, FEW, 20)
-    seed.add_tasks(url, THOUSAND, 1_000)
-    seed.add_tasks(url, MANY, scale.tasks)
-    seed.settle(url)
+    threads = place.seed("copy_conversation", exchange, prefix="thr_one_", threads=scale.threads, turns=1)
+    short = place.seed("copy_conversation", tool_turn, prefix="thr_short_", threads=scale.threads // 10, turns=10)
+    (long,) = place.seed("copy_conversation", tool_turn, prefix="thr_long_", threads=1, turns=scale.long_thread // 2)
+    for user, tasks in ((FEW, 20), (THOUSAND, 1_000), (MANY, scale.tasks)):
+        place.seed("add_tasks", user, tasks)
+    place.seed("settle")
     return cycle(threads), cycle(short), long

@@ -12,7 +12,6 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.chaos.checks.locks import Locks
 from tests.chaos.checks.stored import Stored
 from tests.chaos.model import serve_model
 from tests.chaos.people import person
@@ -55,8 +54,8 @@ async def test_restart_of_each_service_under_load(tmp_path: Path) -> None:
 
 
 async def talk(system: System, record: Record, number: int, done: asyncio.Event) -> None:
-    chance, locks = random.Random(number), Locks(system.cluster.admin_url, record)
-    async with person(system.url, record, locks, chance, number, Plays) as begin:
+    chance = random.Random(number)
+    async with person(system.url, record, chance, number, Plays) as begin:
         plays = await begin()
         await plays.plain()
         while not done.is_set():

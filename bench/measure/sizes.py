@@ -4,7 +4,6 @@ import asyncio
 from functools import partial
 from itertools import repeat
 
-from bench import seed
 from bench.compared import in_turns, p50_ms
 from bench.drivers import load
 from bench.drivers.load import Call
@@ -36,7 +35,7 @@ async def summarise(stage: Services) -> Call:
     """Turns in the long thread, of which as much is summarised as ever will be."""
     long = stage.chat.turns(repeat(stage.long_thread), "add milk")
     made = -1
-    while made < (made := seed.summaries(stage.place.admin_url, stage.long_thread)):
+    while made < (made := stage.place.seed("summaries", stage.long_thread)):
         await long()  # after which what is old is summarised, a part at a time
         await asyncio.sleep(_SUMMARY_SECONDS)
     return long

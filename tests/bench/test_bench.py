@@ -15,7 +15,7 @@ from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.logins import as_admin
 
-ALMOST_NOTHING = ("memory", "what the log adds")
+ALMOST_NOTHING = ("memory", "what a follower adds")
 """Rows that are differences: they may be zero or less where the machine is busy."""
 
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from client.connection import ConnectionLost, Refused
-from tests.chaos.checks.locks import Locks
 from tests.chaos.doors.chatkit import DECIDED, ChatKitDoor
 from tests.chaos.doors.runs import RunsDoor, answers_of, new_key
 from tests.chaos.patience import NotDone, patiently
@@ -24,13 +23,10 @@ _OVER = ("has already ended", "has finished answering")
 class Conversation:
     """`chat` is what the run API calls it, `thread` what ChatKit does."""
 
-    def __init__(
-        self, chatkit: ChatKitDoor, runs: RunsDoor, record: Record, locks: Locks, chance: random.Random, name: str
-    ) -> None:
+    def __init__(self, chatkit: ChatKitDoor, runs: RunsDoor, record: Record, chance: random.Random, name: str) -> None:
         self._chatkit = chatkit
         self._runs = runs
         self._record = record
-        self._locks = locks
         self._chance = chance
         self.chat = name
         self.thread = ""
@@ -199,7 +195,7 @@ class Conversation:
                 raise
 
     async def _patiently(self, attempt: Callable[[], Awaitable[Any]], what: str) -> Any:
-        return await patiently(attempt, what, self.chat, self._locks)
+        return await patiently(attempt, what, self.chat)
 
 
 def _is_done(one: Json) -> bool:

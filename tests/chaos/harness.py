@@ -12,23 +12,20 @@ from client.runs import Runs
 from tests.chaos.agents.at_work import AgentsAtWork
 from tests.chaos.agents.plays import AgentPlays
 from tests.chaos.checks import told
-from tests.chaos.checks.locks import Locks
-from tests.chaos.checks.stored import AnyStored, Stored
+from tests.chaos.checks.stored import Stored
 from tests.chaos.kills import Kills
 from tests.chaos.model import LookedAt, serve_model
 from tests.chaos.people import person
 from tests.chaos.plays import Plays
 from tests.chaos.record import Record
-from tests.chaos.system import LEASE_SECONDS, Killable, System, reachable_directory
+from tests.chaos.system import Killable, System, reachable_directory
 from tests.chatkit_client import ChatKit
 from tests.scale.system import Scaled
-from tests.support.stored import HAS_NEW_CORE
 
 PEOPLE = 8
 PEOPLE_WITH_AGENTS = 4  # of which each may have a command that runs
 _PLAYS = (2, 6)  # in one conversation
-# A sweep looks as often as a lease is long. On the new core a process judges others when it has been there for 10 s.
-_ENDED_SECONDS = 25 if HAS_NEW_CORE else 2 * LEASE_SECONDS + 2
+_ENDED_SECONDS = 25  # a process takes another one for dead when it has been there for 10 s itself
 
 
 class Harness:
@@ -43,7 +40,6 @@ class Harness:
         self._seed = seed
         self._agents = agents
         self.record = Record()
-        self._locks = Locks(system.cluster.admin_url, self.record)
 
     async def run(self) -> str:
         """Raises AssertionError when anything was lost, mixed or repeated; returns a line of figures."""
@@ -66,7 +62,7 @@ class Harness:
         """One conversation after the other, as long as there are kills."""
         chance = random.Random(f"{self._seed} person {number}")
         play = AgentPlays if self._agents else Plays
-        async with person(self._system.url, self.record, self._locks, chance, number, play) as begin:
+        async with person(self._system.url, self.record, chance, number, play) as begin:
             while not self._kills.over:
                 plays = await begin()
                 for _ in range(chance.randint(*_PLAYS)):
@@ -82,7 +78,7 @@ class Harness:
             await asyncio.sleep(0.2)
         return time.monotonic() - began
 
-    def _figures(self, stored: AnyStored, took: float, free: float) -> str:
+    def _figures(self, stored: Stored, took: float, free: float) -> str:
         outcomes = Counter(run["outcome"] or run["status"] for run in stored.runs.values())
         decided = Counter(self.record.decisions.values())
         told = len(self.record.messages) + len(self.record.interactions)
@@ -92,8 +88,7 @@ class Harness:
             f"kept: {told} messages, {len(self.record.inputs)} inputs, {decided[True]} approvals, "
             f"{decided[False]} refusals, {len(self.record.answers)} answers, "
             f"{len(self.record.wishes)} tasks as they must be; {len(stored.calls)} calls made once; "
-            f"{self._model.requests} requests paired; longest refused without a heartbeat "
-            f"{self.record.longest_lock:.1f} s of {LEASE_SECONDS:.0f}, all free {free:.1f} s after the last kill"
+            f"{self._model.requests} requests paired; all free {free:.1f} s after the last kill"
             f"{self._agents.figures if self._agents else ''}"
         )
 
@@ -113,14 +108,11 @@ async def run(
     With `agents` people let these work, and the workspace is killed, too. `scaled` is several of each service, HAProxy
     and PgBouncer, each of which is killed.
     """
-    name = f"chaos-{seed}" if random.Random(seed).random() < 0.5 else None
     with nullcontext(directory) if directory else reachable_directory() as place:
         at_work = AgentsAtWork(place, asks=random.Random(f"{seed} asks").random() < 0.5) if agents else None
         async with serve_model(at_work and at_work.script) as model:
             given = {"workspace": at_work.workspace, "asked_first": at_work.asked_first} if at_work else {}
-            system: Killable = (
-                Scaled(place, model.url) if scaled else System(place, model.url, workers, name=name, **given)
-            )
+            system: Killable = Scaled(place, model.url) if scaled else System(place, model.url, workers, **given)
             counted = at_work.script if at_work else model
             killing = Kills(system, kills, random.Random(f"{seed} kills"), lambda: counted.requests, told)
             try:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from client.connection import ConnectionLost, Refused
-from tests.chaos.checks.locks import Locks, is_busy
 
 T = TypeVar("T")
 SECONDS = 150.0  # of asking while everything is killed; a test that hangs is ended after 300 without saying why
@@ -17,14 +16,11 @@ class NotDone(Exception):
     """An answer that says why it did not come to its end."""
 
 
-async def patiently(
-    attempt: Callable[[], Awaitable[T | None]], what: str, conversation: str, locks: Locks, *, seconds: float = SECONDS
-) -> T:
+async def patiently(attempt: Callable[[], Awaitable[T | None]], what: str, conversation: str) -> T:
     """What an attempt gives at last; what is refused for another reason than that it goes on is raised."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SECONDS
     error: Exception | None = None
     while time.monotonic() < deadline:
-        held = await locks.held(conversation) if error is not None and is_busy(error) else None
         try:
             if (found := await attempt()) is not None:
                 return found
@@ -32,10 +28,8 @@ async def patiently(
         except (ConnectionLost, NotDone) as failure:
             error = failure
         except Refused as refusal:
-            if not (is_busy(refusal) or refusal.status >= 500):
+            if not ("still answering" in str(refusal) or refusal.status >= 500):
                 raise
             error = refusal
-            if held is not None:
-                locks.refused(held, await locks.held(conversation))
         await asyncio.sleep(_PAUSE_SECONDS)
-    raise AssertionError(f"{what} in {conversation}: nothing for {seconds:.0f} s, at last {error!r}")
+    raise AssertionError(f"{what} in {conversation}: nothing for {SECONDS:.0f} s, at last {error!r}")

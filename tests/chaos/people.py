@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from client.runs import Runs
-from tests.chaos.checks.locks import Locks
 from tests.chaos.conversation import Conversation
 from tests.chaos.doors.chatkit import ChatKitDoor
 from tests.chaos.doors.runs import RunsDoor
@@ -18,7 +17,7 @@ _SILENCE_SECONDS = 15  # after which a client takes its connection for lost
 
 @asynccontextmanager
 async def person(
-    url: str, record: Record, locks: Locks, chance: random.Random, number: int, play: type[Plays]
+    url: str, record: Record, chance: random.Random, number: int, play: type[Plays]
 ) -> AsyncIterator[Callable[[], Awaitable[Plays]]]:
     """Begins a new conversation whenever it is called."""
     async with ChatKit(url) as chat, Runs(url, timeout=_SILENCE_SECONDS) as runs:
@@ -28,7 +27,7 @@ async def person(
         async def begin() -> Plays:
             nonlocal begun
             begun += 1
-            conversation = Conversation(chatkit, api, record, locks, chance, f"chat-{number}-{begun}")
+            conversation = Conversation(chatkit, api, record, chance, f"chat-{number}-{begun}")
             plays = play(conversation, record, chance, number)
             await plays.begin()
             return plays

@@ -32,5 +32,3 @@ class Record:
     works: set[str] = field(default_factory=set[str])
     """Tokens of what agents have done, as answers said that came to their end."""
     done: Counter[str] = field(default_factory=Counter[str])
-    longest_lock: float = 0.0
-    """Seconds without a heartbeat after which a conversation was still refused."""

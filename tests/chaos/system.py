@@ -14,7 +14,6 @@ from cli.database.postgres import Cluster
 from tests.conftest import migrate
 from tests.processes import ServiceProcess
 
-LEASE_SECONDS = 4.0
 ASKED_FIRST = ("delete_task", "update_task")  # the tools whose calls wait for consent
 
 
@@ -43,10 +42,7 @@ class Killable(Protocol):
 
 
 class System:
-    """PostgreSQL, the MCP server, the backend and perhaps a `workspace`; the model is an endpoint somewhere else.
-
-    A `name` lets the backend, when it starts again, free what it left running; without one, that waits for its lease.
-    """
+    """PostgreSQL, the MCP server, the backend and perhaps a `workspace`; the model is an endpoint somewhere else."""
 
     def __init__(
         self,
@@ -54,7 +50,6 @@ class System:
         model_url: str,
         workers: int = 1,
         *,
-        name: str | None = None,
         workspace: ServiceProcess | None = None,
         asked_first: Sequence[str] = ASKED_FIRST,
     ) -> None:
@@ -75,14 +70,11 @@ class System:
             "backend",
             "BACKEND_PORT",
             directory / "backend.log",
-            *([f"--name={name}"] if name else []),
             DATABASE_URL=self.cluster.url,
             MCP_URL=f"{self.mcp.url}/mcp",
             LLM_PROVIDER="offline",
             LLM_BASE_URL=model_url,
             APPROVALS=",".join(asked_first),
-            HEARTBEAT_SECONDS="0.5",
-            LEASE_SECONDS=str(LEASE_SECONDS),
             BACKEND_WORKERS=str(workers),
             **{name: its[name] for name in ("WORKSPACE_URL", "WORKSPACE_TOKEN_SECRET") if name in its},
         )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from tests.chaos.checks.locks import Locks
 from tests.chaos.checks.stored import Stored
 from tests.chaos.people import person
 from tests.chaos.plays import Plays
@@ -27,8 +26,7 @@ async def people_talk(scaled: Scaled, count: int, play: Play) -> AsyncIterator[R
     record, done = Record(), asyncio.Event()
 
     async def talk(number: int) -> None:
-        locks = Locks(scaled.cluster.admin_url, record)
-        async with person(scaled.url, record, locks, random.Random(number), number, Plays) as begin:
+        async with person(scaled.url, record, random.Random(number), number, Plays) as begin:
             plays = await begin()
             while not done.is_set():
                 await play(plays)

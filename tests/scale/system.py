@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli.database.postgres import Cluster
-from tests.chaos.system import ASKED_FIRST, LEASE_SECONDS
+from tests.chaos.system import ASKED_FIRST
 from tests.conftest import migrate
 from tests.processes import ServiceProcess
 from tests.scale.pooler import Pooler
@@ -41,9 +41,7 @@ class Scaled:
         for n in range(1, mcp_servers + 1):
             self._services[f"mcp-{n}"] = self._service(f"mcp-{n}", "mcp_server", "MCP_PORT")
         for n in range(1, backends + 1):
-            self._services[f"backend-{n}"] = self._service(
-                f"backend-{n}", "backend", "BACKEND_PORT", f"--name=scaled-{n}"
-            )
+            self._services[f"backend-{n}"] = self._service(f"backend-{n}", "backend", "BACKEND_PORT")
         self.proxy = Proxy(self._places(), directory)
         for name, service in self._services.items():
             if name.startswith("backend"):
@@ -67,12 +65,11 @@ class Scaled:
             service.wait_until_ready()
         self.proxy.wait_until_ready()
 
-    def _service(self, name: str, module: str, port_variable: str, *arguments: str) -> ServiceProcess:
+    def _service(self, name: str, module: str, port_variable: str) -> ServiceProcess:
         return ServiceProcess(
             module,
             port_variable,
             self._directory / f"{name}.log",
-            *arguments,
             DATABASE_URL=self.pooler.url,
             LISTEN_DATABASE_URL=self.cluster.url,
             DATABASE_PREPARED="off",
@@ -95,8 +92,6 @@ class Scaled:
             "LLM_PROVIDER": "offline",
             "LLM_BASE_URL": model_url,
             "APPROVALS": ",".join(ASKED_FIRST),
-            "HEARTBEAT_SECONDS": "0.5",
-            "LEASE_SECONDS": str(LEASE_SECONDS),
         }
 
     @property

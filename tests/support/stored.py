@@ -17,6 +17,8 @@ from tests.logins import as_admin
 from tests.waiting import until
 
 HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
+SEARCH_PATH = "SET search_path = core, public"
+"""Where a superuser finds the tables of conversations and runs."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Stored:
             as_admin(database_url), autocommit=True, application_name="test", row_factory=dict_row
         )
         if HAS_NEW_CORE:
-            self._connection.execute("SET search_path = core, public")
+            self._connection.execute(SEARCH_PATH)
 
     def __enter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.chaos.agents.checks import Works, processes_of
 from tests.chaos.agents.script import ASKED_INSIDE, Script
+from tests.chaos.checks.stored import Stored
 from tests.chaos.record import Record
 from tests.chaos.system import ASKED_FIRST, Killable
 from tests.chatkit_client import ChatKit
@@ -31,11 +32,12 @@ class AgentsAtWork:
         began = time.monotonic()
         while (left := processes_of(self._mark)) and time.monotonic() - began < _ENDED_SECONDS:
             await asyncio.sleep(0.1)
-        works = Works(system.cluster.admin_url, self._folders)
-        outcomes = Counter(work.end["outcome"] if work.end else "broken off" for work in works.by_token.values())
+        asks = "agents" in self.asked_first
+        works = Works(Stored(system.cluster.admin_url), self._folders, asks=asks)
+        outcomes = Counter(work.status for work in works.by_token.values())
         counted = ", ".join(f"{name} {count}" for name, count in sorted(outcomes.items()))
         told = sum(map(len, self.script.told.values()))
-        how = "by consent" if "agents" in self.asked_first else "unasked"
+        how = "by approval" if asks else "unasked"
         self.figures = (
             f"; agents {how}: {len(works.by_token)} ({counted}), "
             f"{self.script.requests} requests of theirs, {told} outputs read, {len(record.works)} told as done, "

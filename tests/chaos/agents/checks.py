@@ -1,159 +1,104 @@
-"""What is in the folders, against the steps that are rows, what the chat shows, and what was told."""
+"""What is in the folders, against the runs of coders, what the chat shows, and what was told."""
 
 import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from psycopg.rows import dict_row
-
-from backend.conversation.model_input.history import UNKNOWN_OUTCOME
-from tests.chaos.agents.script import ASKED_INSIDE, CODER, done, token_in, token_of
+from tests.chaos.agents.script import ASKED_INSIDE, done, token_of
+from tests.chaos.checks.stored import ENDED, Stored
 from tests.chatkit_client import ChatKit
 
 Row = dict[str, Any]
-_NOT_DONE = ("This call was not made", "The person refused this call")
-_ENDED = ("The coder was stopped.", "The coder could not finish.", "I came to no end of")
+_NOT_BEGUN = ("requested", "awaiting_approval", "approved", "rejected", "not_made")
+_UNKNOWN = "The outcome of this call is unknown"
+_NOT_MADE = ("This call was not made", "The person refused this call")
+_DONE = ("Wrote ", "Ran ", "Changed ", "Read ", "Saved a version")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Work:
-    """One call of the coder: its rows, its calls in their order, and their outputs."""
+    """A call that started a coder, the coder's run if it began, and the calls of that in their order."""
 
-    conversation: str
-    rows: list[Row] = field(default_factory=list[Row])
-
-    def of(self, kind: str) -> list[Row]:
-        return [row for row in self.rows if row["kind"] == kind]
+    call: Row
+    run: Row | None
+    calls: Sequence[Row]
 
     @property
-    def calls(self) -> list[Row]:
-        return [call for row in self.of("step") for call in row["content"]["calls"]]
+    def status(self) -> str:
+        return self.run["status"] if self.run else "not begun"
 
     @property
-    def outputs(self) -> dict[str, Row]:
-        return {row["content"]["call_id"]: row for row in self.of("output")}
-
-    @property
-    def end(self) -> Row | None:
-        return next((row["content"] for row in self.of("end")), None)
+    def done(self) -> list[Row]:
+        return [call for call in self.calls if call["state"] == "done" and (call["details"] or {}).get("ok")]
 
 
 class Works:
     """All of them, by token; `directory` is where the workspace has its folders."""
 
-    def __init__(self, admin_url: str, directory: Path) -> None:
-        self._directory = directory
-        self.by_token: dict[str, Work] = {}
-        with psycopg.connect(admin_url) as connection, connection.cursor(row_factory=dict_row) as cursor:
-            rows = cursor.execute("SELECT * FROM agent_steps ORDER BY run_id, seq").fetchall()
-            asked = cursor.execute("SELECT key, call, decision, agent FROM approvals").fetchall()
-        approved = {row["key"] for row in asked if row["decision"] == "approved"}
-        self._refused = [
-            token_of(row["call"]["arguments"])
-            for row in asked
-            if row["call"]["name"] == CODER and row["key"] not in approved
-        ]
-        inside = [row for row in asked if row["agent"] is not None]
-        self._unallowed = {_token_inside(row) for row in inside if row["decision"] != "approved"}
-        self._told_as_refused = {_token_inside(row) for row in inside if row["decision"] == "refused"}
-        self.asked = ", ".join(f"{count} {how}" for how, count in Counter(row["decision"] for row in inside).items())
-        tokens: dict[tuple[str, str], str] = {}
-        for row in rows:
-            key = row["run_id"], row["call_id"]
-            if row["kind"] == "task":
-                tokens[key] = row["content"]["task"].split(",")[0]
-            work = self.by_token.setdefault(tokens[key], Work(row["conversation_id"]))
-            work.rows.append(row)
-        self._effects = {token: self._of_folder(token, work.conversation) for token, work in self.by_token.items()}
+    def __init__(self, stored: Stored, directory: Path, *, asks: bool) -> None:
+        self._directory, self._asks = directory, asks
+        self.by_token = {token_of(call["arguments"]): Work(call, *stored.agent_of(call)) for call in stored.assignments}
+        self._effects = {
+            token: self._of_folder(token, work.call["conversation_id"]) for token, work in self.by_token.items()
+        }
+        inside = [call for work in self.by_token.values() for call in work.calls if call["approval_seq"] is not None]
+        counted = Counter("approved" if _is_approved(call) else call["reason"] or call["state"] for call in inside)
+        self.asked = ", ".join(f"{count} {how}" for how, count in counted.items())
 
     def problems(self, told: dict[str, set[str]], finished: set[str]) -> Iterator[str]:
         for token, work in self.by_token.items():
-            yield from (f"{token}: {problem}" for problem in self._of_rows(work))
-            yield from (f"{token}: {problem}" for problem in self._of_effects(work, self._effects[token]))
-        for token, outputs in told.items():
-            for output in outputs:
-                yield from (f"{token}: {problem}" for problem in self._of_told(token, output))
+            yield from (f"{token}: {problem}" for problem in self._of_calls(token, work))
+            for output in told[token]:
+                yield from (f"{token}: {problem}" for problem in _of_told(token, work, output))
         for token in finished:
-            wanted = {call["name"] for call in self.by_token[token].calls}
+            wanted = {call["tool"] for call in self.by_token[token].calls}
             if any(count != 1 for name, count in self._effects[token].items() if name in wanted):
                 yield f"{token} was told as done, and is {self._effects[token]}"
-        yield from (f"{token} began without consent" for token in self._refused if token in self.by_token)
-        for token in self._unallowed:
-            if self._effects[token][ASKED_INSIDE]:
-                yield f"{token} did without consent what its coder asked for"
         known = {path.name.split(".")[0] for path in self._directory.glob("*/*/t*.*")}
-        yield from (f"{token} has files and no rows" for token in known - self.by_token.keys())
+        yield from (f"{token} has files and no rows" for token in (known | told.keys()) - self.by_token.keys())
 
-    def _of_rows(self, work: Work) -> Iterator[str]:
-        kinds = [row["kind"] for row in work.rows]
-        if kinds[0] != "task" or kinds.count("task") != 1 or "end" in kinds[:-1]:
-            yield f"its rows are {kinds}"
-        answered = Counter(row["content"]["call_id"] for row in work.of("output"))
-        made = {call["call_id"] for call in work.calls}
-        if answered and (max(answered.values()) > 1 or answered.keys() - made):
-            yield f"its outputs are {answered} of the calls {made}"
-        if work.end is not None and answered.keys() != made:
-            yield f"it has ended, and {made - answered.keys()} have no output"
-
-    def _of_effects(self, work: Work, effects: dict[str, int]) -> Iterator[str]:
-        """Each call acts once where its output says so, not at all where that says so, and else once or not at all."""
-        made = {call["name"]: call["call_id"] for call in work.calls}
-        for name, count in effects.items():
-            row = work.outputs.get(made.get(name, ""))
-            output = row["content"]["output"] if row else None
-            if count > 1 or (name not in made and count):
-                yield f"{name} acted {count} times, and was wanted {list(made).count(name)} times"
-            elif row and (row["details"] or {}).get("ok") and row["details"].get("exit_code", 0) == 0 and count != 1:
-                yield f"{name} is told as {output!r} and acted {count} times"
-            elif output and output.startswith(_NOT_DONE) and count:
-                yield f"{name} is told as not made and acted"
-
-    def _of_told(self, token: str, output: str) -> Iterator[str]:
-        work = self.by_token.get(token)
-        end = work.end if work else None
-        if output.startswith(UNKNOWN_OUTCOME):
-            if work is not None:
-                unanswered = [call["name"] for call in work.calls if call["call_id"] not in work.outputs]
-                refused = ASKED_INSIDE in unanswered and token in self._told_as_refused
-                unknown = len(unanswered) - refused
-                if output.count("\n- ") - output.count("\n- none") != len(work.calls):
-                    yield f"of {len(work.calls)} calls was told {output!r}"
-                if output.count("outcome unknown") != unknown:
-                    yield f"{unknown} calls have no output, and told was {output!r}"
-        elif output.startswith((done(token), *_ENDED)):
-            if end is None or end["output"] != output:
-                yield f"told was {output!r} and it ended as {end}"
-        elif output.startswith(("This call was not made", "The person ")):
-            if work is not None:
-                yield f"told was {output!r}, and it began"
-        else:
-            yield f"told was {output!r}"
+    def _of_calls(self, token: str, work: Work) -> Iterator[str]:
+        """Each call acts once where it is done, not at all where it did not begin, and else once or not at all."""
+        if work.run is not None and (work.call["state"] == "rejected" or (self._asks and not _is_approved(work.call))):
+            yield f"it began without approval: {work.call['state']}"
+        if work.status == "completed" and any(call["state"] not in ("done", "failed") for call in work.calls):
+            yield f"it is completed, and its calls are {[call['state'] for call in work.calls]}"
+        calls = {call["tool"]: call for call in work.calls}
+        for name, count in self._effects[token].items():
+            call = calls.get(name)
+            if count and (call is None or call["state"] in _NOT_BEGUN):
+                yield f"{name} acted {count} times, and is {call and call['state']}"
+            elif count > 1:
+                yield f"{name} acted {count} times"
+            elif call in work.done and call["details"].get("exit_code", 0) == 0 and count != 1:
+                yield f"{name} is done, and acted {count} times"
+            if count and name == ASKED_INSIDE and call and not _is_approved(call):
+                yield f"{name} acted without approval"
 
     async def shown(self, chat: ChatKit) -> list[str]:
         """What each workflow in the chats shows, against the rows."""
         found: list[str] = []
-        for conversation in {work.conversation for work in self.by_token.values()}:
+        for conversation in {work.call["conversation_id"] for work in self.by_token.values()}:
             for item in await chat.items(conversation):
                 if item["type"] == "workflow" and item["workflow"]["type"] == "custom":
                     found += self._of_workflow(item["workflow"])
         return found
 
     def _of_workflow(self, workflow: Row) -> Iterator[str]:
-        first, *tasks = workflow["tasks"]
+        first, *steps = workflow["tasks"]
         token = first["title"].removeprefix("Coder: ").split(",")[0]
-        work, titles = self.by_token[token], [task["title"] for task in tasks]
-        right = [row for row in work.of("output") if (row["details"] or {}).get("ok")]
+        work, titles = self.by_token[token], [step["title"] for step in steps]
         shown = [title for title in titles if title.startswith(_DONE)]
-        if len(titles) != len(work.calls) or len(shown) != len(right):
-            yield f"{token} shows {titles} and has {len(work.calls)} calls, of which {len(right)} went well"
+        if len(titles) != len(work.calls) or len(shown) != len(work.done):
+            yield f"{token} shows {titles} and has {len(work.calls)} calls, of which {len(work.done)} went well"
         summary = workflow["summary"]["title"] if workflow.get("summary") else ""
-        if (work.end is None) != (summary == "Coder: did not finish") or "loading" in str(workflow):
-            yield f"{token} shows {summary!r} and ended as {work.end}: {workflow}"
+        outcome = "" if work.status in ("waiting", "completed") else f", {work.status}"
+        if bool(summary) != (work.status in ENDED) or not summary.endswith(outcome) or "loading" in str(workflow):
+            yield f"{token} shows {summary!r} and is {work.status}: {workflow}"
 
     def _of_folder(self, token: str, conversation: str) -> dict[str, int]:
         """How often each of the calls of a token has acted, as the files say; reading leaves nothing."""
@@ -174,11 +119,31 @@ class Works:
         }
 
 
-def _token_inside(approval: Row) -> str:
-    return token_in(approval["call"]["arguments"])
+def _is_approved(call: Row) -> bool:
+    return call["decision_seq"] is not None and call["state"] != "rejected"
 
 
-_DONE = ("Wrote ", "Ran ", "Changed ", "Read ", "Saved a version")
+def _of_told(token: str, work: Work, output: str) -> Iterator[str]:
+    """What the assistant's model read of a coder is its stored output, else what became of the run."""
+    stored = work.call["output"]
+    if stored is not None and stored != output:
+        yield f"told was {output!r}, and stored is {stored!r}"
+    text, _, _ = output.partition("\n\nFiles changed:")
+    if text.startswith(_UNKNOWN):
+        unknown = sum(call["output"] is None for call in work.calls)
+        if work.status not in ("interrupted", "not begun") or text.count(": outcome unknown") != unknown:
+            yield f"it is {work.status} with {unknown} unknown calls, and told was {output!r}"
+    elif text.startswith(_NOT_MADE):
+        if work.run is not None:
+            yield f"told was {output!r}, and it began"
+    elif text == done(token) or text.startswith("I came to no end of"):
+        if work.status != "completed":
+            yield f"told was {output!r}, and it is {work.status}"
+    elif text.startswith("The coder was stopped."):
+        if work.status != "cancelled":
+            yield f"told was {output!r}, and it is {work.status}"
+    elif not text.startswith("The coder could not finish.") or work.status != "failed":
+        yield f"told was {output!r}, and it is {work.status}"
 
 
 def _messages(folder: Path) -> Sequence[str]:

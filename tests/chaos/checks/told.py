@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from client.runs import Runs
-from tests.chaos.checks.stored import AnyStored
+from tests.chaos.checks.stored import Stored
 from tests.chaos.doors.runs import answers_of
 from tests.chaos.record import Record
 from tests.chatkit_client import ChatKit
-from tests.support.stored import HAS_NEW_CORE
 
 Json = dict[str, Any]
 _STATUS = {"completed": "COMPLETED", "failed": "FAILED", "interrupted": "FAILED", "cancelled": "CANCELLED"}
 
 
-async def problems(runs: Runs, chat: ChatKit, record: Record, stored: AnyStored) -> list[str]:
+async def problems(runs: Runs, chat: ChatKit, record: Record, stored: Stored) -> list[str]:
     """Of every run and of every conversation that there is."""
     found: list[str] = []
     approvals: dict[str, bool | None] = {}
@@ -42,11 +41,11 @@ def _of_interaction(one: Json, run: Json, record: Record) -> Iterator[str]:
         yield f"{one['id']} had answered {answers} and is told as {answers_of(one)}"
 
 
-async def _of_conversation(chat: ChatKit, runs: Runs, thread: str, stored: AnyStored) -> list[str]:
+async def _of_conversation(chat: ChatKit, runs: Runs, thread: str, stored: Stored) -> list[str]:
     """Its newest page: each message of the path is shown, and what was not read is told as such."""
     items = (await chat.list_items(thread, limit=100, order="desc")).data
     shown = {item["id"] for item in items if item["type"] == "user_message"}
-    head = await runs.get_chat(thread, limit=0) if HAS_NEW_CORE else await chat.get_thread(thread)
+    head = await runs.get_chat(thread, limit=0)
     unread, left = {one["id"] for one in head.get("unread") or []}, stored.unread(thread)
     found = [f"{thread} tells {unread} as not read, and left are {left}"] if unread != left else []
     if len(items) < 100:

@@ -25,21 +25,24 @@ class Reading:
     run_id: str = ""
     events: list[Event] = field(default_factory=list[Event])
     last: int = 0
-    whole: bool = True  # all of it was read as it came
+    grown: str = ""  # of an answer, over this connection
 
     def take(self, event: Event) -> None:
+        """An answer is what it grew to, whoever sent which piece; who comes late may read it at once."""
         check(event)
-        if event.name == "reset":
-            self.events, self.last, self.whole = [], 0, False
-        if event.name in ("interaction_started", "reset"):
+        if event.name == "interaction_started":
             self.run_id = event.data["interaction_id"]
+        elif event.name == "answer_delta":
+            self.grown += event.data["content"]
+        elif event.name == "answer":
+            events = "\n".join(f"  {one.number} {one.name} {one.data}" for one in self.events)
+            answer = event.data["content"]
+            assert self.grown in ("", answer), f"{self.run_id} grew to {self.grown!r}, and is {answer!r}:\n{events}"
+            self.grown = ""
         if event.number:
             assert event.number > self.last, f"{event} came after {self.last}"
             self.last = event.number
         self.events.append(event)
-
-    def content(self, name: str) -> list[str]:
-        return [event.data["content"] for event in self.events if event.name == name]
 
 
 class RunsDoor:
@@ -123,6 +126,7 @@ class RunsDoor:
     ) -> None:
         act_after = self._chance.randrange(1, 12)
         leave_after = self._chance.randrange(1, 20) if self._chance.random() < 0.1 else None
+        reading.grown = ""
         async with opening as events:
             number = 0
             async for event in events:
@@ -134,17 +138,6 @@ class RunsDoor:
                     await meanwhile(reading.run_id)
                 if number == leave_after:
                     raise ConnectionLost
-        _check_whole(reading)
-
-
-def _check_whole(reading: Reading) -> None:
-    """What was read piece by piece is the answer, whoever sent which piece."""
-    last = reading.events[-1] if reading.events else None
-    if last is None or last.name != "interaction_complete" or last.data["status"] != "COMPLETED" or not reading.whole:
-        return
-    grown, answered = ("".join(reading.content(name)) for name in ("answer_delta", "answer"))
-    told = "\n".join(f"  {event.number} {event.name} {event.data}" for event in reading.events)
-    assert grown == answered, f"{reading.run_id} grew to {grown!r}, and its answers are {answered!r}:\n{told}"
 
 
 def answers_of(interaction: Json) -> list[str]:
