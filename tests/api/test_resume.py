@@ -1,21 +1,19 @@
 """Readers that lose their connection, leave or come back: what they read goes on where it was left."""
 
 import asyncio
-import json
 import random
-from collections.abc import Sequence
 
 import pytest
 
 from client.chatkit import request, user_input
 from client.runs import Event
-from client.sse import NamedFrames
 from tests.chatkit_client import ChatKit
-from tests.runs_client import Runs, agent_events, check, id_of, names, text_of
+from tests.runs_client import agent_events, id_of, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import FOLLOW, HANGS, follow, start_run, thread_of
 from tests.support.fixtures import NewUser
-from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, says
+from tests.support.resuming import TASKS, CutReader, last_number, script_long_run
+from tests.support.script import SLOW, SLOW_TEXT, add_task, delete_tasks, says
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -23,10 +21,6 @@ from tests.waiting import until
 pytestmark = pytest.mark.long
 
 CHAT = "groceries"
-TEXT = " ".join(f"word{number}" for number in range(60))
-SLOWLY = {"text": TEXT, "chunk_chars": 6, "token_delay": 0.02}
-ANSWERS = f"I ask.{TEXT}"
-TASKS = [f"task {number}" for number in range(1, 23)]
 
 
 @pytest.fixture
@@ -51,34 +45,6 @@ async def test_reader_goes_on_from_any_event(user: User, model: ScriptedModel) -
     assert names(await user.runs.read(CHAT, run, after=last - 1))[-1] == "interaction_complete"
 
 
-def last_number(events: Sequence[Event]) -> int:
-    return max((event.number or 0 for event in events), default=0)
-
-
-async def read_until_cut(runs: Runs, path: str, events: list[Event], most: int) -> None:
-    """Goes on behind the events, until so many bytes have come, wherever that is, or the end."""
-    headers = {"Last-Event-ID": str(last_number(events))} if events else {}
-    frames = NamedFrames()
-    async with runs.http.stream("GET", path, headers=headers) as response:
-        assert response.status_code == 200
-        async for piece in response.aiter_raw():
-            read = [check(Event(int(one.id or 0), one.name, json.loads(one.data))) for one in frames.feed(piece[:most])]
-            assert text_of(read) in ANSWERS, "no piece is missing within a connection"
-            events += read
-            most -= len(piece)
-            if most <= 0:
-                return
-
-
-async def read_with_cuts(chance: random.Random, processes: Sequence[Runs], run: str) -> list[Event]:
-    """What a reader has who is cut off all the time and goes on in any process."""
-    events: list[Event] = []
-    while not events or events[-1].name != "interaction_complete":
-        path = f"/chats/{CHAT}/interactions/{run}/events"
-        await read_until_cut(chance.choice(processes), path, events, int(2 ** chance.uniform(4, 14.5)))
-    return events
-
-
 @pytest.mark.long(seconds=5)
 @pytest.mark.parametrize("seed", range(3))
 async def test_reader_that_is_cut_off_at_any_byte(
@@ -87,13 +53,9 @@ async def test_reader_that_is_cut_off_at_any_byte(
     """A call, an approval that is decided elsewhere and a long text: nothing is missing, and nothing comes twice."""
     chance, other = random.Random(seed), new_user(user.name, backend=1)
     processes = (user.runs, other.runs)
-    await model.script(
-        add_task(TASKS[0], also=TASKS[1:]),
-        {**calls(*delete_tasks(*range(1, 12))["tool_calls"], call("list_tasks")), "text": "I ask."},
-        SLOWLY,
-    )
+    await script_long_run(model)
     run = await start_run(user, CHAT, "go on")
-    reading = [asyncio.create_task(read_with_cuts(chance, processes, run)) for _ in range(3)]
+    reading = [asyncio.create_task(CutReader(chance, processes).read(CHAT, run)) for _ in range(3)]
     approvals: list[dict[str, str]] = []
     while not approvals:
         approvals = (await other.runs.get_interaction(CHAT, run))["approvals"]

@@ -79,7 +79,7 @@ class Harness:
         return time.monotonic() - began
 
     def _figures(self, stored: Stored, took: float, free: float) -> str:
-        outcomes = Counter(run["outcome"] or run["status"] for run in stored.runs.values())
+        outcomes = Counter(run["status"] for run in stored.runs.values())
         decided = Counter(self.record.decisions.values())
         told = len(self.record.messages) + len(self.record.interactions)
         return (

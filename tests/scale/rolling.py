@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from tests.chaos.checks.stored import Stored
+from tests.chaos.checks.stored import ENDED, Stored
 from tests.chaos.people import person
 from tests.chaos.plays import Plays
 from tests.chaos.record import Record
@@ -56,4 +56,4 @@ async def restart(scaled: Scaled, names: Sequence[str]) -> None:
 def outcomes(scaled: Scaled) -> Counter[str]:
     """Of all runs that have ended."""
     runs = Stored(scaled.cluster.admin_url).runs.values()
-    return Counter(run["outcome"] for run in runs if run["status"] == "ended")
+    return Counter(run["status"] for run in runs if run["status"] in ENDED)

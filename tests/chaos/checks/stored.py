@@ -33,16 +33,7 @@ class Stored:
             self._turns = read("SELECT * FROM model_turns")
         self._tasks = TaskRows(admin_url)
         self.calls = self._tasks.calls
-        self.runs = {
-            id: {
-                "id": id,
-                "conversation_id": run["conversation_id"],
-                "status": "ended" if run["status"] in ENDED else run["status"],
-                "outcome": run["status"] if run["status"] in ENDED else None,
-            }
-            for id, run in self._runs.items()
-            if run["parent_call_id"] is None
-        }
+        self.runs = {id: run for id, run in self._runs.items() if run["parent_call_id"] is None}
 
     def unread(self, conversation_id: str) -> set[str]:
         """The ids of messages that no model has read."""

@@ -10,7 +10,13 @@ from tests.chaos.record import Record
 from tests.chatkit_client import ChatKit
 
 Json = dict[str, Any]
-_STATUS = {"completed": "COMPLETED", "failed": "FAILED", "interrupted": "FAILED", "cancelled": "CANCELLED"}
+_STATUS = {
+    "waiting": "WAITING_APPROVAL",
+    "completed": "COMPLETED",
+    "failed": "FAILED",
+    "interrupted": "FAILED",
+    "cancelled": "CANCELLED",
+}
 
 
 async def problems(runs: Runs, chat: ChatKit, record: Record, stored: Stored) -> list[str]:
@@ -32,9 +38,8 @@ async def problems(runs: Runs, chat: ChatKit, record: Record, stored: Stored) ->
 
 
 def _of_interaction(one: Json, run: Json, record: Record) -> Iterator[str]:
-    status = {"waiting": "WAITING_APPROVAL"}.get(run["status"]) or _STATUS[run["outcome"]]
-    if one["status"] != status:
-        yield f"{one['id']} is told as {one['status']} and is {run['outcome']}"
+    if one["status"] != _STATUS[run["status"]]:
+        yield f"{one['id']} is told as {one['status']} and is {run['status']}"
     if (acknowledged := record.interactions.get(one["id"])) and one["user_message"] != acknowledged[1]:
         yield f"{one['id']} was acknowledged for {acknowledged[1]!r} and is told as {one['user_message']!r}"
     if (answers := record.answers.get(one["id"])) is not None and answers_of(one) != answers:

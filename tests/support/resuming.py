@@ -1,0 +1,63 @@
+"""Readers of a run who are cut off all the time, and go on in any process where they were."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from client.runs import Event
+from client.sse import NamedFrames
+from tests.runs_client import Runs, check, text_of
+from tests.scripted_model import ScriptedModel
+from tests.support.script import add_task, call, calls, delete_tasks
+
+TASKS = [f"task {number}" for number in range(1, 23)]
+TEXT = " ".join(f"word{number}" for number in range(60))
+ANSWERS = f"I ask.{TEXT}"
+
+
+async def script_long_run(model: ScriptedModel) -> None:
+    """A call, calls of which one waits for approval, and a long text; for a user whose list is empty."""
+    await model.script(
+        add_task(TASKS[0], also=TASKS[1:]),
+        {**calls(*delete_tasks(*range(1, 12))["tool_calls"], call("list_tasks")), "text": "I ask."},
+        {"text": TEXT, "chunk_chars": 6, "token_delay": 0.02},
+    )
+
+
+def last_number(events: Sequence[Event]) -> int:
+    return max((event.number or 0 for event in events), default=0)
+
+
+@dataclass
+class CutReader:
+    """Reads a run to its end over connections of a random length, each to any of the processes."""
+
+    chance: random.Random
+    processes: Sequence[Runs]
+    events: list[Event] = field(default_factory=list[Event])
+    cuts: int = 0
+
+    async def read(self, chat: str, run: str) -> list[Event]:
+        while not self.events or self.events[-1].name != "interaction_complete":
+            await self._read_until_cut(
+                f"/chats/{chat}/interactions/{run}/events", int(2 ** self.chance.uniform(4, 14.5))
+            )
+        return self.events
+
+    async def _read_until_cut(self, path: str, most: int) -> None:
+        """So many bytes, wherever they end."""
+        headers = {"Last-Event-ID": str(last_number(self.events))} if self.events else {}
+        frames = NamedFrames()
+        async with self.chance.choice(self.processes).http.stream("GET", path, headers=headers) as response:
+            assert response.status_code == 200
+            async for piece in response.aiter_raw():
+                read = [
+                    check(Event(int(one.id or 0), one.name, json.loads(one.data))) for one in frames.feed(piece[:most])
+                ]
+                assert text_of(read) in ANSWERS, "no piece is missing within a connection"
+                self.events += read
+                most -= len(piece)
+                if most <= 0:
+                    self.cuts += 1
+                    return
