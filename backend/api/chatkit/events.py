@@ -27,6 +27,8 @@ class EventRenderer:
         self._thought_sent_at = 0.0
 
     async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
+        if event.type == "progress":
+            return [ck.ProgressUpdateEvent(text=event.text)]
         rendered = [] if event.run is not None and event.run.is_sub_agent else [*self._render(event)]
         if (change := self._workflows.read(event)) is not None:
             rendered += self._change_workflow(change)
