@@ -24,6 +24,7 @@ from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.tools.connection import Failed
 from common.database import Database
+from service.database import new_id
 
 MOST_CALLS = 6
 """How many calls of one response are made."""
@@ -56,7 +57,9 @@ class Recorder(RunHooks[RunContext]):
         self.model_turn = 0
         """The number of the newest model turn."""
         self._asked_at = 0.0
-        self._thinking_since: dict[str, float] = {}
+        self._thought: Entry | None = None  # the reasoning that grows
+        self._thoughts: list[Entry] = []  # those of the newest model turn: text may come between them
+        self._thinking_since = 0.0
 
     def continue_from(self, records: Sequence[Record]) -> None:
         """Takes up a run that is stored: equal calls are counted on, and those without a result are open."""
@@ -77,31 +80,37 @@ class Recorder(RunHooks[RunContext]):
         """Publishes an event of the model's stream."""
         match event.type:
             case "response.output_item.added" if event.item.type == "message":
-                self._end_thoughts()
+                self._end_thought()
                 self._start(event.item.id, "assistant_message")
             case "response.output_text.delta" | "response.refusal.delta":
+                self._end_thought()
                 self._grow(event.item_id, event.delta)
             case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
-                if event.item_id not in self._growing:
-                    self._thinking_since[event.item_id] = time.monotonic()
-                    self._start(event.item_id, "reasoning")
-                self._grow(event.item_id, event.delta)
+                if self._thought is None:
+                    self._start_thought(event.item_id)
+                self._grow(self._thoughts[-1].id, event.delta)
             case "response.completed":
                 details = event.response.incomplete_details
                 self.finish_reason = details.reason if details is not None else None
             case _:
                 pass
 
-    def _start(self, entry_id: str, kind: str) -> None:
+    def _start(self, entry_id: str, kind: str) -> Entry:
         entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
         self._growing[entry_id] = entry
         self._publish("entry_started", entry)
+        return entry
 
-    def _end_thoughts(self) -> None:
-        for entry_id, since in self._thinking_since.items():
-            if (entry := self._growing.get(entry_id)) is not None:
-                entry.details = {"seconds": max(1, round(time.monotonic() - since))}
-        self._thinking_since.clear()
+    def _start_thought(self, item_id: str) -> None:
+        """All reasoning of a response is one item of the SDK's."""
+        self._thought = self._start(new_id("rs") if self._thoughts else item_id, "reasoning")
+        self._thoughts.append(self._thought)
+        self._thinking_since = time.monotonic()
+
+    def _end_thought(self) -> None:
+        if self._thought is not None:
+            self._thought.details = {"seconds": max(1, round(time.monotonic() - self._thinking_since))}
+            self._thought = None
 
     def _grow(self, entry_id: str, text: str) -> None:
         if (entry := self._growing.get(entry_id)) is not None:
@@ -174,8 +183,8 @@ class Recorder(RunHooks[RunContext]):
             self.finish_reason,
         )
         self._count_usage(context)
-        self._end_thoughts()
-        entries = [entry for item in response.output if (entry := self._completed_entry(item)) is not None]
+        self._end_thought()
+        entries = [entry for item in response.output for entry in self._completed_entries(item)]
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
         calls = [self._call(item) for item in items]
@@ -228,19 +237,21 @@ class Recorder(RunHooks[RunContext]):
 
     # Rows
 
-    def _completed_entry(self, item: Any) -> Entry | None:
+    def _completed_entries(self, item: Any) -> list[Entry]:
         match item:
             case ResponseOutputMessage():
-                kind = "assistant_message"
-                text = "".join(getattr(part, "text", "") or getattr(part, "refusal", "") for part in item.content)
+                entry = self._growing.get(item.id) or Entry(self.run.id, item.id, "assistant_message")
+                entry.text = "".join(getattr(part, "text", "") or getattr(part, "refusal", "") for part in item.content)
+                entries = [entry]
             case ResponseReasoningItem():
-                kind, text = "reasoning", "".join(part.text for part in [*item.summary, *(item.content or ())])
+                entries, self._thoughts = self._thoughts, []
             case _:
-                return None
-        entry = self._growing.pop(item.id, None) or Entry(self.run.id, item.id, kind)
-        self._grown.discard(item.id)
-        entry.text, entry.complete, entry.model_turn = text, True, self.model_turn
-        return entry if text else None
+                return []
+        for entry in entries:
+            self._growing.pop(entry.id, None)
+            self._grown.discard(entry.id)
+            entry.complete, entry.model_turn = True, self.model_turn
+        return [entry for entry in entries if entry.text]
 
     def _call(self, item: ResponseFunctionToolCall) -> ToolCall:
         arguments = canonical(item.arguments)
