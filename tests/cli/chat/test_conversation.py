@@ -153,7 +153,7 @@ async def test_undo(start: Start, model: ScriptedModel, served: ChatKit) -> None
         await terminal.wait_for("There is nothing to undo")
         terminal.say("what is left?")
         await terminal.wait_for("I see.", "total")
-    assert "took back what was done" in str((await model.finished_requests())[-1]["body"]["messages"])
+    assert "undid what was done" in str((await model.finished_requests())[-1]["body"]["messages"])
 
 
 async def test_edit_retry_and_branches(start: Start, model: ScriptedModel) -> None:
