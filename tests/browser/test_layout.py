@@ -12,6 +12,11 @@ from tests.browser.stand_ins import with_list
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 PHONE = {"width": 390, "height": 800}
+# The page's own files by their paths, with the bytes of each as it was sent.
+LOADED = """() => Object.fromEntries(
+    [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+        .map(({ name, encodedBodySize }) => [new URL(name).pathname, encodedBodySize])
+        .filter(([path]) => path === "/" || path.startsWith("/web/")))"""
 
 
 def tasks(page: Page) -> Locator:
@@ -123,17 +128,18 @@ async def test_page_can_be_installed(open_page: OpenPage) -> None:
 
 
 async def test_page_is_small_and_contacts_no_other_server(open_page: OpenPage) -> None:
-    sizes: list[int] = []
     urls: list[str] = []
 
     async def prepare(page: Page) -> None:
-        session = await page.context.new_cdp_session(page)
-        await session.send("Network.enable")
-        session.on("Network.dataReceived", lambda event: sizes.append(event["encodedDataLength"]))
         page.on("request", lambda request: urls.append(request.url))
 
     page = await open_page(prepare=prepare)
     await expect(screen.message_box(page)).to_be_editable()
-    assert 20_000 < sum(sizes) < 100_000  # of 120 kB: the rest is read with the first answer
+    files: dict[str, int] = await page.evaluate(LOADED)
+    assert 20_000 < sum(files.values()) < 110_000
     await screen.say(page, "add milk")
+    more = (await page.evaluate(LOADED)).keys() - files.keys()
+    assert {"/web/chat/log.js", "/web/vendor/marked/marked.esm.js"} <= more, (
+        "what draws messages is loaded with the first"
+    )
     assert {url.split("/")[2].split(":")[0] for url in urls} == {"127.0.0.1"}

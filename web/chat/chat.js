@@ -5,13 +5,14 @@ import { Conversation } from "./conversation.js";
 import { History } from "./history.js";
 import { SLOW } from "./patience.js";
 import { Api, ConnectionLost, HttpError } from "./protocol.js";
-import { spokenAction, spokenAnswer } from "./spoken.js";
 import { drafts } from "./storage.js";
 import { Tabs } from "./tabs.js";
 /** @import {TodoChat} from "./element.js" */
 /** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
 const MARKED = 3000; // ms
+/** What draws messages, and reads them out: it is loaded with the first. */
+const loadLog = () => import("./log.js").catch(() => null);
 const TITLED = [2000, 10000]; // ms after a first answer, which gives a conversation its title
 
 /** The open conversation, those whose answer goes on in the background, their list, and the other tabs. */
@@ -134,9 +135,9 @@ export class Chat {
     const before = shown();
     if (!(await this.#guard(conversation.act(action, itemId), conversation))) return;
     this.#owner.emit("todo.changed");
-    const said = spokenAction(action, before, shown());
-    if (said) this.#owner.announce(said);
     this.tabs.tell(conversation.id);
+    const said = (await loadLog())?.spokenAction(action, before, shown());
+    if (said) this.#owner.announce(said);
   }
 
   /** @param {Item} item @param {Feedback} kind */
@@ -241,13 +242,18 @@ export class Chat {
     if (answering) this.tabs.begin(conversation.id);
     else this.tabs.end(conversation.id);
     if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // it is held here
-    if (!answering && conversation === this.conversation && !conversation.error) {
-      this.#owner.announce(conversation.stopped ? TEXTS.talk.stopped : spokenAnswer(conversation.answer));
-    }
+    if (!answering && conversation === this.conversation && !conversation.error) void this.#announceEnd(conversation);
     if (!answering && conversation.items.filter(({ type }) => type === "user_message").length === 1) {
       for (const pause of TITLED) setTimeout(() => this.#closed.signal.aborted || this.#seen(null), pause);
     }
     this.#owner.changed();
+  }
+
+  /** @param {Conversation} conversation */
+  async #announceEnd({ stopped, answer }) {
+    if (stopped) return this.#owner.announce(TEXTS.talk.stopped);
+    const log = await loadLog();
+    if (log) this.#owner.announce(log.spokenAnswer(answer));
   }
 
   /** A conversation has changed in another tab. @param {string} thread @param {boolean} ended its answer there has */

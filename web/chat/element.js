@@ -2,7 +2,6 @@
 import { render } from "../vendor/lit-html/lit-html.js";
 import { Chat } from "./chat.js";
 import { grow } from "./composer.js";
-import { load } from "./markdown.js";
 import { Scroll } from "./scroll.js";
 import { Ui } from "./ui.js";
 import { chatView } from "./view.js";
@@ -144,7 +143,7 @@ export class TodoChat extends HTMLElement {
     this.draw();
     const log = /** @type {HTMLElement} */ (this.querySelector(".log"));
     ui.scroll = new Scroll(log, { older: () => void chat.loadOlder(), changed: this.changed });
-    if (options.initialThread) void load();
+    if (options.initialThread) void import("./log.js").catch(() => {}); // beside what it draws
     void ui.open(options.initialThread ?? null);
     void chat.loadHistory();
     this.emit("chatkit.ready");
@@ -168,14 +167,12 @@ export class TodoChat extends HTMLElement {
     const focused = this.contains(document.activeElement) ? document.activeElement : null;
     const inHistory = focused?.closest("nav") != null;
     const place = focused?.closest(".widget li, .widget");
-    const form = place?.querySelector("form");
     if (ui.conversation.title !== this.#title) {
       this.#title = ui.conversation.title;
       this.emit("todo.title", { title: this.#title });
     }
     ui.scroll?.beforeDrawing();
     render(chatView(ui), this.#root);
-    if (place && !form) place.querySelector("form")?.querySelector("input")?.focus(); // it was opened here
     if (focused && (!focused.isConnected || focused.matches(":disabled"))) ui.takeFocus(inHistory, place);
     const field = /** @type {HTMLTextAreaElement | null} */ (this.querySelector(".composer textarea"));
     if (field && field.value !== ui.draft) field.value = ui.draft; // not what was written there just now

@@ -39,6 +39,8 @@ export class Ui {
   menu = null;
   /** What goes with messages, once a file was chosen. @type {Files | null} */
   files = null;
+  /** What draws the list of conversations, once it was opened. @type {typeof import("./history-view.js") | null} */
+  historyViews = null;
 
   /** @param {TodoChat} element @param {Chat} chat */
   constructor(element, chat) {
@@ -46,6 +48,7 @@ export class Ui {
     this.chat = chat;
     this.messageChars = element.messageChars;
     this.historyOpen = storage.get("todo.history") === "open" && !element.narrow;
+    if (this.historyOpen) void this.#loadHistoryViews().then(this.redraw);
   }
 
   get options() {
@@ -268,8 +271,14 @@ export class Ui {
     this.#element.draw();
   }
 
+  async #loadHistoryViews() {
+    this.historyViews ??= await import("./history-view.js").catch(() => null);
+    return this.historyViews !== null;
+  }
+
   /** @param {boolean} open */
-  showHistory(open) {
+  async showHistory(open) {
+    if (open && !this.historyViews && !(await this.#loadHistoryViews())) return;
     clearTimeout(this.#searching);
     this.historyOpen = open;
     storage.set("todo.history", open ? "open" : null);

@@ -1,25 +1,27 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { composerView } from "./composer.js";
-import { controls } from "./controls.js";
-import { confirmDialog, historyView } from "./history-view.js";
 import { chatKitIcon, icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
-import { itemView } from "./items.js";
-import { markdown } from "./markdown.js";
 import { SLOW } from "./patience.js";
-import { queueView } from "./queue-view.js";
-/** @import {Conversation} from "./conversation.js" */
-/** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
+
+/** What draws messages, which is loaded with the first. @type {typeof import("./log.js") | undefined} */
+let loaded;
+
+/** @param {Ui} ui */
+function messages(ui) {
+  if (loaded) return loaded.messagesView(ui);
+  void import("./log.js").then((module) => ((loaded = module), ui.redraw()), () => {}); // the next drawing tries again
+  return nothing;
+}
 
 /** Everything. @param {Ui} ui */
 export function chatView(ui) {
   const { chat, options, historyOpen, covered, scroll } = ui;
   return html`
     ${options.header?.enabled === false ? nothing : bar(ui)}
-    ${historyOpen ? historyView(ui) : nothing}
+    ${historyOpen && ui.historyViews ? ui.historyViews.historyView(ui) : nothing}
     <section class="talk" ?inert=${covered} @dragover=${ui.drag} @dragleave=${ui.drag} @drop=${ui.drag}>
       <div
         class="log"
@@ -37,10 +39,9 @@ export function chatView(ui) {
           ? nothing
           : html`<button type="button" class="newest" @click=${() => scroll?.toEnd()}>${icon("down")}${TEXTS.talk.newest}</button>`}
         ${connectionView(ui)} ${composerView(ui)}
-        ${options.disclaimer ? html`<div class="disclaimer">${markdown(options.disclaimer.text)}</div>` : nothing}
       </div>
     </section>
-    ${confirmDialog(ui)}
+    ${ui.historyViews ? ui.historyViews.confirmDialog(ui) : nothing}
   `;
 }
 
@@ -74,7 +75,6 @@ function log(ui) {
   const { conversation } = ui;
   const { notice } = ui.chat;
   const { items, pages, loading } = conversation;
-  const answers = answersOf(items);
   const isNew = items.length === 0 && !loading && !conversation.streaming;
   return html`
     ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
@@ -83,28 +83,9 @@ function log(ui) {
       : nothing}
     ${isNew ? startScreen(ui) : nothing}
     ${loading && items.length === 0 ? html`<p class="quiet loading">${TEXTS.talk.loading}</p>` : nothing}
-    ${repeat(
-      items,
-      ({ id }) => id,
-      (item, index) => [
-        itemView(item, ui),
-        item === answers[index]?.at(-1) ? controls(answers[index], ui) : nothing,
-        noticesAfter(item, conversation),
-      ],
-    )}
-    ${activity(ui)} ${queueView(ui)} ${errorView(ui)}
+    ${items.length === 0 ? nothing : messages(ui)}
+    ${activity(ui)} ${loaded ? loaded.queueView(ui) : nothing} ${errorView(ui)}
   `;
-}
-
-/** For each item, the answer that it belongs to. @param {readonly Item[]} items */
-function answersOf(items) {
-  /** @type {Item[]} */
-  let answer = [];
-  return items.map((item) => {
-    if (item.type === "user_message") answer = [];
-    else answer.push(item);
-    return answer;
-  });
 }
 
 /** @param {Ui} ui */
@@ -121,19 +102,6 @@ const startScreen = (ui) => html`
     </ul>
   </div>
 `;
-
-/** @param {Item} item @param {Conversation} conversation */
-const noticesAfter = (item, { notices }) =>
-  notices
-    .filter(({ after }) => after === item.id)
-    .map(
-      ({ level, title, message }) => html`
-        <div class="notice ${level}" role="status">
-          ${icon(level === "info" ? "info" : "warning")}
-          <div class="markdown">${title ? html`<strong dir="auto">${title}</strong>` : nothing} ${markdown(message)}</div>
-        </div>
-      `,
-    );
 
 /** What goes on, below the last item. @param {Ui} ui */
 function activity(ui) {

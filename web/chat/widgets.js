@@ -2,7 +2,6 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { actionKey } from "./actions.js";
-import { areaView, dateView, formView, inputView, labelView, selectView, written } from "./fields.js";
 import { chatKitIcon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { between } from "../tasks/language/calendar.js";
@@ -11,10 +10,9 @@ import { clockWords, dayWords, fullDay } from "../words.js";
 /** @import {Ui} from "./ui.js" */
 
 /**
- * `row`: the texts beside a component, which may be a box's label. `about`: the first box there. `scope`: begins the ids
- * of a form's fields. `open`: shows the task, as a click on its title does here. `asks`: boxes are answers of a card that
- * asks, and do nothing by themselves.
- * @typedef {{item: Item, ui: Ui, row: string[], about: string, scope: string, open?: Action | undefined, asks?: boolean}} Context
+ * `row`: the texts beside a component, which may be a box's label. `about`: the first box there. `open`: shows the task,
+ * as a click on its title does here. `asks`: boxes are answers of a card that asks, and do nothing by themselves.
+ * @typedef {{item: Item, ui: Ui, row: string[], about: string, open?: Action | undefined, asks?: boolean}} Context
  */
 
 const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/cards/task_details.py
@@ -26,7 +24,7 @@ const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "di
 export function widgetView(item, ui) {
   const root = item.widget;
   if (!root) return nothing;
-  const context = { item, ui, row: texts(root), about: boxIn(root), scope: item.id, open: openingIn(root) };
+  const context = { item, ui, row: texts(root), about: boxIn(root), open: openingIn(root) };
   if (root.type === "ListView") return listView(root, context);
   if (root.confirm || root.cancel) return askingView(root, context);
   return html`<div class="widget card" translate="no" role="group" aria-label=${TEXTS.card.title}>${nodes(childrenOf(root), context)}</div>`;
@@ -90,6 +88,12 @@ function listView(root, context) {
   `;
 }
 
+/** What is written in the fields of a card, by their names. @param {HTMLFormElement} form */
+const written = (form) => Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value)]));
+
+/** @param {unknown} field @param {Context} context */
+const fieldId = (field, { item }) => `${item.id}/${text(field)}`;
+
 /** @param {Widget[]} widgets @param {Context} context */
 const nodes = (widgets, context) => repeat(widgets, keyOf, (widget) => node(widget, context));
 
@@ -120,20 +124,10 @@ function node(widget, context) {
       return checkbox(widget, context);
     case "Button":
       return button(widget, context);
-    case "Form": {
-      const scope = `${context.scope}/${widget.key}/`;
-      return formView(widget, nodes(childrenOf(widget), { ...context, scope, about: "" }), (action) => act(action, context));
-    }
     case "Label":
-      return labelView(widget, context.scope);
-    case "Input":
-      return inputView(widget, context.scope);
+      return html`<label class="field-label" for=${fieldId(widget.fieldName, context)} dir="auto">${text(widget.value)}</label>`;
     case "Textarea":
-      return areaView(widget, context.scope);
-    case "DatePicker":
-      return dateView(widget, context.scope);
-    case "Select":
-      return selectView(widget, context.scope);
+      return html`<textarea id=${fieldId(widget.name, context)} name=${text(widget.name)} rows=${Number(widget.rows) || 3} dir="auto"></textarea>`;
     default: {
       const words = readable(widget);
       return words ? html`<span dir="auto">${words}</span>` : nothing;
@@ -181,7 +175,7 @@ function button(widget, context) {
   const name = label || (action?.type ?? "").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
   return html`
     <button
-      type=${widget.submit ? "submit" : "button"}
+      type="button"
       class="${label ? kind : "icon-button"} ${COLORED.has(text(widget.color)) ? widget.color : ""}"
       aria-label=${context.about ? `${name}: ${context.about}` : label ? nothing : name}
       title=${label ? nothing : name}
