@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.cards.widget import Json, Workflow
-from backend.conversations.records import Entry, Event, Record, Run, ToolCall
+from backend.conversations.records import ENDED, Entry, Event, Record, Run, ToolCall
 from backend.tools.consent.policy import arguments_of
 from backend.tools.table import shown as row_of_tool
 from backend.tools.workspace import shown
 
+_ENDED_AS = {"cancelled": "stopped"}
 _WHY_LEFT = {"rejected": "refused", "unknown": shown.STOPPED}
 
 
@@ -29,9 +30,15 @@ def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, fold
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
     steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
-    summary = None if run.status in ("running", "waiting") else _summary(run, records, steps)
-    created_at = call.created_at or run.created_at
-    return Workflow(workflow_id(call.id), call.seq or run.seq, created_at, steps, summary)
+    return Workflow(
+        workflow_id(call.id),
+        call.seq or run.seq,
+        call.created_at or run.created_at,
+        run.agent.capitalize(),
+        steps,
+        _summary(run, records, steps) if run.status in ENDED else None,
+        is_waiting=run.status == "waiting",
+    )
 
 
 def find_call(records: Sequence[Record], number: int) -> ToolCall | None:
@@ -70,7 +77,7 @@ def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
     parts = [
         f"{run.agent.capitalize()}: {done} step{'' if done == 1 else 's'}",
         *([f"{len(files)} file{'' if len(files) == 1 else 's'} written"] if files else []),
-        *([run.status] if run.status != "completed" else []),
+        *([_ENDED_AS.get(run.status, run.status)] if run.status != "completed" else []),
     ]
     return ", ".join(parts)
 

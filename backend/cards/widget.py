@@ -32,14 +32,16 @@ class Card:
 class Workflow:
     """What a sub-agent did: `steps` have a `title`, `content`, `icon` and `state`; `summary` says how it ended.
 
-    The state is running, done, failed or none.
+    The state is running, done, failed or none. An agent that `is_waiting` goes on when the user has decided.
     """
 
     id: str
     number: int
     created_at: datetime
+    agent: str
     steps: Sequence[Json]
     summary: str | None
+    is_waiting: bool = False
 
 
 def action(kind: str, payload: Mapping[str, Any], *, on_client: bool = False) -> Json:

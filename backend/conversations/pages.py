@@ -10,11 +10,13 @@ from common.database import Database
 
 _FIND = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"
 _SHOWN = "r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL"
-# The run of the record from which the page begins; of a message that was answered again, the one that is shown.
+# The run of the record from which the page begins; of a message that was answered again, the one that is shown, and of
+# a sub-agent's tool call, the one that the sub-agent works for.
 _START = f"""
 SELECT r.seq FROM runs r WHERE {_SHOWN} AND (
     EXISTS (SELECT FROM entries e WHERE e.user_id = r.user_id AND e.run_id = r.id AND e.id = %(record)s)
-    OR EXISTS (SELECT FROM tool_calls c WHERE c.user_id = r.user_id AND c.run_id = r.id AND c.id = %(record)s))"""
+    OR EXISTS (SELECT FROM runs s JOIN tool_calls c ON c.user_id = s.user_id AND c.run_id = s.id
+        WHERE s.user_id = r.user_id AND s.top_run_id = r.id AND c.id = %(record)s))"""
 _OLDEST = f"""
 SELECT r.id FROM runs r WHERE {_SHOWN} AND (%(record)s::text IS NULL OR r.seq >= ({_START}))
 ORDER BY r.seq LIMIT %(runs)s"""

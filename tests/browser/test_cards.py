@@ -40,9 +40,12 @@ async def test_undo(open_page: OpenPage, model: ScriptedModel, tasks: TaskApi) -
     assert await tasks.titles() == []
     await called(page, model, "add_task", title="tea")
     await called(page, model, "update_task", task_id=2, title="green tea")
-    await screen.button(cards(page).nth(1), "Undo: green tea").click()
-    await expect(page.get_by_role("alert")).to_be_visible()  # it was changed since
-    assert await tasks.titles() == ["green tea"]
+    await expect(cards(page).nth(1)).to_contain_text("green tea")
+    await expect(cards(page).nth(1).get_by_role("button", name="Undo")).to_have_count(0)  # it was changed since
+    await tasks.change(2, title="black tea")
+    await screen.button(cards(page).nth(2), "Undo: green tea").click()
+    await expect(page.get_by_role("alert")).to_be_visible()
+    assert await tasks.titles() == ["black tea"]
 
 
 async def test_cards_and_lists_are_readable_on_every_screen(

@@ -11,7 +11,8 @@ export function controls(answer, ui) {
   const { conversation, options } = ui;
   const last = answer.at(-1);
   const isLast = last === conversation.items.at(-1);
-  if (!last || (isLast && conversation.streaming)) return nothing;
+  const { id, streaming } = conversation;
+  if (!last || (isLast && (streaming || (id && ui.chat.tabs.answering.has(id))))) return nothing;
   const rated = answer.findLast(({ type }) => type === "assistant_message");
   return html`
     <div class="controls">

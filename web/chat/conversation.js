@@ -12,10 +12,9 @@ import { reduce } from "./reduce.js";
 const TAKE_BACK = { type: "take_feedback_back" }; // not of ChatKit's protocol, which has no request for it
 const FOLLOW = { type: "follow", payload: {} }; // nor has it one for the answer that runs already
 const INTERACTION = "todo.interaction"; // tells which run an answer is
-const STORED_BY = 500; // a request that was stopped may have been on its way
+const STORED_BY = 500; // ms: a request that was stopped may have been on its way, and its run ends in a moment
 const LONGEST_PAUSE = 10_000;
 const NEVER = () => false;
-const SAVED_BY = 1500; // the server saves what it had shown when it sees that the reader is gone
 
 /** One conversation: its items, the answer that streams, and what went wrong. */
 export class Conversation {
@@ -227,7 +226,7 @@ export class Conversation {
   endedElsewhere() {
     if (this.error?.retry === "send") this.error = null;
     this.#settling = true;
-    this.#loadLater(SAVED_BY, (pause) => pause < LONGEST_PAUSE);
+    this.#loadLater(STORED_BY, (pause) => pause < LONGEST_PAUSE);
   }
 
   /** Nobody looks at it any more. */
@@ -450,7 +449,7 @@ export class Conversation {
    * being answered here.
    * @param {number} [pause] @param {(pause: number) => boolean} [again]
    */
-  #loadLater(pause = SAVED_BY, again = () => this.error?.retry === "send") {
+  #loadLater(pause = STORED_BY, again = () => this.error?.retry === "send") {
     setTimeout(async () => {
       if (!this.id || this.streaming || this.#closed) return;
       await this.load().catch(() => {});

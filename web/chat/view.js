@@ -117,8 +117,8 @@ function activity(ui) {
     return html`<p class="progress waiting" role="img" aria-label=${TEXTS.talk.thinks}><span></span><span></span><span></span></p>`;
   }
   if (waiting && !streaming) return html`<p class="progress">${TEXTS.talk.looking}</p>`;
+  if (!streaming && id && chat.tabs.answering.has(id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
   if (!unanswered || error) return nothing;
-  if (id && chat.tabs.answering.has(id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
   return html`
     <p class="note">
       ${TEXTS.talk.noAnswer}

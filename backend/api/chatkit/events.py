@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from chatkit import types as ck
@@ -38,7 +39,7 @@ class EventRenderer:
                 ck.ThreadItemDoneEvent(item=item) if shown.is_new else ck.ThreadItemReplacedEvent(item=item)
             )
         if event.type in ("run_ended", "run_waiting"):
-            rendered += self._close()
+            rendered += self._close(is_waiting=event.type == "run_waiting")
         return rendered
 
     async def skip(self, events: Sequence[Event]) -> None:
@@ -66,12 +67,14 @@ class EventRenderer:
             case _:
                 pass
 
-    def _close(self) -> Iterator[ck.ThreadStreamEvent]:
+    def _close(self, *, is_waiting: bool) -> Iterator[ck.ThreadStreamEvent]:
         """Closes the items that are open: a message without words is not stored."""
         for item_id in self._shown:
             yield ck.ThreadItemRemovedEvent(item_id=item_id)
         for workflow in self._agents.values():
-            yield ck.ThreadItemDoneEvent(item=render_workflow(self._thread_id, workflow))
+            yield ck.ThreadItemDoneEvent(
+                item=render_workflow(self._thread_id, replace(workflow, is_waiting=is_waiting))
+            )
         self._shown.clear()
         self._agents.clear()
 

@@ -54,11 +54,11 @@ def render_card(thread_id: str, card: Card) -> ck.WidgetItem:
 
 def render_workflow(thread_id: str, workflow: Workflow, *, is_live: bool = False) -> ck.WorkflowItem:
     """The work of a sub-agent; whether a step is running is told only while somebody looks."""
-    summary = ck.CustomSummary(title=workflow.summary or "", icon=_AGENT)
+    title = f"{workflow.agent}: needs your approval" if workflow.is_waiting else workflow.summary
     shown = ck.Workflow(
         type="custom",
         tasks=[_step(step, is_live=is_live) for step in workflow.steps],
-        summary=summary if workflow.summary else None,
+        summary=ck.CustomSummary(title=title, icon=_AGENT) if title else None,
         expanded=workflow.summary is None,
     )
     return ck.WorkflowItem(id=workflow.id, thread_id=thread_id, created_at=workflow.created_at, workflow=shown)

@@ -221,6 +221,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 continue
             for rendered in await renderer.render(event):
                 yield rendered
+        if context.is_detached and live.run.next_run_id is not None:
+            async for rendered in self._follow_ups(thread_id, live.run.next_run_id, context):
+                yield rendered
 
     def _renderer(self, thread_id: str, context: RequestContext) -> EventRenderer:
         cards = CardStream(self._cards, context.user_id, thread_id, context.time_zone)
@@ -247,12 +250,23 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 yield ck.StreamOptionsEvent(stream_options=ck.StreamOptions(allow_cancel=True))
 
     async def _follow(self, thread_id: str, run_id: str, context: RequestContext) -> Events:
-        """What a run says, from its beginning to where it ends or waits."""
+        """What a run says, from its beginning to where it ends or waits, and what the runs of its follow-ups say."""
         renderer = self._renderer(thread_id, context)
+        next_run_id: str | None = None
         events: AsyncIterator[Event] = self._runs.streams.follow(context.user_id, run_id, while_waiting=False)
         async for event in events:
+            if event.type == "run_ended" and event.run is not None:
+                next_run_id = event.run.next_run_id
             for rendered in await renderer.render(event):
                 yield rendered
+        if context.is_detached and next_run_id is not None:
+            async for rendered in self._follow_ups(thread_id, next_run_id, context):
+                yield rendered
+
+    async def _follow_ups(self, thread_id: str, run_id: str, context: RequestContext) -> Events:
+        yield interaction_event(run_id)
+        async for event in self._follow(thread_id, run_id, context):
+            yield event
 
     async def handle_stream_cancelled(
         self, thread: ck.ThreadMetadata, pending_items: list[ck.ThreadItem], context: RequestContext

@@ -16,15 +16,17 @@ from backend.api.chatkit import messages, render, requests
 from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.schemas import ThreadHead
 from backend.cards.agent_workflow import render_workflow
+from backend.cards.approvals import render_approval
 from backend.cards.current_tasks import CurrentTasks
 from backend.cards.render import render_cards
 from backend.cards.service import CardService
-from backend.cards.widget import Workflow
+from backend.cards.widget import Card, Workflow
 from backend.context import tags
 from backend.conversations import conversations, pages, steering, timeline
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
 from backend.conversations.pages import RunPage
+from backend.conversations.records import ToolCall
 from backend.conversations.runs import NewConversation, RunRequest
 from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
@@ -140,21 +142,27 @@ class TimelineStore(Store[RequestContext]):
             cards = render_cards(page.records, CurrentTasks())  # what is done then reads the tasks itself
         else:
             cards = await self._cards.render(context.user_id, page.records, time_zone=context.time_zone)
-        return render.render_page(thread_id, page, cards, await self._workflows(thread_id, page, context))
+        workflows, approvals = await self._render_sub_agents(thread_id, page, context)
+        return render.render_page(thread_id, page, [*cards, *approvals], workflows)
 
-    async def _workflows(self, thread_id: str, page: RunPage, context: RequestContext) -> list[Workflow]:
+    async def _render_sub_agents(
+        self, thread_id: str, page: RunPage, context: RequestContext
+    ) -> tuple[list[Workflow], list[Card]]:
+        """What sub-agents did, and the cards of their calls that need approval."""
         calls = {call.id: call for call in page.calls if shown(call.tool).agent is not None}
         if not calls:
-            return []
+            return [], []
         runs, known = await timeline.load_sub_agents(
             self._database, context.user_id, list({call.run_id for call in calls.values()})
         )
         url = self.folder_url(thread_id)
-        return [
+        workflows = [
             render_workflow(calls[run.parent_call_id], run, known.of_run(run.id), folder_url=url)
             for run in runs
             if run.parent_call_id in calls
         ]
+        approvals = [render_approval(record) for record in known.records if isinstance(record, ToolCall)]
+        return workflows, [card for card in approvals if card is not None]
 
     def folder_url(self, thread_id: str) -> str:
         """Where a user opens the files of a conversation."""
