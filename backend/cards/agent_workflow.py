@@ -32,7 +32,7 @@ def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, fold
     steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
     return Workflow(
         workflow_id(call.id),
-        call.seq or run.seq,
+        run.seq,
         call.created_at or run.created_at,
         run.agent.capitalize(),
         steps,

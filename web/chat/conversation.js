@@ -28,6 +28,8 @@ export class Conversation {
   status = { type: "active" };
   loading = false;
   streaming = false;
+  /** Whether an answer ran when it was loaded, which is not read here. */
+  running = false;
   allowCancel = true;
   /** @type {{text: string, done: boolean} | null} */
   progress = null;
@@ -122,8 +124,8 @@ export class Conversation {
       this.#describe(thread);
       if (this.error?.retry === "load") this.error = null;
       if (version !== this.#version) return;
-      running = Boolean(thread.answering);
-      if (!running) this.#stopPending = false;
+      running = this.running = Boolean(thread.answering);
+      if (!this.running) this.#stopPending = false;
       this.items = this.pages.join(this.items, page);
       this.queue.load(thread.unread ?? [], this.items);
       this.notices = this.notices.filter(({ message }) => !this.items.some(({ task }) => task?.title === message));
@@ -135,7 +137,9 @@ export class Conversation {
 
   /** Show the answer that runs, from its beginning. */
   async follow() {
-    if (!this.busy) await this.#turn("threads.custom_action", { thread_id: this.id, action: FOLLOW });
+    if (this.busy) return;
+    await this.#turn("threads.custom_action", { thread_id: this.id, action: FOLLOW });
+    if (!this.#run && !this.stopped) await this.load(); // it has ended before
   }
 
   async loadOlder() {
@@ -297,7 +301,7 @@ export class Conversation {
     this.#version += 1;
     this.#settling = false;
     this.#open.clear();
-    Object.assign(this, { streaming: true, allowCancel: true, progress: null, error: null });
+    Object.assign(this, { streaming: true, running: false, allowCancel: true, progress: null, error: null });
     this.#owner.answering(true);
     try {
       for await (const event of events) {

@@ -95,11 +95,11 @@ export class TodoChat extends HTMLElement {
   }
 
   async showHistory() {
-    this.#live.showHistory(true);
+    await this.#live.showHistory(true);
   }
 
   async hideHistory() {
-    this.#live.showHistory(false);
+    await this.#live.showHistory(false);
   }
 
   get options() {

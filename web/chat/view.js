@@ -106,7 +106,7 @@ const startScreen = (ui) => html`
 /** What goes on, below the last item. @param {Ui} ui */
 function activity(ui) {
   const { chat, conversation } = ui;
-  const { progress, streaming, items, error, unanswered, waiting, id } = conversation;
+  const { progress, streaming, running, items, error, unanswered, waiting, id } = conversation;
   const slow = chat.api.patience.waiting > 0 && streaming;
   if (progress && (!slow || progress.text.includes(SLOW))) {
     return html`<p class="progress">${progress.done ? icon("check") : html`<span class="spinner"></span>`}<span dir="auto" translate="no">${progress.text}</span></p>`;
@@ -117,8 +117,9 @@ function activity(ui) {
     return html`<p class="progress waiting" role="img" aria-label=${TEXTS.talk.thinks}><span></span><span></span><span></span></p>`;
   }
   if (waiting && !streaming) return html`<p class="progress">${TEXTS.talk.looking}</p>`;
-  if (!streaming && id && chat.tabs.answering.has(id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
-  if (!unanswered || error) return nothing;
+  if (!(unanswered || running) || error) return nothing;
+  if (id && chat.tabs.answering.has(id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
+  if (!unanswered) return nothing;
   return html`
     <p class="note">
       ${TEXTS.talk.noAnswer}
