@@ -82,6 +82,10 @@ class LogRenderer:
                 is_error = is_failure(details["code"]) or details["code"] == "interrupted"
                 values = {"level": "ERROR" if is_error else "WARNING", "error": sentence_of_notice(notice)}
                 yield self._add(run, "error", _time_of(notice, run), id=notice.id, actor="system", **values)
+            case "entry_completed", Entry(kind="command", text=text) as command:
+                values = {"id": command.id, "actor": "user", "tool_name": text.partition(" ")[0], "input": text}
+                output = (command.details or {}).get("output")
+                yield self._add(run, "tool_result", _time_of(command, run), output=output, **values)
             case "model_turn_ended", ModelTurn() as turn:
                 yield from self._render_turn(turn, run)
             case "call_requested", ToolCall() as call:

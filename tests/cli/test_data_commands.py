@@ -15,6 +15,7 @@ from tests.conftest import ROOT, find_free_port
 from tests.fake_ollama import listening
 from tests.fake_ollama import model as ollama_model
 from tests.scripted_model import ScriptedModel
+from tests.support.answers import HANGS, start_run, thread_of
 from tests.support.approvals import APIS, waiting_of
 from tests.support.commands import todo, todo_at
 from tests.support.fixtures import NewUser
@@ -28,6 +29,9 @@ from tests.waiting import until
 pytestmark = pytest.mark.long
 
 KEY = "sk-a-very-secret-key"
+# The tables of the task server, and where an export has their rows.
+TASK_TABLES = {"tasks": "tasks", "task_calls": "changes", "task_changes": "changes", "people": "people"}
+OLD_TABLES = {"agent_steps", "approvals", "messages", "run_events", "run_inputs"}
 
 
 def error_of(output: str) -> str:
@@ -111,24 +115,60 @@ class TestExportAndForget:
             assert name in error_of(nothing.stderr)
 
     async def _check_export(self, document: dict[str, Any], user: User, stored: Stored) -> None:
-        assert document["user"] == user.name
+        assert (document["version"], document["user"]) == (2, user.name)
         tasks, chat = document["todo"], document["chat"]
         assert sorted(task["title"] for task in tasks["tasks"]) == ["bread", "milk"]
         assert len(tasks["changes"]) == 2
         [thread] = (await user.chatkit.list_threads()).data
-        [exported] = chat["threads"]
+        [exported] = chat["conversations"]
         assert exported["id"] == thread["id"]
-        shown = {item["id"] for item in await user.chatkit.items(thread["id"])}
-        assert shown < {item["id"] for item in exported["items"]}, "tool calls are there, too"
-        assert [run["thread_id"] for run in chat["runs"]] == [thread["id"], thread["id"], None]
+        said = [entry["text"] for entry in chat["entries"] if entry["kind"] == "user_message"]
+        assert said == ["add milk and bread", "delete milk"]
+        assert [run["conversation_id"] for run in chat["runs"]] == [thread["id"], thread["id"], None]
         assert chat["runs"][0]["usage"]["model"] == "offline-rules"
-        [approval] = chat["approvals"]
-        assert (approval["call"]["name"], approval["decision"]) == ("delete_task", None)
+        assert chat["model_turns"][0]["usage"]["requests"] == 1
+        assert [(call["tool"], call["state"]) for call in chat["tool_calls"]] == [
+            ("add_task", "done"),
+            ("delete_task", "awaiting_approval"),
+        ]
         assert len(chat["ended_sessions"]) == 1
         [profile] = chat["profiles"]
         assert profile["time_zone"] == "Europe/Berlin"
         assert profile["memory"].strip() == "* I work nights"
         assert profile["calendar"] is True, "of its secret only a hash is stored, and that is not exported"
+
+    async def test_every_table_with_rows_of_users(
+        self, stack: Stack, written: User, model: ScriptedModel, stored: Stored
+    ) -> None:
+        """Each is filled here, exported and emptied, so that none can be overlooked."""
+        await model.script(start_coder("count"), says("3"), {**says("3"), "reasoning": "One, two."}, HANGS)
+        chat = await APIS["run_api"].say(written, "agents", "have it counted")
+        waiting = await waiting_of(written, chat)
+        place = (waiting.chat, waiting.run, waiting.approval)
+        await written.runs.approve(*place, approved=True, always=True, key="approved")
+        await until(lambda: "completed" in stored.run_statuses(written.name)[-1:])
+        thread = await thread_of(written, chat)
+        answer = next(item for item in await written.chatkit.items(thread) if item["type"] == "assistant_message")
+        await written.chatkit.feedback(thread, [answer["id"]], "positive")
+        run = await start_run(written, chat, "count on")
+        await written.runs.send(chat, run, "and again", mode="follow_up")
+
+        counts = stored.row_counts(written.name)
+        assert set(counts) == set(stored.user_tables()) - OLD_TABLES
+        exported = await todo_at(stack, "export", "--user", written.name)
+        document = json.loads(exported.stdout)
+        for table in TASK_TABLES:
+            assert document["todo"][TASK_TABLES[table]], table
+        assert {table: len(rows) for table, rows in document["chat"].items()} == {
+            table: count for table, count in counts.items() if table not in TASK_TABLES
+        }
+        entries = document["chat"]["entries"]
+        assert [entry["text"] for entry in entries if entry["seq"] is None] == ["and again"]
+        assert [entry["id"] for entry in entries if entry["feedback"] == "positive"] == [answer["id"]]
+        assert [run["agent"] for run in document["chat"]["runs"] if run["parent_call_id"]] == ["coder"]
+        forgotten = await todo_at(stack, "forget", "--user", written.name, "--yes")
+        assert forgotten.returncode == 0, forgotten.stderr
+        assert stored.row_counts(written.name) == {}
 
     async def test_what_agents_were_allowed_and_wrote(
         self, stack: Stack, user: User, other: User, model: ScriptedModel, stored: Stored, tmp_path: Path

@@ -137,8 +137,8 @@ class Stored:
     def user_tables(self) -> list[str]:
         """The tables whose rows belong to users."""
         tables = self._rows(
-            "SELECT table_name AS name FROM information_schema.columns"
-            " WHERE table_schema = 'public' AND column_name = 'user_id' ORDER BY 1"
+            "SELECT DISTINCT table_name AS name FROM information_schema.columns"
+            " WHERE table_schema = ANY (current_schemas(false)) AND column_name = 'user_id' ORDER BY 1"
         )
         return [table["name"] for table in tables]
 
