@@ -30,7 +30,7 @@ from backend.runs.live_run import RunContext
 from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
-from backend.settings import Settings
+from backend.settings import SHUTDOWN_SECONDS, Settings
 from backend.tools.consent.policy import Policy
 from common.database import ProcessConnection, run_sweeps
 
@@ -78,7 +78,7 @@ async def open_core(
         await stack.enter_async_context(run_sweeps(sweeper.sweep, every_seconds=SWEEP_SECONDS))
         for work in (executor.store_growth(), admission.watch()):
             stack.callback(asyncio.create_task(work).cancel)
-        stack.push_async_callback(executor.shut_down)
+        stack.push_async_callback(executor.shut_down, SHUTDOWN_SECONDS)
         runs = RunService(
             database,
             executor,

@@ -1,81 +1,66 @@
+import asyncio
 import logging
-import secrets
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import psycopg
 from agents import set_tracing_disabled
 from agents.tracing import set_trace_processors
 from fastapi import FastAPI
 
 from backend.commands import check as check_command
-from backend.conversation.runs import abandoned
-from backend.conversation.runs.abandoned import Abandoned
 from backend.model.providers import Endpoint
-from backend.settings import Settings
+from backend.settings import SHUTDOWN_SECONDS, Settings
 from backend.tools.connectors.server import Server
+from common.database import PoolerFound, require_direct_address
+from common.watchdog import watchdog
 from service import process, workers
+from service.environment import stop_misconfigured
 from service.telemetry import logs
 
 if TYPE_CHECKING:
-    from backend.doors.parts import Parts
+    from backend.runs.executor import Executor
 
 logger = logging.getLogger("backend")
 
 QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "chatkit")  # loggers of libraries
 
 
-def main(name: str | None = None, ended: Sequence[Abandoned] = ()) -> None:
-    """Serve under a name that no other service has; `ended` are turns that one of that name left when it died."""
+def main() -> None:
     settings, endpoint, servers = check_command.run()
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
+    try:
+        asyncio.run(require_direct_address(settings.process_database_url))
+    except PoolerFound as error:
+        stop_misconfigured(str(error))
     process.serve(
         settings,
         partial(_serve, settings, endpoint, servers),
         app="backend.app",
-        grace_seconds=_grace_seconds(settings) + settings.lease_seconds,
-        announce=partial(_announce, settings, endpoint, ended),
-        name=name or secrets.token_hex(8),
-        after_death=partial(_end_turns_of, settings),
+        grace_seconds=_grace_seconds(settings) + SHUTDOWN_SECONDS,
+        announce=partial(_announce, settings, endpoint),
     )
-
-
-def _end_turns_of(settings: Settings, dead: str) -> None:
-    """What a worker left running holds its conversations no longer."""
-    try:
-        _report(abandoned.end_runs_of([dead], settings.database_url.get_secret_value()))
-    except psycopg.Error as error:
-        logger.warning("turns of the process before are not ended yet: %s", type(error).__name__)
-
-
-def _report(ended: Iterable[Abandoned]) -> None:
-    from backend.turn import reports
-
-    for run in ended:
-        reports.turn_abandoned(run)
 
 
 def _serve(
     settings: Settings,
     endpoint: Endpoint,
     servers: Sequence[Server],
-    worker: str,
     listener: socket.socket,
     on_ready: Callable[[], None],
 ) -> None:
-    """One worker."""
+    """Serves in one process."""
     from backend.app import create_app
 
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
     set_trace_processors([])
     set_tracing_disabled(True)
-    _Server(create_app(settings, endpoint, worker=worker, servers=servers), settings, on_ready).run(sockets=[listener])
+    _Server(create_app(settings, endpoint, servers=servers), settings, on_ready).run(sockets=[listener])
 
 
 class _Server(workers.Server):
-    """uvicorn waits for open streams before it ends the application; the turns behind them must be told to end."""
+    """uvicorn waits for open streams before it ends the application; the runs behind them must be told to end."""
 
     def __init__(self, app: FastAPI, settings: Settings, on_ready: Callable[[], None]) -> None:
         super().__init__(
@@ -88,21 +73,27 @@ class _Server(workers.Server):
         )
         self._app = app
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with watchdog():
+            await super().serve(sockets)
+
     def is_busy(self) -> bool:
-        return (parts := self._parts) is not None and parts.turns.count > 0
+        return (executor := self._executor) is not None and bool(executor.live)
 
     def end(self) -> None:
-        if (parts := self._parts) is not None:
-            parts.turns.shut_down()
+        if (executor := self._executor) is not None:
+            self._loop.call_soon_threadsafe(executor.interrupt_all)
 
     @property
-    def _parts(self) -> "Parts | None":
-        return getattr(self._app.state, "parts", None)
+    def _executor(self) -> "Executor | None":
+        """None until the application has started."""
+        core = getattr(self._app.state, "core", None)
+        return core and core.runs.executor
 
 
-def _announce(settings: Settings, endpoint: Endpoint, ended: Iterable[Abandoned], address: str) -> None:
+def _announce(settings: Settings, endpoint: Endpoint, address: str) -> None:
     logger.info("backend listens on %s", address)
-    _report(ended)
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":
         logger.warning(

@@ -38,11 +38,6 @@ def workspace_secret(data_dir: Path) -> str:
     return _kept(data_dir / "workspace_token_secret", secrets.token_hex(32))
 
 
-def backend_name(data_dir: Path) -> str:
-    """What the backend of this directory is called, each time it starts; made once."""
-    return _kept(data_dir / "backend_name", secrets.token_hex(16))
-
-
 def known_token_secret(data_dir: Path) -> str | None:
     """The same, if it was made already."""
     path = _secret(data_dir)

@@ -22,11 +22,10 @@ def main() -> None:
         app="mcp_server.server",
         grace_seconds=_GRACE_SECONDS + 5,
         announce=partial(_announce, settings),
-        name="mcp_server",
     )
 
 
-def _serve(settings: Settings, _: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """One worker."""
     from mcp_server.server import create_app
 

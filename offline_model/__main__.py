@@ -32,7 +32,7 @@ def main() -> None:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
 
-    def serve(name: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    def serve(listener: socket.socket, on_ready: Callable[[], None]) -> None:
         server = Server(create_app(settings), limits, grace_seconds=_GRACE_SECONDS, on_ready=on_ready, lifespan="off")
         server.run(sockets=[listener])
 
@@ -43,7 +43,6 @@ def main() -> None:
         count=1,
         grace_seconds=_GRACE_SECONDS,
         on_ready=partial(logger.info, "offline model running on %s", workers.address(listener)),
-        name="offline_model",
     )
 
 

@@ -22,8 +22,6 @@ def serve(
     app: str,
     grace_seconds: float,
     announce: Callable[[str], None],
-    name: str,
-    after_death: Callable[[str], None] = lambda _: None,
 ) -> NoReturn:
     """Run a service that stands on the database, in as many processes as are set.
 
@@ -43,9 +41,7 @@ def serve(
         app=app,
         grace_seconds=grace_seconds,
         announce=announce,
-        name=name,
         count=settings.own("workers"),
-        after_death=after_death,
     )
 
 
@@ -56,9 +52,7 @@ def run(
     app: str,
     grace_seconds: float,
     announce: Callable[[str], None],
-    name: str,
     count: int = 1,
-    after_death: Callable[[str], None] = lambda _: None,
 ) -> NoReturn:
     """Run `work` in so many processes; what keeps it from starting ends it with a sentence."""
     listener = workers.bind(settings.prefix, settings.own("host"), settings.own("port"))
@@ -70,8 +64,6 @@ def run(
             count=count,
             grace_seconds=grace_seconds + settings.drain_seconds,
             on_ready=partial(announce, workers.address(listener)),
-            name=name,
-            after_death=after_death,
         )
     sys.exit(status)
 

@@ -95,12 +95,6 @@ class ServiceProcess:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     @property
-    def names(self) -> dict[str, int]:
-        """The names of the workers that serve, with their process ids."""
-        found = re.findall(r"worker (\d+) serves as ([\w/]+)", self.log_text)
-        return {name: int(pid) for pid, name in found if int(pid) in self.workers}
-
-    @property
     def _said_to_serve(self) -> set[int]:
         return {int(pid) for pid in re.findall(r"worker (\d+) serves", self.log_text)}
 

@@ -1,5 +1,4 @@
 import logging
-import secrets
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -26,13 +25,10 @@ def main(account: int | None = None) -> None:
         app="workspace.server",
         grace_seconds=_GRACE_SECONDS + 5,
         announce=_announce,
-        name=f"workspace-{secrets.token_hex(4)}",
     )
 
 
-def _serve(
-    settings: Settings, account: int | None, _: str, listener: socket.socket, on_ready: Callable[[], None]
-) -> None:
+def _serve(settings: Settings, account: int | None, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """The one process: what a folder's commands and files wait for is known to it alone."""
     from workspace.server import create_app
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from backend.api.services import AppServices, Services
-from backend.turn import reports
+from backend.runs.metrics import observe_process
 from service.database import schema
 from service.telemetry import metrics
 
@@ -26,13 +26,13 @@ async def get_readiness(request: Request, services: AppServices) -> Response:
 
 
 @router.get("/metrics")
-async def get_metrics() -> Response:
-    reports.TASKS.set(len(asyncio.all_tasks()))
+async def get_metrics(services: AppServices) -> Response:
+    observe_process(services.database)
     return metrics.response()
 
 
 async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
-    """200 when a turn could run now; the model, agents and other MCP servers are reported, not required.
+    """200 when a run could be executed now; the model, agents and other MCP servers are reported, not required.
 
     A workspace that starts beside this process is waited for: until it answers, nobody knows what agents may do.
     """

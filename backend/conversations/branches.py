@@ -78,21 +78,22 @@ WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %
 LIMIT 1"""
 
 
-async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> None:
-    """Shows the conversation as it was after a run, or before its first; a waiting run that is left is cancelled.
+async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:
+    """Shows the conversation as it was after a run, or before its first.
 
-    Raises `NotFound`, and `Busy` while a run is running.
+    A waiting run that is left is cancelled; its id is returned. Raises `NotFound`, and `Busy` while a run is running.
     """
     where = {"user": user_id, "conversation": conversation_id, "run": run_id}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_LOCK_CONVERSATION, **where)
         running = await tx.execute(_RUNNING, **where)
         await tx.execute(_SHOW, **where)
-        await runs.send_cancellations(tx, user_id, conversation_id, reason="left_path", unless=run_id)
+        cancelled = await runs.send_cancellations(tx, user_id, conversation_id, reason="left_path", unless=run_id)
     if await found.fetchone() is None:
         raise NotFound
     if await running.fetchone() is not None:
         raise Busy
+    return await runs.read_cancelled(cancelled)
 
 
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:

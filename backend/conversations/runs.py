@@ -4,7 +4,7 @@ A run's lease is its row's `process_id` with status `running`: the advisory lock
 a tree of runs first lock its top run's row (`hold`), so that numbers of a tree are committed in their order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -100,7 +100,8 @@ UPDATE runs SET status = 'cancelled', ended_at = now()
 WHERE user_id = %(user)s AND status = 'waiting' AND top_run_id IN (
     SELECT id FROM runs WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'waiting'
       AND parent_call_id IS NULL AND id IS DISTINCT FROM %(unless)s
-)"""
+)
+RETURNING id, parent_call_id"""
 # What runs that were ended from outside have left open: nobody decides it any more, and the outcome of what may have
 # begun is unknown. The end has the last number, so that nothing of a run comes after it.
 _CLOSE_CALLS = """
@@ -226,12 +227,13 @@ class RunRequest:
 class StartedRun:
     """A run whose lease this process holds, and what the model reads of its conversation, up to its message.
 
-    `conversation` is None for a run that continues another one.
+    `conversation` is None for a run that continues another one. `cancelled` are the runs that waited in it.
     """
 
     run: Run
     timeline: Timeline
     conversation: ConversationHead | None = None
+    cancelled: Sequence[str] = ()
 
 
 async def start(
@@ -260,8 +262,9 @@ async def _try_to_start(
             )
         else:
             found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
+        cancelled = None
         if cancels_waiting:
-            await send_cancellations(tx, user_id, request.conversation_id, reason="other_message")
+            cancelled = await send_cancellations(tx, user_id, request.conversation_id, reason="other_message")
         replaces = {"replaces": request.replaces}
         values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}
         started = await tx.execute(_START, Run, **values, **replaces, **where)
@@ -281,7 +284,8 @@ async def _try_to_start(
         sent = await send_history(tx, user_id, request.conversation_id)
     run = await started.fetchone()
     assert run is not None
-    return StartedRun(run, await sent.read(), await found.fetchone())
+    ids = await read_cancelled(cancelled) if cancelled else ()
+    return StartedRun(run, await sent.read(), await found.fetchone(), ids)
 
 
 async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:
@@ -369,17 +373,20 @@ async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCurso
     return finished
 
 
-async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> bool:
-    """Ends a tree of runs whose process is gone, keeping what was stored; False where somebody has ended it already."""
+async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> str | None:
+    """Ends a tree of runs whose process is gone, keeping what was stored.
+
+    Returns the id of its conversation; None where somebody has ended it already.
+    """
     where = {"user": user_id, "top": top_run_id, "process": process_id}
     async with database.transaction(user_id) as tx:
         locked = await tx.execute(_LOCK_ABANDONED, **where)
         if (row := await locked.fetchone()) is None:
-            return False
+            return None
         await tx.execute(_END_TREE, status="interrupted", error="interrupted", **where)
         await _send_ends(tx, user_id, row["conversation_id"], code="interrupted", reason="ended")
         await tx.execute(_NOTIFY, channel=wake, payload=top_run_id)
-    return True
+    return row["conversation_id"]
 
 
 async def send_cancellations(
@@ -391,6 +398,11 @@ async def send_cancellations(
     return cancelled
 
 
+async def read_cancelled(cancellations: AsyncCursor[DictRow]) -> list[str]:
+    """The ids of the runs at the top of the trees that were cancelled."""
+    return [row["id"] for row in await cancellations.fetchall() if row["parent_call_id"] is None]
+
+
 async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, code: str, reason: CallReason) -> None:
     """Closes what runs have left open that this transaction has ended, and numbers their ends."""
     where = {"user": user_id, "conversation": conversation_id}
@@ -400,15 +412,18 @@ async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, cod
     await tx.execute(_NUMBER_ENDS, **where)
 
 
-async def request_stop(database: Database, run: Run) -> bool:
-    """Asks a run's process to stop it; one that waits is cancelled at once. False where it has ended."""
+async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
+    """Asks a run's process to stop it, or cancels one that waits at once.
+
+    Returns whether it was running, and the ids of runs that were cancelled.
+    """
     where = {"user": run.user_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
         stopping = await tx.execute(_REQUEST_STOP, **where)
         await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
         cancelled = await send_cancellations(tx, run.user_id, run.conversation_id, reason="stopped")
         await tx.execute(_DROP_QUEUE, **where)
-    return await stopping.fetchone() is not None or cancelled.rowcount > 0
+    return await stopping.fetchone() is not None, await read_cancelled(cancelled)
 
 
 async def add_usage(database: Database, user_id: str, run_id: str, usage: Mapping[str, int]) -> None:

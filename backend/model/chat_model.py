@@ -17,7 +17,7 @@ from backend.model.client import Ending, ProviderClient, ending
 from backend.model.providers import Endpoint
 from backend.model.reader import Finish
 from backend.model.retries import retry_settings
-from backend.model.telemetry import measure_request
+from backend.model.telemetry import count_tokens, measure_request
 from backend.model.tool_calls import is_object
 from service.database import new_id
 
@@ -66,6 +66,8 @@ class ChatModel(OpenAIChatCompletionsModel):
                     event = ids.assign(event)
                     if event.type == "response.completed":
                         request.is_complete = True
+                        if (usage := event.response.usage) is not None:
+                            count_tokens(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
                         event = _incomplete(event, end.reason)
                     yield event
 
@@ -79,7 +81,10 @@ class ChatModel(OpenAIChatCompletionsModel):
                 async for piece in response:
                     text += piece.text
                     usage = piece.usage or usage
-        counts = {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens} if usage else {}
+        if usage is None:
+            return text, {"requests": 1}
+        counts = {"input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens}
+        count_tokens(**counts)
         return text, {"requests": 1, **counts}
 
 

@@ -1,6 +1,7 @@
 """Executes one run: the SDK's loop, approved tool calls, steering messages, and the outcome."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from backend.conversations.records import CallReason, Entry, Run, Timeline, Tool
 from backend.errors import LeaseLost
 from backend.model.chat_model import ChatModel
 from backend.model.retries import retry_settings
+from backend.runs import metrics
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError, ending_of
@@ -106,6 +108,7 @@ class Execution:
         self.left_out: int | None = None
         """The number up to which the model has not read the conversation, as it is too long."""
         self._messages_read = len(live.messages)
+        self._began = time.perf_counter() if run.is_sub_agent else live.began
         self.ending: Ending | None = None
 
     async def execute(self) -> State:
@@ -296,9 +299,12 @@ class Execution:
             if (row := await cursor.fetchone()) is not None:
                 call.state = "awaiting_approval"
                 self.recorder.publish_approval_request(call, row)
+        asked = len(waiting) + len(self.context.waiting_agents)
         self.context.waiting, self.context.waiting_agents = set(), set()
         if waits is None or await waits.fetchone() is not None:
             self.run.status = "waiting"
+            if not self.run.is_sub_agent:
+                metrics.record_wait(self.run, calls=asked)
             return True
         if (await runs.load(self._database, self.run.user_id, self.run.id)).stop_requested:
             self._live.stop(Ending("cancelled", "cancelled"))
@@ -348,7 +354,16 @@ class Execution:
         if (row := await ended.fetchone()) is None:
             return "unread"
         self.run.status, self.run.end_seq = ending.outcome, row["end_seq"]
+        self.record_end()
         return "ended"
+
+    def record_end(self) -> None:
+        metrics.record_end(
+            self.run,
+            began=self._began,
+            first_event_seconds=self._live.first_event_seconds,
+            tool_calls=self.recorder.call_count,
+        )
 
     async def _end_sub_agents(self, ending: Ending) -> None:
         """Ends the sub-agents that wait, or were to go on, as their run ends."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from agents.tool_context import ToolContext
@@ -16,6 +18,7 @@ from backend.conversations.records import Event, Run, Timeline, ToolCall
 from backend.conversations.runs import StartedRun
 from backend.errors import LeaseLost
 from backend.model.tool_calls import storable
+from backend.runs import metrics
 from backend.runs.execution import Dependencies, Execution, State
 from backend.runs.live_run import LiveRun, RunContext, RunStopped
 from backend.runs.outcomes import Ending, RunError
@@ -23,6 +26,7 @@ from backend.runs.recorder import only_row
 from backend.runs.stream import CHANGED, RunStream, Streams
 from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
+from service.telemetry import traces
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +61,8 @@ class Executor:
         self._after_runs = set[asyncio.Task[None]]()
         self._is_shutting_down = False
 
-    def launch(self, started: StartedRun, *, is_detached: bool = True) -> LiveRun:
-        """Executes a run that this process has started."""
+    def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
+        """Executes a run that this process has started, for a request that came at `began` of `time.perf_counter`."""
         stream = RunStream()
         live = LiveRun(
             started.run,
@@ -71,6 +75,9 @@ class Executor:
         for event in timeline.with_summary(events, timeline.find_new_summary(started.timeline, started.run)):
             stream.append(event)
             live.first_number = event.number or 0
+        if began is not None:
+            live.began, live.first_event_seconds = began, time.perf_counter() - began
+            metrics.FIRST_EVENT.observe(live.first_event_seconds)
         self._execute(live, started.timeline)
         return live
 
@@ -98,6 +105,14 @@ class Executor:
             live.stop(Ending("interrupted", "interrupted"))
 
     async def _run(self, live: LiveRun, history: Timeline) -> None:
+        metrics.RUNNING.inc()
+        with traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id}):
+            try:
+                await self._execute_until_end(live, history)
+            finally:
+                metrics.RUNNING.dec()
+
+    async def _execute_until_end(self, live: LiveRun, history: Timeline) -> None:
         too_long = Ending("failed", "run_too_long", {"seconds": self._run_seconds})
         limit = asyncio.get_running_loop().call_later(self._run_seconds, live.stop, too_long)
         following: StartedRun | None = None
@@ -112,6 +127,8 @@ class Executor:
                 if (following := await steering.start_follow_up(self._database, live.run)) is not None:
                     live.run = await runs.load(self._database, live.run.user_id, live.run.id)
                     live.run.next_run_id = following.run.id
+                    execution.run = live.run
+                    execution.record_end()
                     break
                 history = await load_history(self._database, live.run.user_id, live.run.conversation_id)
         except Exception:
@@ -221,15 +238,22 @@ class Executor:
         for run_id in list(self.live):
             self.signal(run_id)
 
-    async def shut_down(self) -> None:
-        """Interrupts every run and waits until it is stored."""
+    def interrupt_all(self) -> None:
+        """Begins to end every run, and what is read here of the runs of other processes."""
         self._is_shutting_down = True
+        self._streams.leave()
         for task in self._after_runs:
             task.cancel()
-        running = [live for live in self.live.values() if live.asyncio_task is not None]
-        for live in running:
+        for live in self.live.values():
             live.stop(Ending("interrupted", "interrupted"))
-        await asyncio.gather(*(live.asyncio_task for live in running if live.asyncio_task), return_exceptions=True)
+
+    async def shut_down(self, within_seconds: float) -> None:
+        """Interrupts every run and waits until it is stored; other processes end what is left."""
+        self.interrupt_all()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_seconds):
+                while running := [live.asyncio_task for live in self.live.values() if live.asyncio_task is not None]:
+                    await asyncio.wait(running)
 
     async def store_growth(self) -> None:
         """Stores messages that grow, as long as the process serves."""

@@ -1,6 +1,7 @@
 """A tree of runs while this process executes it, and what tools and hooks know of the run in which they are called."""
 
 import asyncio
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ class LiveRun:
     `messages` are the steering messages that were read since the tree came to this process.
 
     `lock` lets one of them write at a time, as their numbers are committed in order. `is_detached` tells that the run
-    goes on without a reader. `first_number` is the number of the message that started it.
+    goes on without a reader. `began` is when, by `time.perf_counter`. `first_number` is the number of the message that
+    started it.
     """
 
     run: Run
@@ -41,6 +43,9 @@ class LiveRun:
     recorders: list["Recorder"] = field(default_factory=list["Recorder"])
     first_number: int = 0
     conversation: ConversationHead | None = None
+    began: float = field(default_factory=time.perf_counter)
+    first_event_seconds: float | None = None
+    """From the beginning to its first event, where a request has started it."""
 
     def stop(self, ending: Ending) -> None:
         """Lets the run end so, as soon as the tool call that is being made has ended."""

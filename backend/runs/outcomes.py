@@ -101,12 +101,12 @@ def ending_of(error: Exception, run_id: str) -> Ending:
                 return _failed(run_id, "database_unreachable")
             case _:
                 continue
-    logger.error("run %s failed", run_id, exc_info=error)
+    logger.error("run %s failed (reference %s)", run_id, run_id[-8:], exc_info=error)
     return Ending("failed", "failed")
 
 
 def _failed(run_id: str, code: str, values: dict[str, Any] | None = None) -> Ending:
-    logger.warning("run %s failed: %s", run_id, code)
+    logger.warning("run %s failed (reference %s): %s", run_id, run_id[-8:], code)
     return Ending("failed", code, values or None)
 
 

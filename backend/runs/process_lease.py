@@ -1,14 +1,12 @@
 """Ends runs whose process is gone, and runs of this process that it does not execute."""
 
-import logging
 import time
 
 from backend.conversations import idempotency, limits, runs
+from backend.runs import metrics
 from backend.runs.executor import Executor
 from backend.runs.stream import CHANGED
 from common.database import Confirmation, Database, ProcessConnection
-
-logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 _CLEAN_UP_SECONDS = 60.0  # how often old idempotency keys and counted requests are deleted
@@ -32,6 +30,7 @@ class Sweeper:
 
     async def sweep(self) -> None:
         """Raises `DatabaseUnavailable`."""
+        metrics.observe_process(self._database)
         async with self._database.system_transaction() as tx:
             found = await tx.execute(_RUNNING_PROCESSES)
         processes = {row["process_id"] for row in await found.fetchall()}
@@ -55,5 +54,6 @@ class Sweeper:
 
     async def _end(self, run: _Run, process_id: int) -> None:
         user_id, run_id = run
-        if await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED):
-            logger.warning("run %s of process %s was ended: nobody executes it", run_id, process_id)
+        conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED)
+        if conversation_id is not None:
+            metrics.record_abandoned(user_id, conversation_id, run_id)

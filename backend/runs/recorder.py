@@ -69,6 +69,11 @@ class Recorder(RunHooks[RunContext]):
         self.begun = {call.id for call in self.open_calls.values() if call.state == "running"}
         self.model_turn = max((record.model_turn for record in records), default=0)
 
+    @property
+    def call_count(self) -> int:
+        """How many calls the model has asked for."""
+        return len(self._calls)
+
     def begin_sdk_run(self) -> None:
         """The SDK counts usage from zero in each of its runs."""
         self._usage_before = _counts(self.run.usage)

@@ -1,5 +1,6 @@
 """What can be done with runs, whichever API asks for it."""
 
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from backend.conversations.runs import SIGNAL, Message, Moment, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.errors import NotFound
+from backend.runs import metrics
 from backend.runs.admission import AdmissionControl
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
@@ -39,11 +41,13 @@ class RunService:
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
         """Stores a message and executes its run. Raises the errors of `runs.start`, and `Overloaded`."""
+        began = time.perf_counter()
         with self.admission.admit(running=len(self.executor.live)):
             started = await runs.start(
                 self.database, user_id, request, process_id=self.connection.process_id, limits=self.limits
             )
-            return self.executor.launch(started, is_detached=is_detached)
+            metrics.record_cancellations(user_id, request.conversation_id, started.cancelled)
+            return self.executor.launch(started, is_detached=is_detached, began=began)
 
     async def answer_again(
         self, user_id: str, message_id: str, request: RunRequest, *, is_detached: bool = True
@@ -97,9 +101,16 @@ class RunService:
 
     async def cancel(self, run: Run) -> None:
         """Stops a run in whichever process it is executed. Raises `AlreadyEnded`."""
-        if not await runs.request_stop(self.database, run):
+        was_running, cancelled = await runs.request_stop(self.database, run)
+        if not was_running and not cancelled:
             raise AlreadyEnded
+        metrics.record_cancellations(run.user_id, run.conversation_id, cancelled)
         self.streams.wake(run.id)
+
+    async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
+        """Shows the conversation as it was after a run, or before its first. Raises `NotFound` and `Busy`."""
+        cancelled = await branches.show(self.database, user_id, conversation_id, run_id)
+        metrics.record_cancellations(user_id, conversation_id, cancelled)
 
     async def delete_conversation(self, user_id: str, conversation_id: str) -> None:
         """Stops what runs in a conversation, in whichever process, and deletes it. Raises `NotFound`."""

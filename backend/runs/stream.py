@@ -72,6 +72,7 @@ class Streams:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.local: dict[str, RunStream] = {}
+        self._is_leaving = False
         self.followed: set[str] = set()
         """Runs of this process that are followed from another one."""
         self._lengths: dict[str, int] = {}  # how many events of those have been told of
@@ -87,6 +88,16 @@ class Streams:
         """Lets the followers of a run look at its rows."""
         for follower in self._followers.get(top_run_id, ()):
             follower.set()
+
+    def leave(self) -> None:
+        """Ends what is read here of other processes' runs, as this process ends; readers go on elsewhere."""
+        self._is_leaving = True
+        for run_id in self._followers:
+            self.wake(run_id)
+
+    def is_left(self, top_run_id: str) -> bool:
+        """Whether this process ends and does not execute the run."""
+        return self._is_leaving and top_run_id not in self.local
 
     def add_follower(self, top_run_id: str) -> None:
         if top_run_id in self.local:
@@ -140,7 +151,7 @@ class _Follower:
         self._status = ""
 
     async def events(self) -> AsyncIterator[Event]:
-        while self._status not in ENDED:
+        while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
             self._woken.clear()
             stream = self._streams.local.get(self._top_run_id)
             if stream is not None and self._after >= stream.base:

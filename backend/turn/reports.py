@@ -5,36 +5,24 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from prometheus_client import Counter, Gauge, Histogram
-
 from backend.conversation.runs.abandoned import Abandoned
+from backend.model.telemetry import TOKENS
+from backend.runs.metrics import CONNECTIONS as CONNECTIONS
+from backend.runs.metrics import FIRST_EVENT, RUNS, WAITS
+from backend.runs.metrics import RUN_SECONDS as TURN_SECONDS
+from backend.runs.metrics import RUNNING as RUNNING
 from backend.turn.run import Ended, Run
-from service.telemetry import metrics, traces
+from service.telemetry import traces
 from service.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
-
-TURNS = Counter("todo_turns", "Turns that ended, by the outcome written to the database", ["outcome"])
-TURN_SECONDS = Histogram(
-    "todo_turn_seconds", "From a turn's start to its outcome", ["outcome"], buckets=metrics.SECONDS
-)
-FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
-WAITS = Counter("todo_turn_waits", "Times that a turn asked its person before it went on")
-RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
-TASKS = Gauge("todo_backend_tasks", "Tasks of the event loop when it was asked", multiprocess_mode="livesum")
-TOKENS = Counter(
-    "todo_model_tokens", "Tokens of the turns that ended, as the model's provider counts them", ["direction"]
-)
-CONNECTIONS = Gauge(
-    "todo_backend_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
-)
 
 
 def turn_ended(run: Run, ended: Ended) -> None:
     """The turn's one line, once its outcome is in the database."""
     seconds = time.perf_counter() - ended.began
     usage = ended.usage or {}
-    TURNS.labels(ended.outcome).inc()
+    RUNS.labels(ended.outcome).inc()
     TURN_SECONDS.labels(ended.outcome).observe(seconds)
     if ended.first_event_after is not None:
         FIRST_EVENT.observe(ended.first_event_after)
@@ -65,7 +53,7 @@ def turn_waits(run: Run, usage: Mapping[str, Any], counted: Mapping[str, Any], *
 
 def waiting_ended(run_id: str, conversation_id: str, user_id: str) -> None:
     """The line of a turn that waited, and was ended instead of being answered."""
-    TURNS.labels("cancelled").inc()
+    RUNS.labels("cancelled").inc()
     logger.info(
         "turn ended", extra=fields(run=run_id, conversation=conversation_id, owner=user_id, outcome="cancelled")
     )
@@ -83,6 +71,6 @@ def count_tokens(usage: Mapping[str, Any]) -> None:
 
 def turn_abandoned(run: Abandoned) -> None:
     """The line of a turn whose process is gone, by the process that marked it."""
-    TURNS.labels("interrupted").inc()
+    RUNS.labels("interrupted").inc()
     said = fields(run=run.run_id, conversation=run.conversation_id, owner=run.user_id, outcome="interrupted")
     logger.warning("turn ended", extra=said)

@@ -113,7 +113,7 @@ def _has_workspace(variables: Mapping[str, str], directory: Path) -> bool:
 
 def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[Service]:
     """In the order of starting and stopping: the backend is the slowest to start and needs the others to the last."""
-    port, mcp_port, name = ports.page, ports.mcp, data_dir.backend_name(directory)
+    port, mcp_port = ports.page, ports.mcp
     shared = variables | {
         "AUTH_MODE": variables.get("AUTH_MODE", "none"),
         "BACKEND_HOST": HOST,
@@ -134,15 +134,12 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
         shared |= {**model, "OFFLINE_PORT": str(offline_port)}
         offline = [_service("Offline model", "offline_model", shared, offline_port, ready_path="/health")]
     return [
-        # As it has that name alone, and again after each of its deaths, it ends what it left running before it waits.
         _service(
             "Backend",
             "backend",
             shared,
             port,
-            f"--name={name}",
             extra=environment.named_by_servers(variables),
-            waits_itself=True,
             note=f"http://{HOST}:{port}",
         ),
         _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
@@ -179,12 +176,11 @@ def _service(
     *arguments: str,
     extra: Mapping[str, str] | None = None,
     ready_path: str = "/ready",
-    waits_itself: bool = False,
     note: str = "",
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
     told = {**given.to(module, variables), **(extra or {})}
-    return Service(name, command, told, port, ready_path=ready_path, waits_itself=waits_itself, note=note)
+    return Service(name, command, told, port, ready_path=ready_path, note=note)
 
 
 def _choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:

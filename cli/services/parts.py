@@ -20,8 +20,6 @@ class Service:
     environment: Mapping[str, str]
     port: int | None = None
     ready_path: str = "/ready"
-    waits_itself: bool = False
-    """Whether it is started at once after a death, with `--pause=SECONDS` to wait for when it has cleared away."""
     note: str = ""
 
 
@@ -32,7 +30,7 @@ class Child:
     name: str
     process: subprocess.Popen[bytes]
     log: Path
-    start: Callable[..., subprocess.Popen[bytes]]
+    start: Callable[[], subprocess.Popen[bytes]]
     restarts: Restarts
     service: Service | None = None  # none for a part that is ready as soon as it is started
     since: float = field(default_factory=time.time)
@@ -40,17 +38,12 @@ class Child:
     ready_at: float = 0.0  # by the monotonic clock, of the last time
     was_ready: bool = False
     next_start: float | None = None  # by the monotonic clock, once it died
-    pause: float = 0.0  # before it, in seconds
     answer: str = ""
     follower: TextIO | None = field(default=None, repr=False)
 
     @property
     def ends_by_itself(self) -> bool:
         return self.service is not None and self.service.port is None
-
-    @property
-    def waits_itself(self) -> bool:
-        return self.service is not None and self.service.waits_itself
 
 
 def about(child: Child) -> str:

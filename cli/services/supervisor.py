@@ -143,12 +143,11 @@ class Supervisor:
         when = f"in {pause:g} s" if pause else "now"
         terminal.died(child.name, f"{ending(code)}; it restarts {when} (log: {child.log})")
         child.ready = False
-        child.pause = pause
-        child.next_start = time.monotonic() + (0.0 if child.waits_itself else pause)
+        child.next_start = time.monotonic() + pause
         self._changed(self._children)
 
     def _start_again(self, child: Child) -> None:
-        child.process = child.start(*([f"--pause={child.pause:g}"] if child.waits_itself else []))
+        child.process = child.start()
         child.next_start, child.answer = None, ""
         child.since = time.time()
         if child.service is None:
@@ -156,10 +155,10 @@ class Supervisor:
             terminal.ready(child.name, "again")
         self._changed(self._children)
 
-    def _spawn(self, service: Service, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    def _spawn(self, service: Service, log: Path) -> subprocess.Popen[bytes]:
         with log.open("ab") as output:
             process = subprocess.Popen(
-                [*service.command, *arguments],
+                [*service.command],
                 cwd=self._cwd,
                 env=service.environment,
                 stdin=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """Access to PostgreSQL: transactions of one user, and the connection that holds a process's lock."""
 
-from common.database.process import PoolerFound, ProcessConnection
+from common.database.process import PoolerFound, ProcessConnection, require_direct_address
 from common.database.sweep import CONFIRMATION_SECONDS, Confirmation, run_sweeps
 from common.database.transactions import Database, DatabaseUnavailable, Transaction
 
@@ -12,5 +12,6 @@ __all__ = [
     "PoolerFound",
     "ProcessConnection",
     "Transaction",
+    "require_direct_address",
     "run_sweeps",
 ]

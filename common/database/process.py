@@ -48,6 +48,24 @@ class PoolerFound(Exception):
         )
 
 
+async def require_direct_address(url: str) -> None:
+    """Raises `PoolerFound`. A database that is away may be one, or none."""
+    with suppress(psycopg.Error, OSError):
+        await (await _connect(url)).close()
+
+
+async def _connect(url: str) -> psycopg.AsyncConnection[Any]:
+    connection = await psycopg.AsyncConnection.connect(url, **_OPTIONS)
+    try:
+        answering = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+        if answering != (connection.info.backend_pid,):
+            raise PoolerFound
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
 class ProcessConnection:
     """Holds the lock `process_id`, receives notifications, and judges whether other processes are alive.
 
@@ -142,11 +160,8 @@ class ProcessConnection:
         logger.log(level, "the process connection is lost: %s", type(error).__name__)
 
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
-        connection = await psycopg.AsyncConnection.connect(self._url, **_OPTIONS)
+        connection = await _connect(self._url)
         try:
-            answering = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
-            if answering != (connection.info.backend_pid,):
-                raise PoolerFound
             await connection.execute(_SET_KEEPALIVES)
             await connection.execute(_LOCK, [self.process_id])
             for channel in self._channels:

@@ -20,8 +20,8 @@ from service.workers.restarts import Restarts, ending
 
 logger = logging.getLogger(__name__)
 
-Work = Callable[[str, socket.socket, Callable[[], None]], None]
-"""Under this name serves on the socket until SIGTERM or SIGINT, and calls the function once it does; can be pickled."""
+Work = Callable[[socket.socket, Callable[[], None]], None]
+"""Serves on the socket until SIGTERM or SIGINT, and calls the function once it does; can be pickled."""
 
 # A fork shares the memory of what was imported, and starts at once; macOS' own libraries do not survive one.
 _PROCESSES = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -38,22 +38,15 @@ def run(
     count: int,
     grace_seconds: float,
     on_ready: Callable[[], None],
-    name: str,
-    after_death: Callable[[str], None] = lambda _: None,
     restarts: Callable[[], Restarts] = Restarts,
 ) -> int:
-    """Serve on the socket in so many processes until SIGTERM or SIGINT; returns the exit status.
-
-    `name` is this service's and no other's. Each worker's name begins with it, and who replaces a worker that died has
-    the same: it calls `after_death` with it before it serves. Can be pickled, too.
-    """
+    """Serve on the socket in so many processes until SIGTERM or SIGINT; returns the exit status."""
     if count == 1:
         _exit_on_signals()
-        after_death(f"{name}/0")
-        work(f"{name}/0", listener, on_ready)
+        work(listener, on_ready)
         return 0
-    start = partial(_work, work, listener, os.getpid(), after_death)
-    return _Supervisor(start, name, count, on_ready, restarts).run(listener, grace_seconds)
+    start = partial(_work, work, listener, os.getpid())
+    return _Supervisor(start, count, on_ready, restarts).run(listener, grace_seconds)
 
 
 @dataclass(eq=False)
@@ -67,14 +60,12 @@ class _Worker:
 class _Supervisor:
     def __init__(
         self,
-        work: Callable[[str, float, Connection], None],
-        name: str,
+        work: Callable[[float, Connection], None],
         count: int,
         on_ready: Callable[[], None],
         restarts: Callable[[], Restarts],
     ) -> None:
         self._work = work
-        self._name = name
         self._count = count
         self._on_ready = on_ready
         self._workers: list[_Worker] = []
@@ -105,7 +96,7 @@ class _Supervisor:
         taken = {worker.slot for worker in self._workers}
         for slot in set(range(self._count if self._serving else 1)) - taken:
             mine, theirs = _PROCESSES.Pipe(duplex=False)
-            process = _PROCESSES.Process(target=self._work, args=(f"{self._name}/{slot}", self._pauses[slot], theirs))
+            process = _PROCESSES.Process(target=self._work, args=(self._pauses[slot], theirs))
             process.start()
             theirs.close()
             self._workers.append(_Worker(slot, process, mine))
@@ -115,7 +106,7 @@ class _Supervisor:
         for worker in self._workers.copy():
             if worker.ready_at is None and worker.news.poll() and _says_ready(worker.news):
                 worker.ready_at = time.monotonic()
-                logger.info("worker %s serves as %s/%s", worker.process.pid, self._name, worker.slot)
+                logger.info("worker %s serves", worker.process.pid)
                 if not self._serving:
                     self._serving = True
                     self._on_ready()
@@ -171,17 +162,14 @@ def _work(
     work: Work,
     listener: socket.socket,
     supervisor: int,
-    after_death: Callable[[str], None],
-    name: str,
     pause: float,
     news: Connection,
 ) -> None:
-    """In a process of its own. What the one before left is not kept waiting for the pause."""
+    """In a process of its own."""
     _exit_on_signals()
     threading.Thread(target=_end_with, args=(supervisor,), daemon=True).start()
-    after_death(name)
     time.sleep(pause)
-    work(name, listener, partial(news.send, True))
+    work(listener, partial(news.send, True))
 
 
 class _Stop(SystemExit):

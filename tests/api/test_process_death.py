@@ -18,7 +18,7 @@ from tests.support.users import User
 from tests.waiting import until
 
 CHAT = "groceries"
-FREE_SECONDS = 15
+FREE_SECONDS = 30  # on a busy machine; 12 elsewhere
 HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
 
 pytestmark = pytest.mark.long(seconds=6)

@@ -19,7 +19,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.database_proxy import DatabaseProxy, database_proxy
 from tests.support.script import held, says
 from tests.support.stack import Services
-from tests.support.stored import HAS_NEW_CORE, Stored
+from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
@@ -27,10 +27,7 @@ CHAT = "groceries"
 DEAD_AFTER_SECONDS = 10  # for how long a process must look dead before others end its runs
 FREE_SECONDS = 30  # in which the conversation of a dead process is free, on a busy machine
 
-pytestmark = [
-    pytest.mark.long(seconds=20),
-    pytest.mark.skipif(not HAS_NEW_CORE, reason="the old core has other leases"),
-]
+pytestmark = pytest.mark.long(seconds=20)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class StackSettings:
 
 STACKS: dict[str, StackSettings] = {
     "main": StackSettings(),
-    "pair": StackSettings(backends=2, environment={"LEASE_SECONDS": "3", "HEARTBEAT_SECONDS": "0.5"}),
+    "pair": StackSettings(backends=2),
     "approvals": StackSettings(
         backends=2, environment={"APPROVALS": "delete_task,agents,run_command", "LLM_MODELS": "large"}
     ),
@@ -39,8 +39,6 @@ STACKS: dict[str, StackSettings] = {
         environment={
             "APPROVALS": "bulk,agents,commit",
             "LIMIT_FILE_BYTES": "50000",
-            "LEASE_SECONDS": "4",
-            "HEARTBEAT_SECONDS": "0.2",
         }
     ),
     "no_sign_in": StackSettings(

@@ -395,8 +395,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == requests.SHOW_VERSION:
                 run_id = requests.parse_version(params.action)
                 await self._runs.find(context.user_id, params.thread_id, run_id)
-                where = (self._database, context.user_id, params.thread_id)
-                await branches.show(*where, await branches.find_newest_descendant(*where, run_id))
+                where = (context.user_id, params.thread_id)
+                newest = await branches.find_newest_descendant(self._database, *where, run_id)
+                await self._runs.show(*where, newest)
                 return self._serialize(ck.SyncCustomActionResponse())
             case ck.ThreadsSyncCustomActionReq(params=params):
                 await self._check_card(params, context)

@@ -10,7 +10,7 @@ from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.render import InteractionRenderer
 from backend.api.messages import check_text
 from backend.context.summaries import Summaries
-from backend.conversations import branches, conversations, steering
+from backend.conversations import conversations, steering
 from backend.conversations.errors import NameTaken, NotShown
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.ids import check_chat_id, is_generated, is_valid
@@ -158,7 +158,7 @@ class InteractionService:
         conversation = await self.reader.find(user_id, chat_id)
         if run_id is not None:
             await self.find_interaction(user_id, chat_id, run_id)
-        await branches.show(self.runs.database, user_id, conversation.id, run_id)
+        await self.runs.show(user_id, conversation.id, run_id)
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
     async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:

@@ -1,0 +1,88 @@
+"""The log lines and metrics of runs, without their texts.
+
+Metrics and messages say "turn", as version 0.1.0 named runs so: dashboards and alerts of operators read them.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from backend.conversations.records import Run
+from common.database import Database
+from service.telemetry import metrics, traces
+from service.telemetry.logs import fields
+
+logger = logging.getLogger(__name__)
+
+RUNS = Counter("todo_turns", "Turns that ended, by the outcome written to the database", ["outcome"])
+RUN_SECONDS = Histogram("todo_turn_seconds", "From a turn's start to its outcome", ["outcome"], buckets=metrics.SECONDS)
+FIRST_EVENT = Histogram("todo_turn_first_event_seconds", "To a turn's first event", buckets=metrics.SECONDS)
+WAITS = Counter("todo_turn_waits", "Times that a turn asked its person before it went on")
+RUNNING = Gauge("todo_turns_running", "Turns that run now", multiprocess_mode="livesum")
+TASKS = Gauge("todo_backend_tasks", "Tasks of the event loop when it was asked", multiprocess_mode="livesum")
+CONNECTIONS = Gauge(
+    "todo_backend_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
+)
+
+
+def record_end(run: Run, *, began: float, first_event_seconds: float | None, tool_calls: int) -> None:
+    """Logs and counts a run whose outcome this process has stored; sub-agents are logged, not counted.
+
+    It began in this process when `time.perf_counter` returned `began`.
+    """
+    seconds = time.perf_counter() - began
+    usage = run.usage or {}
+    values = fields(
+        run=run.id,
+        conversation=run.conversation_id,
+        owner=run.user_id,
+        parent_run=run.parent_run_id,
+        agent=run.agent if run.is_sub_agent else None,
+        outcome=run.status,
+        seconds=round(seconds, 4),
+        first_event_seconds=first_event_seconds and round(first_event_seconds, 4),
+        tool_calls=tool_calls,
+        model_requests=usage.get("requests"),
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+    )
+    if run.is_sub_agent:
+        logger.info("agent ended", extra=values)
+        return
+    RUNS.labels(run.status).inc()
+    RUN_SECONDS.labels(run.status).observe(seconds)
+    logger.info("turn ended", extra=values)
+    traces.annotate({"todo.outcome": run.status, "todo.tool_calls": tool_calls})
+
+
+def record_wait(run: Run, *, calls: int) -> None:
+    """Logs and counts a run that waits until so many calls are decided; it has no outcome yet."""
+    WAITS.inc()
+    values = fields(run=run.id, conversation=run.conversation_id, owner=run.user_id, asked=calls)
+    logger.info("turn waits", extra=values)
+
+
+def record_cancellations(user_id: str, conversation_id: str, run_ids: Iterable[str]) -> None:
+    """Logs and counts runs that waited and were cancelled."""
+    for run_id in run_ids:
+        _record_outside(user_id, conversation_id, run_id, "cancelled", logging.INFO)
+
+
+def record_abandoned(user_id: str, conversation_id: str, run_id: str) -> None:
+    """Logs and counts a run that no process executed any more, in the process that has ended it."""
+    _record_outside(user_id, conversation_id, run_id, "interrupted", logging.WARNING)
+
+
+def _record_outside(user_id: str, conversation_id: str, run_id: str, outcome: str, level: int) -> None:
+    RUNS.labels(outcome).inc()
+    values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)
+    logger.log(level, "turn ended", extra=values)
+
+
+def observe_process(database: Database) -> None:
+    """Sets what is measured of this process; of several, each repeats it."""
+    TASKS.set(len(asyncio.all_tasks()))
+    CONNECTIONS.set(database.connections_in_use)
