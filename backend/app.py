@@ -213,11 +213,11 @@ async def _turns(
         engine,
         limits,
         beats=beats,
-        heartbeat_seconds=settings.heartbeat_seconds,
-        lease_seconds=settings.lease_seconds,
-        longest_seconds=settings.limit_turn_seconds,
+        heartbeat_seconds=2.0,
+        lease_seconds=15.0,
+        longest_seconds=settings.limit_run_seconds,
         worker=worker,
-        room=AdmissionControl(settings.limit_turns_at_once, settings.limit_lag_seconds),
+        room=AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds),
         clock=clock,
         time_zone=settings.time_zone,
     )
@@ -275,7 +275,7 @@ def _chatkit(
         clock=clock,
         time_zone=settings.time_zone,
     )
-    return ChatKitDoor(server, turns, services.pace, settings.slow_notice_seconds)
+    return ChatKitDoor(server, turns, services.pace, 4.0)
 
 
 async def _workspace(settings: Settings, servers: Sequence[Server], stack: AsyncExitStack) -> WorkspaceTools | None:
@@ -305,8 +305,8 @@ def _caller_token(settings: Settings) -> CallerToken | None:
 
 def _limits(settings: Settings) -> Limits:
     return Limits(
-        per_minute=settings.limit_turns_per_minute,
-        running=settings.limit_running_turns,
-        per_day=settings.limit_turns_per_day,
+        per_minute=settings.limit_runs_per_minute,
+        running=settings.limit_running_runs,
+        per_day=settings.limit_runs_per_day,
         conversations=settings.limit_conversations,
     )

@@ -56,7 +56,7 @@ async def open_core(
         streams,
         summaries,
         Titles(database, model),
-        run_seconds=settings.limit_turn_seconds,
+        run_seconds=settings.limit_run_seconds,
         sub_agents_per_day=settings.limit_agent_runs,
     )
     agents |= _create_agents(settings, services, policy, executor.run_sub_agent)
@@ -71,7 +71,7 @@ async def open_core(
         on_connect=signal_all,
         dead_after_seconds=dead_after_seconds,
     )
-    admission = AdmissionControl(settings.limit_turns_at_once, settings.limit_lag_seconds)
+    admission = AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds)
     sweeper = Sweeper(database, connection, executor)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(connection)
@@ -139,8 +139,8 @@ def _create_interactions(
 
 def _limits(settings: Settings) -> Limits:
     return Limits(
-        per_minute=settings.limit_turns_per_minute,
-        running=settings.limit_running_turns,
-        per_day=settings.limit_turns_per_day,
+        per_minute=settings.limit_runs_per_minute,
+        running=settings.limit_running_runs,
+        per_day=settings.limit_runs_per_day,
         conversations=settings.limit_conversations,
     )

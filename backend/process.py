@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from backend.commands import check as check_command
 from backend.model.providers import Endpoint
-from backend.settings import SHUTDOWN_SECONDS, Settings
+from backend.settings import SHUTDOWN_SECONDS, Settings, renamed_settings
 from backend.tools.connectors.server import Server
 from common.database import PoolerFound, require_direct_address
 from common.watchdog import watchdog
@@ -30,6 +30,8 @@ QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "ch
 def main() -> None:
     settings, endpoint, servers = check_command.run()
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
+    for sentence in renamed_settings():
+        logger.warning(sentence)
     try:
         asyncio.run(require_direct_address(settings.process_database_url))
     except PoolerFound as error:

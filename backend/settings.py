@@ -1,13 +1,14 @@
 import os
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, AliasChoices, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
 from service.environment import CONFIG, CommaSeparated
+from service.given import RENAMED
 from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
 from service.tokens import ISSUER
 
@@ -36,15 +37,6 @@ HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
 _CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said so far comes with each message
-
-
-class LeaseSettings(BaseSettings):
-    """How long a process may keep a conversation without a sign of life."""
-
-    model_config = CONFIG
-
-    heartbeat_seconds: float = Field(default=2.0, gt=0)
-    lease_seconds: float = Field(default=15.0, gt=0, le=3600)
 
 
 def _address(url: str) -> str:
@@ -107,12 +99,17 @@ class ModelSettings(BaseSettings):
     offline_url: str = "http://127.0.0.1:8002/v1"
 
 
+def _formerly(name: str) -> Any:
+    """The field of a setting that may still be set by its former name."""
+    return Field(validation_alias=AliasChoices(RENAMED[name], name))
+
+
 def _four_fifths(connections: int) -> int:
-    """A turn's reader holds one; the rest is for all else that is asked meanwhile."""
+    """A run's reader holds one; the rest is for all else that is asked meanwhile."""
     return max(1, connections * 4 // 5)
 
 
-class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
+class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"
@@ -128,12 +125,14 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
 
     auth_audience: str | None = None
 
-    limit_turns_per_minute: int | None = per_person(60)
-    limit_running_turns: int | None = per_person(4)
-    limit_turns_at_once: int = Field(default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1)
+    limit_runs_per_minute: Annotated[int | None, _formerly("LIMIT_TURNS_PER_MINUTE")] = per_person(60)
+    limit_running_runs: Annotated[int | None, _formerly("LIMIT_RUNNING_TURNS")] = per_person(4)
+    limit_runs_at_once: Annotated[int, _formerly("LIMIT_TURNS_AT_ONCE")] = Field(
+        default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1
+    )
     limit_lag_seconds: float = Field(default=0.02, gt=0)
-    limit_turn_seconds: float = Field(default=600, gt=0)
-    limit_turns_per_day: int | None = per_person(1_000)
+    limit_run_seconds: Annotated[float, _formerly("LIMIT_TURN_SECONDS")] = Field(default=600, gt=0)
+    limit_runs_per_day: Annotated[int | None, _formerly("LIMIT_TURNS_PER_DAY")] = per_person(1_000)
     limit_conversations: int | None = per_person(5_000)
     limit_requests_per_minute: int | None = per_person(600)
     limit_calendar_reads_per_minute: int | None = per_person(10)
@@ -147,7 +146,6 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
 
     mcp_resend_seconds: float = Field(default=20.0, gt=0)
     tool_wait_seconds: float = Field(default=10.0, gt=0)
-    slow_notice_seconds: float = Field(default=4.0, gt=0)
 
     def largest_body(self, method: str, path: str) -> int:
         if method == "PUT" and _FILE.match(path):
@@ -155,8 +153,6 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
         return super().largest_body(method, path) * (_CONVERSATION if path in _CHATS else 1)
 
     def problem(self) -> str | None:
-        if self.heartbeat_seconds * 3 > self.lease_seconds:
-            return "LEASE_SECONDS must be at least three times HEARTBEAT_SECONDS, or running answers lose their lease."
         if self.has_workspace and self.workspace_token_secret is None:
             return (
                 "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, with the same value in both services. Or set AGENTS=off."
@@ -187,6 +183,15 @@ class Settings(LeaseSettings, AddressSettings, ServersSettings, ModelSettings, S
         if self.auth_jwt_secret == self.mcp_token_secret:
             return "AUTH_JWT_SECRET and MCP_TOKEN_SECRET must differ. Make the second with `openssl rand -hex 32`."
         return None
+
+
+def renamed_settings() -> list[str]:
+    """A sentence for each setting that the environment has by its former name."""
+    return [
+        f"{name} is called {now}; the old name is read until the next release"
+        for name, now in RENAMED.items()
+        if os.environ.get(name)
+    ]
 
 
 def read_settings() -> Settings:

@@ -94,7 +94,7 @@ async def under_load(arguments: argparse.Namespace) -> None:
     place = Place(scale, *urls, arguments.work, None, free_port())
     progress = _Progress(seconds * (4 if arguments.load else 1.2))
     telling = asyncio.create_task(progress.tell())
-    async with product(place, LIMIT_TURNS_AT_ONCE=str(arguments.at_once)) as services:
+    async with product(place, LIMIT_RUNS_AT_ONCE=str(arguments.at_once)) as services:
         load = Load(place, services, seconds, progress.now, most=arguments.at_once)
         rows, notes = await (load.rows() if arguments.load else soak(load))
     telling.cancel()

@@ -77,7 +77,7 @@ def _sentence(kind: type[BaseSettings], problem: Any) -> str:
 
 
 def _number(kind: type[BaseSettings], field: str) -> str:
-    info = kind.model_fields[field]
+    info = kind.model_fields[field.lower()]  # where it has an alias, that is named
     bounds = {name: getattr(rule, name) for rule in info.metadata for name in ("ge", "gt", "le") if hasattr(rule, name)}
     number = "a number" if "float" in str(info.annotation) else "a whole number"
     match bounds:

@@ -29,7 +29,7 @@ from service.tls import tls_context
 
 logger = logging.getLogger(__name__)
 
-# A response that is not streamed is silent until its end; LIMIT_TURN_SECONDS ends the run before, unless it was raised.
+# A response that is not streamed is silent until its end; LIMIT_RUN_SECONDS ends the run before, unless it was raised.
 _WHOLE_SECONDS = 600
 _MOST_EXTRA_CONTENT, _LONGEST_EXTRA_CONTENT = 1_000, 20_000  # calls; characters of each
 # Cut requests: characters of a token, which few languages exceed; the share of the expected tokens below which a

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from service.given import is_setting
+from service.given import RENAMED, is_setting
 
 OFFLINE = "offline"
 EXAMPLE = CHECKOUT / ".env.example"
@@ -28,7 +28,7 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
-    for name in sorted(values.keys() - _settings() - OLLAMAS_OWN - named_by_servers(found).keys()):
+    for name in sorted(values.keys() - _settings() - OLLAMAS_OWN - named_by_servers(found).keys() - RENAMED.keys()):
         terminal.warn(f".env: {name} is not a setting of this program; see .env.example.")
     return found
 

@@ -106,7 +106,7 @@ async def test_model_that_cannot_be_reached(stack: Stack) -> None:
 async def test_process_that_answers_as_many_as_it_may(stack: Stack, model: ScriptedModel, stored: Stored) -> None:
     await model.script(SLOW, says("Hello."))
     async with (
-        local_backend(stack.services, LIMIT_TURNS_AT_ONCE="1") as backend,
+        local_backend(stack.services, LIMIT_RUNS_AT_ONCE="1") as backend,
         User(backend) as one,
         User(backend) as other,
         one.runs.interact("one", "count") as events,

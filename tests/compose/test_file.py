@@ -10,9 +10,11 @@ from packaging.requirements import Requirement
 from pydantic_settings import BaseSettings
 
 from backend.model.providers import resolve
+from backend.settings import SHUTDOWN_SECONDS
 from backend.settings import Settings as BackendSettings
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
+from service.given import RENAMED
 from service.workers import ClientLimits
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
@@ -42,7 +44,8 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_each_service_gets_its_settings(name: str) -> None:
     given = set(compose_file.services()[name]["environment"])
     known = {*variables(SETTINGS[name]), *variables(ClientLimits)}
-    assert given == known - NOT_IN_CONTAINERS
+    renamed = set(RENAMED) if name == "backend" else set()
+    assert given == (known | renamed) - NOT_IN_CONTAINERS
 
 
 def test_settings_check_gets_all_settings() -> None:
@@ -180,7 +183,7 @@ def test_settings_are_checked_first() -> None:
 
 def test_grace_period_is_longer_than_the_last_run() -> None:
     limits = BackendSettings.model_fields
-    longest = limits["tool_wait_seconds"].default + 5 + limits["lease_seconds"].default
+    longest = limits["tool_wait_seconds"].default + 5 + SHUTDOWN_SECONDS
     assert compose_file.seconds(compose_file.services()["backend"]["stop_grace_period"]) > longest
 
 

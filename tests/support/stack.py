@@ -60,12 +60,12 @@ STACKS: dict[str, StackSettings] = {
     ),
     "limits": StackSettings(
         environment={
-            "LIMIT_RUNNING_TURNS": "1",
-            "LIMIT_TURNS_PER_MINUTE": "5",
-            "LIMIT_TURNS_PER_DAY": "8",
+            "LIMIT_RUNNING_RUNS": "1",
+            "LIMIT_RUNS_PER_MINUTE": "5",
+            "LIMIT_RUNS_PER_DAY": "8",
             "LIMIT_CONVERSATIONS": "3",
             "LIMIT_MESSAGE_CHARS": "200",
-            "LIMIT_TURN_SECONDS": "3",
+            "LIMIT_RUN_SECONDS": "3",
             "LIMIT_REQUESTS_PER_MINUTE": "30",
             "ALLOWED_HOSTS": "todo.example",
             "ALLOWED_ORIGINS": "https://app.example",
@@ -99,10 +99,10 @@ class Services:
             "LLM_BASE_URL": f"{self.model.url}/v1",
             "MCP_RESEND_SECONDS": "60",  # a busy machine takes long to start the task server again
             # Tests send more than people do.
-            "LIMIT_TURNS_PER_MINUTE": "10000",
-            "LIMIT_TURNS_PER_DAY": "100000",
+            "LIMIT_RUNS_PER_MINUTE": "10000",
+            "LIMIT_RUNS_PER_DAY": "100000",
             "LIMIT_REQUESTS_PER_MINUTE": "100000",
-            "LIMIT_RUNNING_TURNS": "50",
+            "LIMIT_RUNNING_RUNS": "50",
         }
 
 
