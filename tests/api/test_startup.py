@@ -18,6 +18,7 @@ from starlette.routing import Route
 from tests.conftest import ROOT, find_free_port, migrate
 from tests.logins import as_admin, as_service
 from tests.processes import INHERITED, ServiceProcess
+from tests.scale.pooler import pooled
 from tests.serving import serve
 from tests.support.stack import SIGN_IN, Services
 from tests.tokens import IDP_SECRET, MCP_TOKEN_SECRET
@@ -48,6 +49,7 @@ INVALID = [
     Case({"TEST_NOW": "2026-11-22T10:50:00Z", "MCP_HOST": "0.0.0.0", **JWT}, "TEST_NOW", ("mcp_server",)),
     Case({"TRUSTED_PROXIES": "10.0.0.7:80"}, "TRUSTED_PROXIES"),
     Case({"LIMIT_HEADERS": "none"}, "LIMIT_HEADERS", BOTH),
+    Case({"LIMIT_TURN_SECONDS": "0"}, "LIMIT_RUN_SECONDS"),  # its former name
     Case({"BACKEND_PORT": "many"}, "BACKEND_PORT"),
     Case({"BACKEND_HOST": "0.0.0.0"}, "BACKEND_HOST"),
     Case({"LLM_TEMPERATURE": "9"}, "LLM_TEMPERATURE"),
@@ -135,6 +137,16 @@ def test_superuser_is_no_login_for_a_service(fresh_database_url: str) -> None:
     done = run("mcp_server", DATABASE_URL=url, MCP_PORT=str(find_free_port()))
     assert done.returncode == os.EX_CONFIG, done.stderr
     assert url not in done.stderr
+
+
+def test_backend_needs_the_address_of_postgresql_behind_a_pooler(services: Services) -> None:
+    """The pooler would keep the lock that says that the process is alive."""
+    with pooled(services.database_url) as url:
+        settings = {"DATABASE_URL": url, "LISTEN_DATABASE_URL": "", "BACKEND_PORT": str(find_free_port())}
+        done = run("backend", **settings)
+    assert done.returncode == os.EX_CONFIG, done.stderr
+    assert "LISTEN_DATABASE_URL" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 async def test_service_waits_for_what_it_needs(services: Services, empty_database_url: str, tmp_path: Path) -> None:
