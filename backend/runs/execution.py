@@ -323,13 +323,9 @@ class Execution:
         for call in calls:
             call.state = "unknown" if call.id in self.recorder.begun else "not_made"
             call.reason = _REASONS.get(ending.error_code or "", "ended")
-        notice = ending.error_code or ending.outcome
-        if ending.outcome == "completed":
-            notice = _CUT_OFF.get(self.recorder.finish_reason or "")
-        if notice is not None:
-            details = {"code": notice, "values": ending.values or {}}
-            entries.append(Entry(self.run.id, new_id("ntc"), "notice", details=details))
+        entries += self._create_notice(ending)
         self.run.error_code, self.ending = ending.error_code, ending
+        may_be_stored = False
         while True:
             try:
                 async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
@@ -340,10 +336,13 @@ class Execution:
                     ended = await runs.send_finish(tx, self.run, ending.outcome)
                 break
             except DatabaseUnavailable:  # the lease lasts as long as the process
+                may_be_stored = True
                 await asyncio.sleep(_RETRY_SECONDS)
             except LeaseLost:  # or the response to an earlier COMMIT was lost
                 stored = await runs.load(self._database, self.run.user_id, self.run.id)
                 self.run.status, self.run.end_seq = stored.status, stored.end_seq
+                if may_be_stored and stored.status == ending.outcome:
+                    self.record_end()
                 return "ended"
         for turn, cursor in zip(model_turns, sent_turns, strict=True):
             self.recorder.publish_model_turn(turn, await only_row(cursor))
@@ -356,6 +355,15 @@ class Execution:
         self.run.status, self.run.end_seq = ending.outcome, row["end_seq"]
         self.record_end()
         return "ended"
+
+    def _create_notice(self, ending: Ending) -> list[Entry]:
+        """What the user reads of the ending, where it was not simply completed."""
+        code = ending.error_code or ending.outcome
+        if ending.outcome == "completed":
+            code = _CUT_OFF.get(self.recorder.finish_reason or "")
+        if code is None:
+            return []
+        return [Entry(self.run.id, new_id("ntc"), "notice", details={"code": code, "values": ending.values or {}})]
 
     def record_end(self) -> None:
         metrics.record_end(

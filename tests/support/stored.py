@@ -201,11 +201,11 @@ class Stored:
     @contextmanager
     def refusing_new_messages(self) -> Iterator[None]:
         """The database fails wherever a service adds to a conversation while the block runs."""
-        self._connection.execute("REVOKE INSERT ON messages FROM todo_app")
+        self._connection.execute("REVOKE INSERT ON entries FROM todo_app")
         try:
             yield
         finally:
-            self._connection.execute("GRANT INSERT ON messages TO todo_app")
+            self._connection.execute("GRANT INSERT ON entries TO todo_app")
 
     def _rows(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         return self._connection.execute(statement.encode(), values).fetchall()
