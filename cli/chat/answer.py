@@ -8,7 +8,6 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from cli.chat.connection import Connection, Reading
-from cli.chat.retold import Retold
 from cli.chat.screens import drawing
 from cli.chat.screens.markdown import Growing
 from cli.chat.screens.screen import Screen
@@ -59,7 +58,6 @@ class Answer:
         """The line of the call that returned last, which is not repeated."""
         self._steps = 0
         self._looking = asyncio.Lock()
-        self._retold = Retold()
 
     async def follow(self) -> None:
         """To its end; raises `Refused` where it cannot begin, and `ConnectionLost` beyond all patience."""
@@ -93,8 +91,7 @@ class Answer:
             if event.data["content"].startswith(self._in_one_answer):
                 self._say(event.data["content"][len(self._in_one_answer) :])
             self._in_one_answer = ""
-        if event.name == "reset" or self._retold.is_new(event.name, event.data):
-            await self._tell_whole(event.name, event.data)
+        await self._tell_whole(event.name, event.data)
 
     def _grow(self, event: Event) -> None:
         if event.name == "answer_delta":
@@ -105,7 +102,7 @@ class Answer:
 
     def _say(self, piece: str) -> None:
         self._in_one_answer += piece
-        self._text.add(self._retold.new_of(piece))
+        self._text.add(piece)
 
     async def _tell_whole(self, name: str, data: dict[str, Any]) -> None:
         match name:
@@ -131,9 +128,6 @@ class Answer:
                 why = f": {data['reason']}" if data.get("reason") else ""
                 await self._show()
                 await self._decided(data["approval_id"], f"{'Approved' if name == 'approved' else 'Rejected'}{why}")
-            case "reset":
-                self._retold.begin_again()
-                self._in_one_answer = ""
             case _:
                 await self._tell_state(name, data)
 

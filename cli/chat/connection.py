@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from cli.chat.open_texts import OpenTexts
 from cli.chat.options import Options
 from cli.services.zone import named_zone
 from client.chatkit import ChatKit, user_input
@@ -114,6 +115,7 @@ class Connection:
     async def events(self, reading: Reading) -> AsyncGenerator[Event]:
         """All that is told of the answer from where it was read to; raises `ConnectionLost` beyond patience."""
         pause, silent_since = FIRST_PAUSE, None
+        texts = OpenTexts()
         clock = asyncio.get_running_loop().time
         while True:
             goes_on = False  # where a stream that told something ends in order, it was moved
@@ -125,7 +127,8 @@ class Connection:
                             silent_since = None
                             self.lost(False)
                         _note(reading, event)
-                        yield event
+                        if (new := texts.read(event)) is not None:
+                            yield new
                         if event.name in _NO_MORE:
                             return
             except ConnectionLost:
@@ -140,6 +143,7 @@ class Connection:
                     self.lost(True)
                 elif clock() - silent_since > self.patience:
                     raise ConnectionLost
+            texts.reconnect()
             await asyncio.sleep(pause)
             pause = min(pause * 1.6, LONGEST_PAUSE)
 

@@ -12,7 +12,6 @@ from typing import Any
 from cli.chat.answer import OF_AGENTS
 from cli.chat.connection import Connection, Reading
 from cli.chat.options import ASKS, DONE, FAILED, NEWEST, NO_SERVER, STOPPED, Exit, Options, wants_colour
-from cli.chat.retold import Retold
 from cli.chat.screens import drawing
 from cli.chat.screens.text import Style, clean
 from client.connection import ConnectionLost, Refused
@@ -32,7 +31,6 @@ class Once:
         self._style = Style(colour=wants_colour(terminal=sys.stderr.isatty()))
         self._said = ""  # of the message that grows
         self._has_said = False  # one before it
-        self._retold = Retold()
         self._list: str | None = None
         self._listed_with = ""
         self._answers = ""
@@ -101,13 +99,8 @@ class Once:
                 self._say(event.data["content"])
             case "answer":
                 self._end_answer(event.data["content"])
-            case "reset":
-                self._said = ""
-                self._retold.begin_again()
-            case _ if self._retold.is_new(event.name, event.data):
-                self._tell_beside(event.name, event.data)
             case _:
-                pass
+                self._tell_beside(event.name, event.data)
         if self._options.debug:
             self._tell(self._style.dim(f"{event.number} {event.name} {json.dumps(event.data)}"))
 
@@ -134,11 +127,10 @@ class Once:
                 pass
 
     def _say(self, piece: str) -> None:
-        new = self._retold.new_of(piece)
-        begins = not self._said and new == piece  # else it is told again, and the beginning was said
+        begins = not self._said
         self._said += piece
-        if new:
-            _write(f"\n{clean(new)}" if begins and self._has_said else clean(new), end="")
+        if piece:
+            _write(f"\n{clean(piece)}" if begins and self._has_said else clean(piece), end="")
 
     def _end_answer(self, whole: str) -> None:
         """All of it was said, unless nothing of it was, as to a reader who came late."""
@@ -146,9 +138,8 @@ class Once:
             self._say(whole[len(self._said) :])
         self._said = ""
         self._answers += whole.casefold()
-        if self._retold.is_new("answer", {"content": whole}):
-            _write("" if whole.endswith("\n") else "\n", end="")
-            self._has_said = True
+        _write("" if whole.endswith("\n") else "\n", end="")
+        self._has_said = True
 
     def _leave(self, reading: Reading) -> Exit:
         self._tell(f"This needs your approval. Decide with: ./todo chat --thread {reading.chat_id}")
