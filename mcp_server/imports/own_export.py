@@ -15,7 +15,8 @@ from mcp_server.tasks.task import PRIORITIES
 from service.database import to_utc
 from service.tool_server.refusals import Refusal
 
-VERSION = 1
+VERSIONS = (1, 2)
+"""Of exports, whose tasks have the same shape in both."""
 # How the lines of an export begin, and what ends it after the comma that follows its tasks.
 _ENDS = {b'{"version": ': b'"changes": []}}', b'{"tasks": ': b'"changes": []}'}
 _NO_EXPORT = "The file is JSON, but not an export. Give a file that ./todo export wrote."
@@ -90,9 +91,9 @@ def _document(text: str) -> dict[str, Any]:
         raise FileUnread("The file starts like JSON, but is not valid JSON. Export it again.") from None
     if not isinstance(document, dict):
         raise FileUnread(_NO_EXPORT)
-    version = document.get("version", VERSION)
-    if version != VERSION:
-        raise FileUnread(f"This program reads exports of version {VERSION}, and this is another one. Update it.")
+    if document.get("version", VERSIONS[-1]) not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
+        raise FileUnread(f"This program reads exports of version {known}, and this is another one. Update it.")
     return document
 
 
