@@ -136,7 +136,7 @@ async def test_page_is_small_and_contacts_no_other_server(open_page: OpenPage) -
     page = await open_page(prepare=prepare)
     await expect(screen.message_box(page)).to_be_editable()
     files: dict[str, int] = await page.evaluate(LOADED)
-    assert 20_000 < sum(files.values()) < 110_000
+    assert 20_000 < sum(files.values()) < 120_000
     await screen.say(page, "add milk")
     more = (await page.evaluate(LOADED)).keys() - files.keys()
     assert {"/web/chat/log.js", "/web/vendor/marked/marked.esm.js"} <= more, (

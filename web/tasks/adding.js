@@ -1,7 +1,7 @@
 // @ts-check
 import { storage } from "../chat/storage.js";
 import { newKey } from "./data/api.js";
-import { grammar } from "./language/grammar.js";
+import { sentenceOf } from "./language/sentence.js";
 import { dueInGrammar } from "./language/phrases.js";
 /** @import {Clock} from "./data/clock.js" */
 /** @import {Sentence} from "./language/sentence.js" */
@@ -38,9 +38,9 @@ export class Adding {
 
   /** @returns {Sentence} */
   get understood() {
-    const sentence = grammar?.sentenceOf(this.text, this.#clock.now);
-    if (sentence && !(this.literal && sentence.when)) return sentence;
-    return { title: this.text.trim(), when: null, said: "", labels: [], priority: null };
+    const sentence = sentenceOf(this.text, this.#clock.now);
+    if (!this.literal || !sentence.when) return sentence;
+    return { ...sentence, title: this.text.trim(), when: null, said: "", labels: [], priority: null };
   }
 
   /** What `add_task` takes. */

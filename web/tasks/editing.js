@@ -1,6 +1,6 @@
 // @ts-check
 import { visit } from "../chat/storage.js";
-import { grammar } from "./language/grammar.js";
+import { whenOf } from "./language/when.js";
 import { LONGEST_TITLE } from "./adding.js";
 import { LIST } from "../texts.js";
 import { dueInGrammar, repeatWords } from "./language/phrases.js";
@@ -72,7 +72,7 @@ export class Editing {
   changes(now) {
     const { written } = this;
     const title = written.title.replace(/\s+/g, " ").trim();
-    const said = written.repeat.trim() && this.differs("repeat") ? grammar?.whenOf(written.repeat, now) : null;
+    const said = written.repeat.trim() && this.differs("repeat") ? whenOf(written.repeat, now) : null;
     const date = written.date || (said?.repeat ? said.day : "");
     if (said?.repeat && said.time && !written.time) written.time = said.time;
     this.problem = this.#problem(title, said?.repeat ?? null, date);

@@ -1,10 +1,9 @@
 // @ts-check
-import { ConnectionLost, HttpError } from "../chat/protocol.js";
+import { HttpError } from "../chat/protocol.js";
 import { Acts } from "./acts.js";
 import { Adding, LONGEST_TITLE, newTask } from "./adding.js";
 import { Reader } from "./data/reader.js";
 import { Editing } from "./editing.js";
-import { grammar, loadGrammar } from "./language/grammar.js";
 import { belongs, sectionsOf } from "./sections.js";
 import { Selection } from "./selection.js";
 import { LIST } from "../texts.js";
@@ -110,7 +109,6 @@ export class Ui {
   begin() {
     for (const task of this.adding.unsent) void this.acts.add(task);
     this.editing = Editing.restored();
-    if (this.editing || this.adding.text) this.loadGrammar();
     void this.open("today").then(() => this.editing && this.show(this.editing.task.id));
   }
 
@@ -196,13 +194,7 @@ export class Ui {
   /** @param {string} text */
   write(text) {
     this.adding.write(text);
-    this.loadGrammar();
     this.changed();
-  }
-
-  /** Let dates and sentences be read. */
-  loadGrammar() {
-    if (!grammar) void loadGrammar().then((loaded) => loaded && this.changed());
   }
 
   /** Write again what was not added. @param {number} index */
@@ -221,7 +213,6 @@ export class Ui {
 
   /** Add what is written. */
   async add() {
-    if (!grammar && !(await loadGrammar())) return this.reader.failed(new ConnectionLost());
     const { fields, text } = this.adding;
     if (!fields.title || fields.title.length > LONGEST_TITLE) return;
     const task = newTask(text, fields);
@@ -248,7 +239,6 @@ export class Ui {
     void this.endEditing(true);
     if (this.editing) return void this.show(this.editing.task.id);
     this.editing = editing;
-    this.loadGrammar();
     editing.keep();
     this.current = id;
     this.#element.focusOn(id, "title");
@@ -289,7 +279,6 @@ export class Ui {
     const open = tasks.filter(({ status }) => status === "pending");
     if (open.length === 0) return;
     this.moving = { tasks: open, text: "", day: "" };
-    this.loadGrammar();
     this.#element.draw();
   }
 

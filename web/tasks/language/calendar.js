@@ -1,7 +1,6 @@
 // @ts-check
 /** Days are texts like "2026-11-27": they float, as the tasks' own do, and are compared as texts. */
 
-export const WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 const DAY = 86_400_000; // ms
 
 /** @param {number} moment */

@@ -1,6 +1,7 @@
 // @ts-check
 import { capital, fullDay } from "../../words.js";
-import { WEEKDAYS, weekdayOf } from "./calendar.js";
+import { weekdayOf } from "./calendar.js";
+import { WEEKDAYS } from "./days.js";
 
 /** @param {string} day as the tools take it, with the weekday that they check */
 const inGrammar = (day) => `${capital(WEEKDAYS[weekdayOf(day)].slice(0, 3))} ${day}`;

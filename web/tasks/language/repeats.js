@@ -1,7 +1,7 @@
 // @ts-check
 import * as calendar from "./calendar.js";
 import { PARTS_OF_DAY } from "./clock.js";
-import { COUNT, compiled, countOf, dayOfMonth, dayOfYear, MONTH, nextWeekday, UNIT, WEEKDAY, weekdayNamed, withoutGroups } from "./days.js";
+import { COUNT, compiled, countOf, dayOfMonth, dayOfYear, MONTH, nextWeekday, UNIT, WEEKDAY, weekdayNamed, WEEKDAYS, withoutGroups } from "./days.js";
 
 /** How something repeats, as people say it: rows of what is said, its rule, and the first day. */
 
@@ -34,7 +34,7 @@ const interval = (count) => (count === "other" || count === "second" ? 2 : count
 function onWeekdays(today, words, count) {
   const found = [...new Set(words.match(new RegExp(WEEKDAY, "g"))?.map(weekdayNamed))].sort();
   const first = found.map((weekday) => nextWeekday(today, weekday)).sort()[0];
-  const names = found.map((weekday) => calendar.WEEKDAYS[weekday].slice(0, 2).toUpperCase());
+  const names = found.map((weekday) => WEEKDAYS[weekday].slice(0, 2).toUpperCase());
   return rule("WEEKLY", first, interval(count), `BYDAY=${names}`);
 }
 
@@ -61,7 +61,7 @@ function onWeekdayOfMonth(today, ordinal, word) {
   const number = ORDINALS[ordinal];
   const weekday = weekdayNamed(word);
   const first = [0, 1, 2].map((later) => nth(calendar.month(today, later), number, weekday)).find((day) => day >= today);
-  return first ? rule("MONTHLY", first, 1, `BYDAY=${number}${calendar.WEEKDAYS[weekday].slice(0, 2).toUpperCase()}`) : null;
+  return first ? rule("MONTHLY", first, 1, `BYDAY=${number}${WEEKDAYS[weekday].slice(0, 2).toUpperCase()}`) : null;
 }
 
 /** @param {string} first of a month @param {number} number @param {number} weekday */

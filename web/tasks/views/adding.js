@@ -30,7 +30,6 @@ export function addingView(ui) {
         aria-describedby="understood"
         placeholder=${LIST.addHint}
         .value=${adding.text}
-        @focus=${() => ui.loadGrammar()}
         @input=${(/** @type {Event} */ event) => ui.write(/** @type {HTMLInputElement} */ (event.target).value)}
       />
       ${adding.text.trim() ? html`<button type="submit" class="button primary">${LIST.addButton}</button>` : nothing}

@@ -1,7 +1,7 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { plusDays, week } from "../language/calendar.js";
-import { grammar } from "../language/grammar.js";
+import { whenOf } from "../language/when.js";
 import { icon } from "../../icons.js";
 import { LIST } from "../../texts.js";
 import { clockWords, dayWords, fullDay } from "../../words.js";
@@ -22,7 +22,7 @@ export const moveView = (ui) => html`
 /** @param {Ui} ui @param {NonNullable<Ui["moving"]>} moving */
 function question(ui, moving) {
   const { today } = ui;
-  const when = moving.text.trim() ? grammar?.whenOf(moving.text, ui.clock.now) : null;
+  const when = moving.text.trim() ? whenOf(moving.text, ui.clock.now) : null;
   const choices = /** @type {[string, string | null][]} */ ([
     [dayWords(today, today), today],
     [dayWords(plusDays(today, 1), today), plusDays(today, 1)],
@@ -35,7 +35,7 @@ function question(ui, moving) {
       autocomplete="off"
       @submit=${(/** @type {Event} */ event) => {
         event.preventDefault();
-        const meant = grammar?.whenOf(moving.text, ui.clock.now); // what was typed last may not be drawn yet
+        const meant = whenOf(moving.text, ui.clock.now); // what was typed last may not be drawn yet
         if (meant) ui.answer(meant);
       }}
     >
