@@ -22,6 +22,7 @@ from backend.conversations.records import Entry, Event, EventRecord, EventType, 
 from backend.model.tool_calls import storable
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
+from backend.runs.outcomes import Ending
 from backend.tools.connection import Failed
 from common.database import Database
 from service.database import new_id
@@ -173,6 +174,7 @@ class Recorder(RunHooks[RunContext]):
             call.output, call.state = _text_of(outputs[call.id]), "failed"
         if missed:
             await self.store_results(missed)
+        await self._wait_if_stopped()
 
     async def on_llm_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
@@ -217,10 +219,8 @@ class Recorder(RunHooks[RunContext]):
         await self._store_turn(turn, entries, calls)
 
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
-        """After a stop no tool begins any more: its call waits here until the SDK's run is cancelled."""
         assert isinstance(context, ToolContext)
-        if self._live.stop_requested.is_set():
-            await asyncio.Event().wait()
+        await self._wait_if_stopped()
         self.begun.add(context.tool_call_id)
 
     async def on_tool_end(
@@ -239,6 +239,16 @@ class Recorder(RunHooks[RunContext]):
         else:
             call.state = "not_made"
         await self.store_results([call])
+
+    async def _wait_if_stopped(self) -> None:
+        """After a stop no tool and no model turn begins any more: it waits here until the SDK's run is cancelled."""
+        if self._live.stop_requested.is_set():
+            await asyncio.Event().wait()
+
+    async def _read_stop(self, sent: AsyncCursor[DictRow]) -> None:
+        """The notification of a stop may come after the tool that was at work has ended; the row tells at once."""
+        if (await only_row(sent))["stop_requested"]:
+            self._live.stop(Ending("cancelled", "cancelled"))
 
     # Rows
 
@@ -275,7 +285,9 @@ class Recorder(RunHooks[RunContext]):
             sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
             sent_turn = await runs.send_model_turn(tx, self.run, turn)
             sent_calls = [await tool_calls.send_call(tx, self.run, call) for call in calls]
+            stop = await runs.send_is_stop_requested(tx, self.run)
         self.is_changed = True
+        await self._read_stop(stop)
         for entry, cursor in zip(entries, sent_entries, strict=True):
             self.publish_completed(entry, await only_row(cursor))
         self.publish_model_turn(turn, await only_row(sent_turn))
@@ -296,7 +308,9 @@ class Recorder(RunHooks[RunContext]):
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             sent = [await tool_calls.send_result(tx, self.run, call) for call in calls]
+            stop = await runs.send_is_stop_requested(tx, self.run)
         self.is_changed = True
+        await self._read_stop(stop)
         for call, cursor in zip(calls, sent, strict=True):
             self.publish_result(call, await cursor.fetchone())
 

@@ -4,12 +4,14 @@ import asyncio
 import json
 import re
 import socket
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from client.chatkit import request, user_input
+from client.connection import Refused
 from tests.chatkit_client import text_of
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, shown_texts, start_run, thread_of
@@ -83,6 +85,25 @@ async def test_stop_lets_a_running_task_tool_finish(user: User, model: ScriptedM
     outputs = [one["content"] for one in (await requests_to(model))[-1]["messages"] if one["role"] == "tool"]
     assert len(outputs) == 2, "each call has an output"
     assert "milk" in outputs[0]
+
+
+async def test_stop_around_the_end_of_a_tool(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """Whenever it comes, no call begins after its response, and whatever was done is recorded."""
+    for number in range(8):
+        chat, titles = f"chat-{number}", [f"task {number}.{part}" for part in range(4)]
+        await model.reset()
+        await model.script(calls(*(call("add_task", title=title) for title in titles)), says("Added."))
+        run = await start_run(user, chat, "add all", until="tool_call")
+        await asyncio.sleep(number * 0.01)
+        with suppress(Refused):
+            await user.runs.cancel(chat, run)
+        before = len(stored.titles(user.name))
+        events = await user.runs.read(chat, run)
+        assert len(stored.titles(user.name)) <= before + 1
+        added = [title for title in stored.titles(user.name) if title in titles]
+        results = [event.data["tool_output"] for event in events if event.name == "tool_result"]
+        assert len(added) == len(results)
+        assert all(title in output for title, output in zip(added, results, strict=True))
 
 
 @pytest.mark.parametrize("stack_name", ["pair"])
