@@ -27,3 +27,4 @@ Brief = Annotated[bool, Query(description="Leave `agent_events` empty, and out w
 FewOrNone = Annotated[int, Query(ge=0, le=_MOST, description="How many interactions there are on a page at most.")]
 After = Annotated[str | None, Query(description="`after` of the page before.", pattern=_PATTERN)]
 Before = Annotated[str | None, Query(description="`before` of the newer page.", pattern=_PATTERN)]
+AfterStep = Annotated[int, Query(ge=0, lt=2**63, description="`after` of the page before.")]

@@ -7,6 +7,7 @@ from typing import Any
 
 from backend.api.interactions import schemas
 from backend.api.interactions.render import render_chat_head, render_interaction, render_unread
+from backend.api.interactions.steps import render_steps
 from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
 from backend.conversations.conversations import Conversation
@@ -87,6 +88,13 @@ class ChatReader:
         trees = await timeline.load_trees(self.database, run.user_id, [run.id])
         siblings = await branches.load_alternatives(self.database, run.user_id, [run.id])
         return self._render(run, trees, siblings[run.id], known, brief=brief)
+
+    async def get_steps(self, run: Run, *, limit: int, after: int) -> schemas.Steps:
+        """What its sub-agents did, after a number."""
+        tree = await timeline.load_events(self.database, run.user_id, run.id, after=0)
+        steps = [step for step in render_steps(tree) if step.number > after]
+        shown = steps[:limit]
+        return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
 
     async def _render_shown(
         self, conversation: Conversation, runs: Sequence[Run], end: int

@@ -12,7 +12,17 @@ from backend.api.dependencies import KeyedRequest, LastEventId, LimitedUser
 from backend.api.idempotency import carry_out_once
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions import schemas
-from backend.api.interactions.parameters import After, Before, Brief, ChatId, FewOrNone, InputId, InteractionId, Limit
+from backend.api.interactions.parameters import (
+    After,
+    AfterStep,
+    Before,
+    Brief,
+    ChatId,
+    FewOrNone,
+    InputId,
+    InteractionId,
+    Limit,
+)
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.services import Core, CoreServices
@@ -54,6 +64,19 @@ async def get_interaction(
 ) -> schemas.Interaction:
     run = await core.interactions.find_interaction(user.user_id, chat_id, interaction_id)
     return await core.interactions.reader.get_interaction(run, brief=brief)
+
+
+@router.get(f"{_RUN}/steps", responses=errors(404))
+async def get_steps(
+    core: Core,
+    user: LimitedUser,
+    chat_id: ChatId,
+    interaction_id: InteractionId,
+    limit: Limit = 20,
+    after: AfterStep = 0,
+) -> schemas.Steps:
+    run = await core.interactions.find_interaction(user.user_id, chat_id, interaction_id)
+    return await core.interactions.reader.get_steps(run, limit=limit, after=after)
 
 
 @router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
