@@ -118,7 +118,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             case ck.ThreadsCustomActionReq(params=params) if params.action.type not in requests.WITHOUT_ITEM:
                 await self._check_card(params, context)
                 if params.action.type in (APPROVE, REFUSE):
-                    parse_decision(params.action.payload, approved=params.action.type == APPROVE)
+                    call_id, _, _ = parse_decision(params.action.payload, approved=params.action.type == APPROVE)
+                    if record_of_item(params.item_id or "") != call_id:
+                        raise NotFound
             case ck.ThreadsAddStructuredInputReq(params=params):
                 await self.store.load_item(params.thread_id, params.item_id, context)
                 raise InvalidRequest("This question cannot be answered any more.")  # no question of this kind is asked
@@ -319,8 +321,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     ) -> Events:
         """Approves or rejects a call; the last decision lets the run go on."""
         call_id, decision, always = parse_decision(action.payload, approved=action.type == APPROVE)
-        if record_of_item(sender.id) != call_id:
-            raise NotFound
         try:
             call, live = await self._runs.decide(
                 context.user_id, call_id, decision, always=always, is_detached=context.is_detached
