@@ -44,7 +44,7 @@ class Titles:
         try:
             if not await conversations.has_title(self._database, run.user_id, run.conversation_id, title):
                 return
-            text, usage = await self._model.complete("\n".join([_INSTRUCTIONS, *lines]), max_tokens=_TOKENS)
+            text, usage = await self._model.complete("\n".join([_INSTRUCTIONS, *lines, ""]), max_tokens=_TOKENS)
             await runs.add_usage(self._database, run.user_id, run.id, usage)
             if (better := title_of(text)) is not None:
                 await conversations.improve_title(
