@@ -130,7 +130,10 @@ WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status NOT I
 
 _HOLD = "SELECT hold_run(%(top)s, %(process)s)"
 # A statement of its own: one that waits for the lock does not see what was committed meanwhile.
-_IS_STOP_REQUESTED = "SELECT stop_requested FROM runs WHERE user_id = %(user)s AND id = %(top)s"
+_SIGNALS = """
+SELECT stop_requested,
+    EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(top)s AND seq IS NULL) AS has_messages
+FROM runs WHERE user_id = %(user)s AND id = %(top)s"""
 _STORE_ENTRY = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details, complete, model_turn)
 VALUES (%(user)s, %(run)s, %(id)s, %(conversation)s, %(kind)s, %(text)s, %(details)s, %(complete)s, %(model_turn)s)
@@ -324,9 +327,12 @@ async def hold(tx: Transaction, run: Run) -> None:
     await tx.execute(_HOLD, top=run.top_run_id, process=run.process_id)
 
 
-async def send_is_stop_requested(tx: Transaction, run: Run) -> AsyncCursor[DictRow]:
-    """Asks whether a tree of runs is to stop, as `stop_requested`; exact in a transaction that holds its lease."""
-    return await tx.execute(_IS_STOP_REQUESTED, user=run.user_id, top=run.top_run_id)
+async def send_signals(tx: Transaction, run: Run) -> AsyncCursor[DictRow]:
+    """Asks whether a tree of runs is to stop, and has messages to read, as `stop_requested` and `has_messages`.
+
+    That is exact in a transaction that holds its lease.
+    """
+    return await tx.execute(_SIGNALS, user=run.user_id, top=run.top_run_id)
 
 
 async def send_entry(tx: Transaction, run: Run, entry: Entry) -> AsyncCursor[DictRow]:

@@ -334,7 +334,7 @@ class Execution:
                     sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
                     sent_calls = [await tool_calls.send_result(tx, self.run, call) for call in calls]
                     ended = await runs.send_finish(tx, self.run, ending.outcome)
-                    stop = await runs.send_is_stop_requested(tx, self.run)
+                    signals = await runs.send_signals(tx, self.run)
                 break
             except DatabaseUnavailable:  # the lease lasts as long as the process
                 may_be_stored = True
@@ -352,7 +352,7 @@ class Execution:
         for call, cursor in zip(calls, sent_calls, strict=True):
             self.recorder.publish_result(call, await cursor.fetchone())
         if (row := await ended.fetchone()) is None:
-            if (await only_row(stop))["stop_requested"]:  # what the user stops answers nothing more
+            if (await only_row(signals))["stop_requested"]:  # what the user stops answers nothing more
                 return await self._finish(Ending("cancelled", "cancelled"))
             return "unread"
         self.run.status, self.run.end_seq = ending.outcome, row["end_seq"]

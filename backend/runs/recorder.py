@@ -245,10 +245,12 @@ class Recorder(RunHooks[RunContext]):
         if self._live.stop_requested.is_set():
             await asyncio.Event().wait()
 
-    async def _read_stop(self, sent: AsyncCursor[DictRow]) -> None:
-        """The notification of a stop may come after the tool that was at work has ended; the row tells at once."""
-        if (await only_row(sent))["stop_requested"]:
+    async def _read_signals(self, sent: AsyncCursor[DictRow]) -> None:
+        """A notification may come after the tool that was at work has ended; the rows tell at once."""
+        row = await only_row(sent)
+        if row["stop_requested"]:
             self._live.stop(Ending("cancelled", "cancelled"))
+        self._live.has_messages |= row["has_messages"]
 
     # Rows
 
@@ -285,9 +287,9 @@ class Recorder(RunHooks[RunContext]):
             sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
             sent_turn = await runs.send_model_turn(tx, self.run, turn)
             sent_calls = [await tool_calls.send_call(tx, self.run, call) for call in calls]
-            stop = await runs.send_is_stop_requested(tx, self.run)
+            signals = await runs.send_signals(tx, self.run)
         self.is_changed = True
-        await self._read_stop(stop)
+        await self._read_signals(signals)
         for entry, cursor in zip(entries, sent_entries, strict=True):
             self.publish_completed(entry, await only_row(cursor))
         self.publish_model_turn(turn, await only_row(sent_turn))
@@ -308,9 +310,9 @@ class Recorder(RunHooks[RunContext]):
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             sent = [await tool_calls.send_result(tx, self.run, call) for call in calls]
-            stop = await runs.send_is_stop_requested(tx, self.run)
+            signals = await runs.send_signals(tx, self.run)
         self.is_changed = True
-        await self._read_stop(stop)
+        await self._read_signals(signals)
         for call, cursor in zip(calls, sent, strict=True):
             self.publish_result(call, await cursor.fetchone())
 

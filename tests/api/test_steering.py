@@ -17,7 +17,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import SLOW, SLOW_TEXT, add_task, calls, delete_tasks, says
+from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, says, start_researcher
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -264,6 +264,21 @@ async def test_steer_reaches_a_run_in_another_process(
     async with tool_waits(user, stored) as run:
         await queue(other, api, run, "quick", "steer")
     assert await last_said(model) == ["add milk", "quick"]
+
+
+@pytest.mark.parametrize("stack_name", ["pair"])
+async def test_steer_reaches_a_sub_agent_of_another_process(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """The sub-agent reads it before its next model turn, the assistant when the sub-agent has ended."""
+    await model.script(start_researcher("look"), calls(call("list_tasks")), says("Looked."), says("Done."))
+    with stored.locked("tasks"):
+        run = await start_run(user, CHAT, "look it up")
+        await model.received_requests(2)
+        await until(stored.is_waited_for)
+        await queue(new_user(user.name, backend=1), "run_api", run, "quick", "steer")
+    await user.runs.read(CHAT, run)
+    assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick", "quick"]
 
 
 async def test_queue_has_a_limit(user: User, model: ScriptedModel, stored: Stored) -> None:
