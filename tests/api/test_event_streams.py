@@ -87,6 +87,17 @@ SCENARIOS: dict[str, Scenario] = {
         (start_coder("write"), calls(call("write_file", path="a.txt", content="a")), says("Wrote."), says("Done.")),
         ("tool_call", "tool_result", "answer"),
     ),
+    "sub_agent_approved": Scenario(
+        (
+            start_coder("save it"),
+            calls(call("write_file", path="a.txt", content="a"), call("commit", message="All of it")),
+            says("Saved."),
+            says("Done."),
+        ),
+        ("tool_call", "approval_required", "approved", "tool_result", "answer"),
+        on="approval_required",
+        act=approve,
+    ),
 }
 
 
@@ -118,6 +129,8 @@ async def test_late_and_resuming_readers_of_any_process_get_the_same_events(
     live = await play(scenario, user, model)
     assert set(scenario.kinds) <= set(names(live))
     assert live[-1].name == "interaction_complete"
+    agents = {event.data.get("agent") for event in live if event.name in ("tool_call", "tool_result", "answer")}
+    assert ("coder" in agents) is name.startswith("sub_agent")
     run = id_of(live)
     other = new_user(user.name, backend=1)
     for runs in (user.runs, other.runs):

@@ -31,7 +31,7 @@ class StackSettings:
 
 STACKS: dict[str, StackSettings] = {
     "main": StackSettings(),
-    "pair": StackSettings(backends=2),
+    "pair": StackSettings(backends=2, environment={"APPROVALS": "bulk,commit"}),
     "approvals": StackSettings(
         backends=2, environment={"APPROVALS": "delete_task,agents,run_command", "LLM_MODELS": "large"}
     ),
