@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from agents import Agent, ModelResponse, RunHooks, Tool
@@ -137,7 +138,8 @@ class Recorder(RunHooks[RunContext]):
         """Stores how far messages have grown, for readers in other processes and in case this one dies."""
         if self._grown:
             async with self._live.lock:
-                entries = [self._growing[entry_id] for entry_id in self._grown if entry_id in self._growing]
+                # Copies, as one may be completed meanwhile: it is stored so, with its number, when its turn ends.
+                entries = [replace(self._growing[entry_id]) for entry_id in self._grown if entry_id in self._growing]
                 self._grown.clear()
                 if entries:
                     async with self._database.transaction(self.run.user_id) as tx:
