@@ -36,8 +36,12 @@ class Stored:
         self.runs = {id: run for id, run in self._runs.items() if run["parent_call_id"] is None}
 
     def unread(self, conversation_id: str) -> set[str]:
-        """The ids of messages that no model has read."""
-        return {row["id"] for row in self._entries if row["conversation_id"] == conversation_id and row["seq"] is None}
+        """The ids of messages to runs of the shown path that no model has read."""
+        return {
+            row["id"]
+            for row in self._entries
+            if row["conversation_id"] == conversation_id and row["seq"] is None and row["active"]
+        }
 
     def shown_messages(self, conversation_id: str) -> set[str]:
         """The ids of the user's messages on the shown path."""

@@ -51,7 +51,7 @@ async def _of_conversation(chat: ChatKit, runs: Runs, thread: str, stored: Store
     items = (await chat.list_items(thread, limit=100, order="desc")).data
     shown = {item["id"] for item in items if item["type"] == "user_message"}
     head = await runs.get_chat(thread, limit=0)
-    unread, left = {one["id"] for one in head.get("unread") or []}, stored.unread(thread)
+    unread, left = {one["input_id"] for one in head["unread"]}, stored.unread(thread)
     found = [f"{thread} tells {unread} as not read, and left are {left}"] if unread != left else []
     if len(items) < 100:
         missing = stored.shown_messages(thread) - shown
