@@ -31,8 +31,6 @@ ToolCalls = Literal["streamed", "whole", "text"]
 Roles = Literal["any", "alternate"]
 SHUTDOWN_SECONDS = 15.0
 """How long a process that ends may take to store the outcomes of its runs; after that others do."""
-HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
-"""The internal switch of the new core, as long as both stand beside each other."""
 
 
 _FILE = re.compile(r"/chats/[^/]+/files/")

@@ -68,7 +68,7 @@ FROM generate_series(1, %(count)s) n, LATERAL (SELECT n %% 2 = 0, n <= 10) AS th
 def copy_conversation(url: str, template: str, *, prefix: str, threads: int, turns: int) -> list[str]:
     """The ids of so many conversations, each the template's only run so many times over."""
     values = {"template": template, "prefix": prefix, "threads": threads, "turns": turns}
-    with _connected(url) as connection:
+    with psycopg.connect(url) as connection:
         first, span, base = connection.execute(_NUMBERS, values).fetchall()[0]
         values |= {"first": first, "span": span, "base": base}
         for statement in (_CONVERSATIONS, _RUNS, _ENTRIES, _CALLS, _MODEL_TURNS, _LAST_NUMBER):
@@ -79,7 +79,7 @@ def copy_conversation(url: str, template: str, *, prefix: str, threads: int, tur
 def lengthen_run(url: str, run: str, *, messages: int) -> int:
     """Lets a run that has ended repeat its answer so many times; returns the number of the one in the middle."""
     values = {"run": run, "messages": messages}
-    with _connected(url) as connection:
+    with psycopg.connect(url) as connection:
         connection.execute(_LONGER, values)
         connection.execute(_LATER, values)
         return connection.execute(_BEHIND, values).fetchall()[0][0]
@@ -92,7 +92,7 @@ def add_tasks(url: str, person: str, count: int) -> None:
 
 def summaries(url: str, conversation: str) -> int:
     """How many there are of a conversation."""
-    with _connected(url) as connection:
+    with psycopg.connect(url) as connection:
         counted = "SELECT count(*) FROM entries WHERE conversation_id = %s AND kind = 'summary'"
         return connection.execute(counted, [conversation]).fetchall()[0][0]
 
@@ -102,8 +102,3 @@ def settle(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         connection.execute("CHECKPOINT")
-
-
-def _connected(url: str) -> psycopg.Connection:
-    """With the tables of conversations."""
-    return psycopg.connect(url, options="-c search_path=core,public")

@@ -1,4 +1,4 @@
-"""`python -m migrations [REVISION]`: bring the database to the newest revision, or to the one named.
+"""`python -m migrations`: bring the database to the newest revision.
 
 It logs in as the tables' owner: MIGRATION_DATABASE_URL, else DATABASE_URL.
 """
@@ -21,6 +21,10 @@ service/database/roles.sql in it, or, where there can be one login only:
     CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
     GRANT todo_app TO the user of DATABASE_URL;
 Then run ./todo migrate again."""
+IN_USE = (
+    "Another program uses the tables: stop the services and what else is connected to the database, then run the "
+    "migration again. Nothing was changed."
+)
 LEFT = """\
 What is left: the user of DATABASE_URL owns the tables, and the services should not log in as their owner. Let an
 administrator of the database run service/database/roles.sql in it, as docs/data.md says; then give the services the
@@ -42,12 +46,16 @@ def main() -> None:
         found, newest = _revision(url), _newest()
         if found is not None and found > newest:
             sys.exit(f"The database is at revision {found}, newer than this program's {newest}: update the program.")
-        if len(sys.argv) == 1 and found == newest:
+        if found == newest:
             sys.stderr.write(f"The database is at the newest revision, {newest}.\n")
         else:
-            _migrate(url, sys.argv[1] if len(sys.argv) > 1 else "head", found=found or "")
+            _migrate(url, found)
         if name == "DATABASE_URL" and _is_owner(url):
             sys.stderr.write(LEFT)
+    except psycopg.errors.LockNotAvailable:
+        sys.exit(IN_USE)
+    except psycopg.errors.InsufficientPrivilege as error:
+        sys.exit(FOR_AN_ADMINISTRATOR.format(_first_line(error)))
     except psycopg.OperationalError as error:
         sys.exit(f"The database cannot be reached: {_first_line(error)}")
 
@@ -82,10 +90,10 @@ def _is_owner(url: str) -> bool:
         return connection.execute(OWNS).fetchone() == (True,)
 
 
-def _migrate(url: str, revision: str, *, found: str) -> None:
+def _migrate(url: str, found: str | None) -> None:
     from alembic import command
     from alembic.util.exc import CommandError
-    from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
+    from sqlalchemy.exc import ArgumentError, DBAPIError
 
     from migrations.from_0_1_0 import preparation
     from migrations.schema import alembic_config
@@ -93,17 +101,12 @@ def _migrate(url: str, revision: str, *, found: str) -> None:
     progress = logging.getLogger("alembic.runtime.migration")
     progress.addFilter(lambda record: record.msg.startswith("Running"))
     progress.setLevel(logging.INFO)
-    back = revision == "base" or revision.startswith("-") or (revision.isdecimal() and revision < found)
     try:
-        if found and not back and _newest() >= preparation.CONVERSION:
+        if found is not None:
             preparation.prepare(url, found)
-        (command.downgrade if back else command.upgrade)(alembic_config(url), revision)
-    except OperationalError as error:
-        sys.exit(f"The database cannot be reached: {_first_line(error.orig)}")
-    except ProgrammingError as error:
-        if not isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
-            raise
-        sys.exit(FOR_AN_ADMINISTRATOR.format(_first_line(error.orig)))
+        command.upgrade(alembic_config(url), "head")
+    except DBAPIError as error:
+        raise error.orig or error from error
     except ArgumentError:
         sys.exit("This is not an address of a PostgreSQL database: postgresql://user@host/name.")
     except CommandError as error:

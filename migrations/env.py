@@ -14,6 +14,7 @@ def _run() -> None:
         # The tables' owner, too, sees only rows that it asks for; and what is written may take its time.
         connection.execute(text("SET LOCAL todo.all_people = 'on'; SET LOCAL statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        connection.execute(text("SET LOCAL lock_timeout = '10s'; SET LOCAL search_path = public"))
         context.configure(connection=connection, target_metadata=METADATA, compare_server_default=True)
         with context.begin_transaction():
             context.run_migrations()

@@ -1,17 +1,15 @@
-"""The room's view of both services' tables."""
+"""The tables of both services, for Alembic."""
 
 from pathlib import Path
 
 from alembic.config import Config
-from sqlmodel import SQLModel
 
-import backend.conversation.models
-import mcp_server.models
+from backend.conversations import schema
+from mcp_server.models import TaskRow
 
 __all__ = ["METADATA", "alembic_config"]
 
-METADATA = SQLModel.metadata
-OWNED = (backend.conversation.models, mcp_server.models)
+METADATA = [schema.METADATA, TaskRow.metadata]
 
 
 def alembic_config(url: str) -> Config:

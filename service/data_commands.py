@@ -39,12 +39,10 @@ def run_for_person(work: PersonsWork, arguments: Sequence[str], *, name: str, de
     run(partial(work, user=commands.person(arguments, name=name, description=description)))
 
 
-def run_for_user(
-    work: UsersWork, arguments: Sequence[str], *, name: str, description: str, search_path: str = "public"
-) -> None:
+def run_for_user(work: UsersWork, arguments: Sequence[str], *, name: str, description: str) -> None:
     """Runs the command of this name for the user in `--user`, its one argument."""
     user = commands.person(arguments, name=name, description=description)
-    run_on_database(partial(work, user=user), search_path=search_path)
+    run_on_database(partial(work, user=user))
 
 
 def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
@@ -58,11 +56,11 @@ def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
     _run(work_with_engine)
 
 
-def run_on_database(work: Callable[[Database], Awaitable[None]], *, search_path: str = "public") -> None:
+def run_on_database(work: Callable[[Database], Awaitable[None]]) -> None:
     """Works with the owner's login; the process ends with a sentence where that is not possible."""
 
     async def work_with_database(url: str) -> None:
-        async with Database(url, prepared=False, pool_size=2, search_path=search_path) as database:
+        async with Database(url, prepared=False, pool_size=2) as database:
             await work(database)
 
     _run(work_with_database)

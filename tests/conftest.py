@@ -148,8 +148,7 @@ def database_url(session_database_url: str, administrator: Callable[[str], psyco
 
 def _empty(connection: psycopg.Connection[Any]) -> None:
     tables = connection.execute(
-        "SELECT schemaname, tablename FROM pg_tables"
-        " WHERE schemaname IN ('public', 'core') AND tablename <> 'alembic_version'"
+        "SELECT schemaname, tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
     ).fetchall()
     has_rows = SQL("SELECT {}, {} WHERE EXISTS (SELECT FROM {})")
     looks = [has_rows.format(*map(Literal, table), Identifier(*table)) for table in tables]

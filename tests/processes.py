@@ -17,7 +17,7 @@ from tests.conftest import ROOT, find_free_port
 
 START_SECONDS = 120  # of a service, on a machine that others use, too
 POOLED = ("LISTEN_DATABASE_URL", "DATABASE_PREPARED")  # with --pooled
-INHERITED = ("TODO_CORE", *POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
+INHERITED = (*POOLED, "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 # On a machine that runs tests everything lags.
 PATIENT = {"LIMIT_LAG_SECONDS": "60"}
 

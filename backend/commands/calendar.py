@@ -5,7 +5,7 @@ from functools import partial
 
 from backend.api.identity import LOCAL_USER
 from backend.calendar import address
-from backend.conversations import SEARCH_PATH, profiles
+from backend.conversations import profiles
 from backend.settings import AddressSettings
 from common.database import Database
 from service import data_commands
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> None:
         sys.exit(f"There is no user {given.user}: with AUTH_MODE=none the only user is {LOCAL_USER}.")
     base = settings.address
     work = partial(_revoke, user=given.user) if given.revoke else partial(_make, user=given.user, base=base)
-    data_commands.run_on_database(work, search_path=SEARCH_PATH)
+    data_commands.run_on_database(work)
 
 
 async def _make(database: Database, *, user: str, base: str) -> None:

@@ -2,7 +2,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from backend.conversations import SEARCH_PATH, user_data
+from backend.conversations import user_data
 from common.database import Database
 from service import data_commands
 from service.database.documents import Writer
@@ -15,7 +15,6 @@ def run(arguments: Sequence[str]) -> None:
         arguments,
         name="export",
         description="Writes all that is stored of a user's conversations as JSON.",
-        search_path=SEARCH_PATH,
     )
 
 

@@ -3,7 +3,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from backend.conversations import SEARCH_PATH, runs, user_data
+from backend.conversations import runs, user_data
 from common.database import Database
 from service import data_commands
 
@@ -18,7 +18,6 @@ def run(arguments: Sequence[str]) -> None:
         arguments,
         name="forget",
         description="Deletes all that is stored of a user's conversations.",
-        search_path=SEARCH_PATH,
     )
 
 

@@ -3,7 +3,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from backend.conversations import SEARCH_PATH, conversations
+from backend.conversations import conversations
 from backend.conversations.conversations import Conversation
 from backend.conversations.ids import is_valid
 from backend.errors import NotFound
@@ -19,7 +19,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--thread", help="the id of one conversation; without it all")
     given = parser.parse_args(arguments)
-    data_commands.run_on_database(partial(_write, user=given.user, thread=given.thread), search_path=SEARCH_PATH)
+    data_commands.run_on_database(partial(_write, user=given.user, thread=given.thread))
 
 
 async def _write(database: Database, *, user: str, thread: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from backend.context import hidden_context, tags
 from backend.context.branch_notes import render_note
 from backend.context.changes import render_change
-from backend.conversations.records import Entry, Record, Timeline, ToolCall
+from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Timeline, ToolCall
 from service.clock import wall_clock
 
 # What the model reads of a call that no tool has answered, by its reason and else by its state.
@@ -33,7 +33,6 @@ _NOT_MADE_BY_REASON = {
     "parts: make several calls, each with less in it.",
 }
 _FILE_IN_PARTS = " Write a long file with write_file for its first part and write_file with append for each other one."
-_UNKNOWN = "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
 _ENDED = {
     "cancelled": "The person stopped this answer. Do not go on with it unless they ask for it.",
     "interrupted": "The server had to end this answer. Check what was done before you go on with it.",
@@ -107,7 +106,7 @@ def output_of(call: ToolCall) -> str:
         return sentence + _FILE_IN_PARTS if call.tool == "write_file" else sentence
     if call.state == "not_made" or reason in ("too_many", "not_shown"):  # also before that is stored
         return _NOT_MADE_BY_REASON.get(reason, _NOT_MADE)
-    return _UNKNOWN
+    return UNKNOWN_OUTCOME
 
 
 def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items:

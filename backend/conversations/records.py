@@ -13,6 +13,10 @@ CallReason = Literal[
     "user", "other_message", "stopped", "left_path", "reach_changed", "not_shown", "too_many", "over_limit", "ended"
 ]
 ENDED: tuple[Outcome, ...] = ("completed", "failed", "cancelled", "interrupted")
+UNKNOWN_OUTCOME = (
+    "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
+)
+"""What the model reads of a call that was made without a response."""
 OPEN_CALL_STATES: tuple[CallState, ...] = ("requested", "awaiting_approval", "approved", "running")
 
 

@@ -1,63 +1,39 @@
-"""The tables of conversations and runs, in the PostgreSQL schema `core`, for Alembic."""
+"""The tables of conversations, runs and profiles, for Alembic."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Computed, ForeignKeyConstraint, Index, Text, func, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Computed,
+    ForeignKeyConstraint,
+    Index,
+    MetaData,
+    Text,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
-from sqlalchemy.schema import SchemaItem
 from sqlmodel import AutoString, Field, SQLModel
 
-SCHEMA = "core"
-RUN_STATUSES = ("running", "waiting", "completed", "failed", "cancelled", "interrupted")
-ENTRY_KINDS = (
-    "user_message",
-    "assistant_message",
-    "reasoning",
-    "notice",
-    "summary",
-    "change",
-    "branch_note",
-    "command",
-)
-CALL_STATES = (
-    "requested",
-    "awaiting_approval",
-    "approved",
-    "rejected",
-    "running",
-    "done",
-    "failed",
-    "unknown",
-    "not_made",
-)
-CALL_REASONS = (
-    "user",
-    "other_message",
-    "stopped",
-    "left_path",
-    "reach_changed",
-    "not_shown",
-    "too_many",
-    "over_limit",
-    "ended",
-)
+RUN_STATUSES = "running waiting completed failed cancelled interrupted"
+ENTRY_KINDS = "user_message assistant_message reasoning notice summary change branch_note command"
+CALL_STATES = "requested awaiting_approval approved rejected running done failed unknown not_made"
+CALL_REASONS = "user other_message stopped left_path reach_changed not_shown too_many over_limit ended"
 
 
-def _one_of(column: str, values: tuple[str, ...], name: str) -> CheckConstraint:
-    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values)})", name=name)
+def _one_of(column: str, values: str, name: str) -> CheckConstraint:
+    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values.split())})", name=name)
 
 
 def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
     return ForeignKeyConstraint(
         ["user_id", "conversation_id"],
-        [f"{SCHEMA}.conversations.user_id", f"{SCHEMA}.conversations.id"],
+        ["conversations.user_id", "conversations.id"],
         ondelete=on_delete,
     )
-
-
-def _table(*items: SchemaItem) -> tuple[Any, ...]:
-    return (*items, {"schema": SCHEMA})
 
 
 def _time(*, nullable: bool = False) -> Column[datetime]:
@@ -73,15 +49,19 @@ def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]
     return Column(BigInteger, nullable=nullable, server_default=text(default) if default else None)
 
 
-_NEXT = f"nextval('{SCHEMA}.event_seq')"
+_NEXT = "nextval('event_seq')"
 
 
-class ConversationRow(SQLModel, table=True):
+class _Row(SQLModel):
+    metadata = MetaData()
+
+
+class ConversationRow(_Row, table=True):
     """A conversation; `name` is what its user's program calls it at the run API."""
 
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(
-        Index("conversations_by_name", "user_id", "name", unique=True, postgresql_where=text("name IS NOT NULL"))
+    __table_args__ = (
+        Index("conversations_by_name", "user_id", "name", unique=True, postgresql_where=text("name IS NOT NULL")),
     )
 
     user_id: str = Field(primary_key=True)
@@ -92,7 +72,7 @@ class ConversationRow(SQLModel, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class RunRow(SQLModel, table=True):
+class RunRow(_Row, table=True):
     """One answer, also a sub-agent's; it outlives its conversation, without any text, so that usage stays counted.
 
     `previous_run_id` is the run that it continues; the runs of a conversation are a tree, whose shown path is `active`.
@@ -101,7 +81,7 @@ class RunRow(SQLModel, table=True):
     """
 
     __tablename__ = "runs"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(
+    __table_args__ = (
         _one_of("status", RUN_STATUSES, "runs_status"),
         CheckConstraint("(status = 'running') = (process_id IS NOT NULL)", name="runs_lease"),
         CheckConstraint("(parent_run_id IS NULL) = (parent_call_id IS NULL)", name="runs_parent"),
@@ -162,15 +142,11 @@ class RunRow(SQLModel, table=True):
     end_seq: int | None = Field(sa_column=_number())
 
 
-class ModelTurnRow(SQLModel, table=True):
+class ModelTurnRow(_Row, table=True):
     """One request to the model: what it used and how it ended."""
 
     __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(
-        ForeignKeyConstraint(
-            ["user_id", "run_id"], [f"{SCHEMA}.runs.user_id", f"{SCHEMA}.runs.id"], ondelete="CASCADE"
-        ),
-    )
+    __table_args__ = (ForeignKeyConstraint(["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE"),)
 
     user_id: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)
@@ -182,14 +158,14 @@ class ModelTurnRow(SQLModel, table=True):
     finish_reason: str | None = None
 
 
-class EntryRow(SQLModel, table=True):
+class EntryRow(_Row, table=True):
     """Something said or noted. Without `seq` it waits in the steering queue of its run.
 
     `completion_seq` is set when a row that was stored while it grew is complete.
     """
 
     __tablename__ = "entries"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(
+    __table_args__ = (
         _one_of("kind", ENTRY_KINDS, "entries_kind"),
         CheckConstraint("id <> '__fake_id__'", name="entries_real_id"),
         _in_conversation(on_delete="CASCADE"),
@@ -222,7 +198,7 @@ class EntryRow(SQLModel, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ToolCallRow(SQLModel, table=True):
+class ToolCallRow(_Row, table=True):
     """A use of a tool. Each of its moments (request, approval request, decision, result) has a number of its own.
 
     `reach` is a fingerprint of what its approval card says that it may reach; `reason` tells why it was not made, and
@@ -230,7 +206,7 @@ class ToolCallRow(SQLModel, table=True):
     """
 
     __tablename__ = "tool_calls"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(
+    __table_args__ = (
         _one_of("state", CALL_STATES, "tool_calls_state"),
         _one_of("reason", CALL_REASONS, "tool_calls_reason"),
         CheckConstraint("decision_seq IS NULL OR approval_seq IS NOT NULL", name="tool_calls_decided_once"),
@@ -265,11 +241,11 @@ class ToolCallRow(SQLModel, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ConsentRow(SQLModel, table=True):
+class ConsentRow(_Row, table=True):
     """A tool whose calls the user allows in a conversation without approval, as long as its `reach` stays the same."""
 
     __tablename__ = "consents"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(_in_conversation(on_delete="CASCADE"))
+    __table_args__ = (_in_conversation(on_delete="CASCADE"),)
 
     user_id: str = Field(primary_key=True)
     conversation_id: str = Field(primary_key=True)
@@ -278,22 +254,72 @@ class ConsentRow(SQLModel, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class RequestRow(SQLModel, table=True):
+class RequestRow(_Row, table=True):
     """A message or command of a user, counted by the limits for a day."""
 
     __tablename__ = "requests"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = _table(Index("requests_by_time", "user_id", "created_at"))
+    __table_args__ = (Index("requests_by_time", "user_id", "created_at"),)
 
     user_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     created_at: datetime = Field(sa_column=_time())
 
 
-TABLES = tuple(
-    row.metadata.tables[f"{SCHEMA}.{row.__tablename__}"]
-    for row in (ConversationRow, RunRow, ModelTurnRow, EntryRow, ToolCallRow, ConsentRow, RequestRow)
-)
-for _table_of_rows in TABLES:  # sqlmodel 0.0.50 makes `str` VARCHAR, whose parameters PostgreSQL takes for two types
-    for _column in _table_of_rows.columns:
+class ProfileRow(_Row, table=True):
+    """What is stored about a user apart from conversations; `calendar_hash` is that of their calendar's address."""
+
+    __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        CheckConstraint("octet_length(calendar_hash) = 32", name="profiles_calendar_hash"),
+        CheckConstraint("octet_length(memory) <= 65536", name="profiles_memory"),
+        Index("profiles_by_calendar", "calendar_hash", unique=True),
+    )
+
+    user_id: str = Field(primary_key=True)
+    time_zone: str | None = None
+    calendar_hash: bytes | None = None
+    memory: str | None = None
+
+
+class EndedSessionRow(_Row, table=True):
+    """A sign-in that its user ended before it expires."""
+
+    __tablename__ = "ended_sessions"  # pyright: ignore[reportAssignmentType]
+
+    user_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    expires_at: datetime = Field(sa_column=Column(TIMESTAMP(timezone=True), nullable=False))
+
+
+class KeptRequestRow(_Row, table=True):
+    """An idempotency key. `request` is a hash of the request; its response is the run, or `answer` with `status`."""
+
+    __tablename__ = "kept_requests"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (Index("kept_requests_by_age", "created_at", postgresql_using="brin"),)
+
+    user_id: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    request: bytes
+    run_id: str | None = None
+    status: int | None = None
+    answer: dict[str, Any] | None = Field(sa_column=_json())
+    created_at: datetime = Field(sa_column=_time())
+
+
+class ApprovedToolRow(_Row, table=True):
+    """A tool of another MCP server that the operator allows while its SHA-256 stays the same. It is no user's."""
+
+    __tablename__ = "approved_tools"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (CheckConstraint("octet_length(hash) = 32", name="approved_tools_hash"),)
+
+    server: str = Field(primary_key=True)
+    tool: str = Field(primary_key=True)
+    hash: bytes
+    approved_at: datetime = Field(sa_column=_time())
+
+
+METADATA = _Row.metadata
+for _table in METADATA.tables.values():  # sqlmodel 0.0.50 makes `str` VARCHAR, which PostgreSQL takes for another type
+    for _column in _table.columns:
         if isinstance(_column.type, AutoString):
             _column.type = Text()

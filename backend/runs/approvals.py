@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from backend.cards.approval_card import in_words, shown_whole, titled
 from backend.cards.approvals import may_allow_always
+from backend.cards.current_tasks import load_titles
 from backend.conversations import consents
 from backend.conversations.records import Run, ToolCall
 from backend.tools.consent.policy import Policy, deleted_by
-from backend.tools.opened import titles_now
 from backend.tools.table import starting
 from backend.tools.tasks.tools import TaskTools
 from common.database import Database
@@ -60,7 +60,7 @@ class Approvals:
 
     async def describe(self, run: Run, call: ToolCall) -> str:
         """What the call would do, in words."""
-        titles = await titles_now(set(titled(call.arguments)), self._tools, user_id=run.user_id) or {}
+        titles = await load_titles(set(titled(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self._policy.limits_of(call.tool)
         return in_words(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
 

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromptsResult, Tool
 from pydantic import ValidationError
 
-from backend.conversation.model_input.history import UNKNOWN_OUTCOME
+from backend.conversations.records import UNKNOWN_OUTCOME
 from backend.errors import BackendError
 from backend.tools.caller_token import calling_for
 from backend.tools.resending import UNAVAILABLE, ResendingClient

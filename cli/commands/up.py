@@ -144,7 +144,7 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
         ),
         _service("MCP server", "mcp_server", shared, mcp_port, note=f"http://{HOST}:{mcp_port}/mcp"),
         *_workspace(shared, ports.workspace, directory),
-        _service("Migrations", "migrations", shared),
+        _service("Migrations", "migrations", shared, shows_output=True),
         *offline,
     ]
 
@@ -177,10 +177,11 @@ def _service(
     extra: Mapping[str, str] | None = None,
     ready_path: str = "/ready",
     note: str = "",
+    shows_output: bool = False,
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
     told = {**given.to(module, variables), **(extra or {})}
-    return Service(name, command, told, port, ready_path=ready_path, note=note)
+    return Service(name, command, told, port, ready_path, note, shows_output)
 
 
 def _choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:

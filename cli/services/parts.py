@@ -21,6 +21,8 @@ class Service:
     port: int | None = None
     ready_path: str = "/ready"
     note: str = ""
+    shows_output: bool = False
+    """Whether its standard output is the terminal's; all else goes to its log."""
 
 
 @dataclass

@@ -162,7 +162,7 @@ class Supervisor:
                 cwd=self._cwd,
                 env=service.environment,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=None if service.shows_output else output,
                 stderr=output,
                 start_new_session=True,
                 pass_fds=self._inherited,

@@ -19,14 +19,15 @@ Row = TypeVar("Row")
 # The two policies of each table ask for this role and this user; all end with the transaction.
 _SET_USER = """
 SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true),
-    set_config('search_path', %s, true)"""
+    set_config('search_path', 'public', true)"""
 # The policy for the tables' owner asks for this: any other login still reaches no row.
-_SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', %s, true)"
+_SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', 'public', true)"
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NO_USER = ""
 _FETCH = "FETCH 100 FROM rows_read"
 
-CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo-assistant"}
+# Services of version 0.1.0, during which its conversations are not converted, are called todo-assistant.
+CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo"}
 
 
 class DatabaseUnavailable(Exception):
@@ -84,10 +85,9 @@ class Database:
         prepared: bool = True,
         pool_size: int = 10,
         pool_timeout_seconds: float = 10,
-        search_path: str = "public",
         translate_error: Callable[[psycopg.Error], Exception | None] = lambda _: None,
     ) -> None:
-        self._search_path, self._translate_error = search_path, translate_error
+        self._translate_error = translate_error
         _quiet_libraries()
         options = CONNECTION_OPTIONS | {"connect_timeout": 5} | ({} if prepared else {"prepare_threshold": None})
         self._pool = AsyncConnectionPool(
@@ -125,8 +125,7 @@ class Database:
         PostgreSQL, such as a violated constraint, as psycopg's. An exception costs a connection: raise errors that are
         part of normal operation after the block.
         """
-        values = [user_id, self._search_path]
-        return self._begin(_SET_USER, values, snapshot=snapshot, timeout_seconds=timeout_seconds)
+        return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
 
     def system_transaction(self, *, timeout_seconds: float | None = None) -> AbstractAsyncContextManager[Transaction]:
         """A transaction without a user, which sees no rows: for functions that PostgreSQL runs as the tables' owner."""
@@ -134,7 +133,7 @@ class Database:
 
     def owner_transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the login itself, which sees the rows of all users if it is the tables' owner, else none."""
-        return self._begin(_SET_ALL_USERS, [self._search_path], snapshot=False, timeout_seconds=None)
+        return self._begin(_SET_ALL_USERS, [], snapshot=False, timeout_seconds=None)
 
     @asynccontextmanager
     async def login_connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:

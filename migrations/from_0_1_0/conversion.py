@@ -1,7 +1,7 @@
-"""Converts the conversations of version 0.1.0 to the tables of the schema `core`, in one transaction.
+"""Converts the conversations of version 0.1.0 in one transaction.
 
-The shown path of each conversation becomes one line of runs. The old tables move to the schema `v01`, unchanged: there
-alternatives, the steps of agents and open approvals stay readable until a later version drops them.
+The old tables move to the schema `v01`, unchanged: there alternatives, the steps of agents and open approvals stay
+readable until a later version drops them. The shown path of each conversation becomes one line of runs.
 """
 
 import sys
@@ -39,7 +39,7 @@ OLD_FUNCTIONS = (
 _Key = tuple[str, str]  # user and conversation
 _Batch = list[tuple[_Key, list[Any]]]
 _BATCH_ROWS = 2_000  # of messages, at least, as conversations are not divided
-_SHOWN = "FROM public.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
+_SHOWN = "FROM v01.messages WHERE superseded_by IS NULL AND kind <> 'widget'"
 _MESSAGES = f"""
 SELECT user_id, conversation_id, seq, run_id, id, kind, item, feedback, usage, created_at {_SHOWN}
 ORDER BY user_id, conversation_id, seq"""
@@ -47,26 +47,26 @@ _OF_CONVERSATIONS = """
 SELECT * FROM {} WHERE (user_id, conversation_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
 ORDER BY user_id, conversation_id, id"""
 _COPY = """
-INSERT INTO core.conversations (user_id, id, name, title, details, created_at)
-SELECT user_id, id, name, title, metadata, created_at FROM public.conversations;
-INSERT INTO core.consents (user_id, conversation_id, tool, reach, created_at)
-SELECT user_id, conversation_id, tool, reach, created_at FROM public.consents;
-INSERT INTO core.requests (user_id, id, created_at)
-SELECT user_id, id, started_at FROM public.runs WHERE started_at > now() - interval '1 day';
+INSERT INTO conversations (user_id, id, name, title, details, created_at)
+SELECT user_id, id, name, title, metadata, created_at FROM v01.conversations;
+INSERT INTO consents (user_id, conversation_id, tool, reach, created_at)
+SELECT user_id, conversation_id, tool, reach, created_at FROM v01.consents;
+INSERT INTO requests (user_id, id, created_at)
+SELECT user_id, id, started_at FROM v01.runs WHERE started_at > now() - interval '1 day';
 """
 # Runs that are not shown, or whose conversation is deleted, keep their usage. What agents used is a run of its own.
 _COPY_USAGE = """
-INSERT INTO core.runs (user_id, id, top_run_id, agent, status, usage, created_at, running_since, ended_at)
+INSERT INTO runs (user_id, id, top_run_id, agent, status, usage, created_at, running_since, ended_at)
 SELECT user_id, id, id, 'assistant', coalesce(outcome, 'interrupted'), usage, started_at, started_at,
     coalesce(ended_at, now())
-FROM public.runs WHERE usage IS DISTINCT FROM '{}'
+FROM v01.runs WHERE usage IS DISTINCT FROM '{}'
 ON CONFLICT DO NOTHING;
-INSERT INTO core.runs (user_id, id, top_run_id, parent_run_id, parent_call_id, agent, status, usage, created_at,
+INSERT INTO runs (user_id, id, top_run_id, parent_run_id, parent_call_id, agent, status, usage, created_at,
     running_since, ended_at)
 SELECT r.user_id, r.id || '_' || name, r.id, r.id, name, name, r.status,
     jsonb_build_object('model', r.usage->'model') || used, r.created_at, r.created_at, r.ended_at
-FROM core.runs r, jsonb_each(r.usage->'by_agent') AS agents (name, used);
-UPDATE core.runs r SET usage = (r.usage - 'by_agent') || (
+FROM runs r, jsonb_each(r.usage->'by_agent') AS agents (name, used);
+UPDATE runs r SET usage = (r.usage - 'by_agent') || (
     SELECT jsonb_object_agg(name, (r.usage->>name)::bigint - coalesce((
         SELECT sum((used->>name)::bigint) FROM jsonb_each(r.usage->'by_agent') AS agents (agent, used)), 0))
     FROM unnest(ARRAY['requests', 'input_tokens', 'output_tokens']) AS name WHERE r.usage ? name)
@@ -74,9 +74,24 @@ WHERE r.usage ? 'by_agent';
 """
 
 
-def convert(connection: psycopg.Connection[Any]) -> str:
-    """Converts all conversations in the current transaction and returns one sentence about what was done."""
-    _lock(connection)
+def move_old_tables(connection: psycopg.Connection[Any]) -> bool:
+    """Moves the tables of conversations to `v01`; false if the database has none, because it is new."""
+    if connection.execute("SELECT to_regclass('public.messages')").fetchone() == (None,):
+        return False
+    for table in OLD_TABLES:
+        connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(Identifier("public", table)))
+    if _count(connection, "FROM public.conversations"):
+        require_no_services(connection)
+    connection.execute("CREATE SCHEMA v01; DROP STATISTICS public.messages_of_one_person")
+    for function in OLD_FUNCTIONS:
+        connection.execute(f"DROP FUNCTION public.{function}".encode())
+    for table in OLD_TABLES:
+        connection.execute(SQL("ALTER TABLE {} SET SCHEMA v01").format(Identifier("public", table)))
+    return True
+
+
+def convert(connection: psycopg.Connection[Any]) -> None:
+    """Fills the tables of this version from those in `v01`, and writes one line about what was done."""
     connection.execute(_COPY)
     numbers, counted = Numbers(), Counter[str]()
     progress = _Progress(_count(connection, _SHOWN))
@@ -85,24 +100,16 @@ def convert(connection: psycopg.Connection[Any]) -> str:
             _insert(connection, table, rows)
             counted[table] += len(rows)
         if number == 0:  # or foreign keys are checked with a plan for empty tables, to the end
-            connection.execute("ANALYZE core.conversations, core.runs")
+            connection.execute("ANALYZE conversations, runs")
         progress.add(sum(len(messages) for _, messages in batch))
-    connection.execute("SELECT setval('core.event_seq', %s)", [numbers.last + 1])
+    connection.execute("SELECT setval('event_seq', %s)", [numbers.last + 1])
     connection.execute(_COPY_USAGE)
-    _move_old_tables(connection)
-    return (
-        f"Converted {_count(connection, 'FROM core.conversations'):,} conversations: {counted['runs']:,} runs with "
-        f"{counted['entries']:,} entries and {counted['tool_calls']:,} tool calls. The old tables are kept in the "
-        "schema v01."
-    )
-
-
-def _lock(connection: psycopg.Connection[Any]) -> None:
-    connection.execute("SET LOCAL lock_timeout = '10s'")
-    for table in OLD_TABLES:
-        connection.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(Identifier("public", table)))
-    if _count(connection, "FROM public.conversations"):
-        require_no_services(connection)
+    if conversations := _count(connection, "FROM conversations"):
+        progress.finish(
+            f"Converted {conversations:,} conversations, {progress.count:,} messages: {counted['runs']:,} runs with "
+            f"{counted['entries']:,} entries and {counted['tool_calls']:,} tool calls. The old tables are kept in the "
+            "schema v01."
+        )
 
 
 def _count(connection: psycopg.Connection[Any], of: str) -> int:
@@ -145,7 +152,7 @@ def _convert_batch(connection: psycopg.Connection[Any], batch: _Batch, numbers: 
 def _of_conversations(
     connection: psycopg.Connection[Any], table: str, keys: Sequence[_Key]
 ) -> defaultdict[_Key, list[Any]]:
-    statement = SQL(_OF_CONVERSATIONS).format(Identifier("public", table))
+    statement = SQL(_OF_CONVERSATIONS).format(Identifier("v01", table))
     cursor = connection.cursor(row_factory=namedtuple_row)
     cursor.execute(statement, [[user for user, _ in keys], [conversation for _, conversation in keys]])
     found: defaultdict[_Key, list[Any]] = defaultdict(list)
@@ -158,26 +165,27 @@ def _insert(connection: psycopg.Connection[Any], table: str, rows: Sequence[Json
     """As one JSON document: row-level security allows no COPY."""
     columns = SQL(", ").join(map(Identifier, dict.fromkeys(name for row in rows for name in row)))
     statement = SQL("INSERT INTO {table} ({columns}) SELECT {columns} FROM jsonb_populate_recordset(NULL::{table}, %s)")
-    connection.execute(statement.format(table=Identifier("core", table), columns=columns), [Jsonb(rows)])
-
-
-def _move_old_tables(connection: psycopg.Connection[Any]) -> None:
-    for function in OLD_FUNCTIONS:
-        connection.execute(f"DROP FUNCTION public.{function}".encode())
-    connection.execute("CREATE SCHEMA v01")
-    for table in OLD_TABLES:
-        connection.execute(SQL("ALTER TABLE {} SET SCHEMA v01").format(Identifier("public", table)))
+    connection.execute(statement.format(table=Identifier(table), columns=columns), [Jsonb(rows)])
 
 
 class _Progress:
-    """Writes how far the conversion is, at most once a second."""
+    """One line on a terminal, which is overwritten; elsewhere a line every ten seconds."""
 
     def __init__(self, count: int) -> None:
-        self._count, self._done, self._shown_at = count, 0, time.monotonic()
+        self.count, self._done = count, 0
+        self._is_terminal = sys.stdout.isatty()
+        self._shown_at = time.monotonic()
 
     def add(self, done: int) -> None:
         self._done += done
-        if time.monotonic() - self._shown_at >= 1:
+        if time.monotonic() - self._shown_at >= (1 if self._is_terminal else 10):
             self._shown_at = time.monotonic()
-            sys.stdout.write(f"Converting conversations: {self._done:,} of {self._count:,} messages.\n")
-            sys.stdout.flush()
+            line = f"Converting conversations: {self._done:,} of {self.count:,} messages."
+            self._write(f"\r{line}" if self._is_terminal else f"{line}\n")
+
+    def finish(self, line: str) -> None:
+        self._write(f"\r{line}\n" if self._is_terminal else f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()

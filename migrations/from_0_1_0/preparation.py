@@ -13,7 +13,6 @@ from alembic.util.exc import CommandError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 VERSION_0_1_0 = "0021"
-CONVERSION = "0023"
 _OLD_SERVICES = "todo-assistant"  # how the services of version 0.1.0 name their connections
 
 _TOO_OLD = (
@@ -40,7 +39,7 @@ def prepare(url: str, revision: str) -> None:
     """
     if revision < VERSION_0_1_0:
         raise CommandError(_TOO_OLD.format(revision))
-    if revision >= CONVERSION:
+    if revision > VERSION_0_1_0:
         return
     with psycopg.connect(url, connect_timeout=5) as connection:
         connection.execute("SET LOCAL todo.all_people = 'on'")

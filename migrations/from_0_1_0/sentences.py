@@ -1,4 +1,4 @@
-"""Reads the sentences that version 0.1.0 stored, for the last time: the tables of `core` hold codes."""
+"""Reads the sentences that version 0.1.0 stored, for the last time: the tables of this version hold codes."""
 
 import re
 from typing import Any

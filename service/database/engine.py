@@ -68,7 +68,7 @@ async def _connect(url: URL, *, prepared: bool) -> psycopg.AsyncConnection[Any]:
 
 
 def _connect_args(*, prepared: bool) -> dict[str, Any]:
-    named = {"connect_timeout": 5, "application_name": "todo-assistant"}
+    named = {"connect_timeout": 5, "application_name": "todo"}
     return named if prepared else {**named, "prepare_threshold": None}
 
 

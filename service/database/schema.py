@@ -68,7 +68,7 @@ _LOGIN = """
 # rows is read by all, and written by the owner alone.
 _OPEN_TABLE = """
     SELECT relname FROM pg_class
-    WHERE relnamespace IN (%(schema)s, to_regnamespace('core'))
+    WHERE relnamespace = %(schema)s
     AND relkind IN ('r', 'p') AND relname <> 'alembic_version'
     AND (has_table_privilege(oid, 'INSERT, UPDATE, DELETE')
         OR relname <> 'approved_tools' AND has_table_privilege(oid, 'SELECT'))

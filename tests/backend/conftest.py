@@ -6,16 +6,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from backend.conversation.store_adapter import PostgresStore
+from backend.turn.warm_up import ask_tools, warm_up
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
 from backend.app import create_app
-from backend.conversation.store_adapter import PostgresStore
 from backend.model.providers import Endpoint, resolve
 from backend.settings import Settings
 from backend.tools.connectors.server import Server
 from backend.tools.tasks.tools import TaskTools
-from backend.turn.warm_up import ask_tools, warm_up
 from common.database import Database
 from tests.chatkit_client import ChatKit
 from tests.logins import as_owner

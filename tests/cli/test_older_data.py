@@ -1,77 +1,64 @@
-"""A data directory that an older version made: its first superuser owned everything, and the services were it."""
+"""A data directory of version 0.1.0: `./todo up` converts its conversations, after it has written a dump."""
 
+import gzip
+import http.client
+import json
 import os
-import pwd
-import subprocess
+import signal
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
-from alembic import command
 
-from cli.database import postgres, postgres_binaries
 from cli.database.postgres import Cluster
-from migrations.schema import alembic_config
-from tests.conftest import migrate
-from tests.migrations.older_rows import add_rows, contents
+from tests.conftest import ROOT
 
-OLD_REVISION = "0004"
+pytestmark = pytest.mark.long
+
+VERSION_0_1_0 = ROOT / "tests" / "migrations" / "data" / "version-0.1.0.sql.gz"
 
 
 @pytest.fixture
-def older(shared_dir: Path) -> dict[str, list[dict[str, object]]]:
-    """What is in it: made with that version's initdb and its migrations, as the superuser `app`, and stopped."""
-    account = pwd.getpwnam("nobody") if os.getuid() == 0 else None
-    become = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
-    binaries = postgres_binaries.find(account).directory
-    files, sockets = shared_dir / "postgres", shared_dir / "sockets"
-    for directory in (files, sockets):
-        directory.mkdir(mode=0o700)
-        if account:
-            os.chown(directory, account.pw_uid, account.pw_gid)
-    locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    options = ["--username", "app", "--auth=trust", "--encoding=UTF8", "--no-instructions", "--no-sync", *locale]
-    subprocess.run([binaries / "initdb", "-D", files, *options], check=True, capture_output=True, cwd="/", **become)
-    subprocess.run(
-        [binaries / "postgres", "--single", "-D", files, "postgres"],
-        input=b"CREATE DATABASE todo\n",
-        check=True,
-        capture_output=True,
-        cwd="/",
-        **become,
-    )
-    server = ["-D", str(files), "-c", "listen_addresses=", "-c", f"unix_socket_directories={sockets}"]
-    process = subprocess.Popen([binaries / "postgres", *server], cwd="/", stderr=subprocess.DEVNULL, **become)
-    url = f"postgresql://app@/todo?host={sockets}"
-    try:
-        while postgres._ready_pid(files) != process.pid:
-            assert process.poll() is None
-        command.upgrade(alembic_config(url), OLD_REVISION)
-        add_rows(url, "old")
-        found = contents(url)
-    finally:
-        process.terminate()
-        process.wait()
-    return found
+def old_data(shared_dir: Path) -> Path:
+    """Made by the version's own migrations; the user `ben` is the one without a sign-in."""
+    sql = gzip.decompress(VERSION_0_1_0.read_bytes()).replace(b"'ben'", b"'local'")
+    with Cluster.start(shared_dir, durable=False) as cluster, psycopg.connect(cluster.owner_url) as connection:
+        connection.execute(sql)
+    return shared_dir
 
 
-def test_older_data_directory(shared_dir: Path, older: dict[str, list[dict[str, object]]]) -> None:
-    last = max(int(str(row["id"])) for row in older["tasks"] if row["user_id"] == "alice")
-    with Cluster.start(shared_dir, durable=False) as cluster:
-        migrate(cluster.url)
-        for table, rows in contents(cluster.admin_url).items():
-            for row, old in zip(rows, older.get(table, rows), strict=True):
-                assert old.items() <= row.items(), table
-        with psycopg.connect(cluster.url) as service:
-            login = "SELECT session_user, rolsuper FROM pg_roles WHERE rolname = session_user"
-            assert service.execute(login).fetchone() == ("todo_service", False)
-            service.execute("SET ROLE todo_app; SET todo.user_id = 'alice'")
-            assert service.execute("SELECT user_id, last_task_id FROM people").fetchall() == [("alice", last)]
-            seen = service.execute("SELECT DISTINCT user_id FROM tasks").fetchall()
-            assert seen == [("alice",)]
-        with psycopg.connect(cluster.admin_url) as admin:
-            owners = "SELECT DISTINCT relowner::regrole::text FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-            assert admin.execute(owners.encode()).fetchall() == [("todo_owner",)]
-            assert admin.execute("SELECT type FROM pg_hba_file_rules").fetchall() == [("local",)]
-    with Cluster.start(shared_dir, durable=False) as cluster:
-        assert len(contents(cluster.admin_url)["tasks"]) == len(older["tasks"])
+def get(port: int, path: str) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    body = connection.getresponse().read()
+    connection.close()
+    return json.loads(body)
+
+
+def test_up(start, old_data: Path, free_port) -> None:
+    def run() -> tuple[list[str], Any]:
+        port = free_port()
+        arguments = ["--port", str(port), "--mcp-port", str(free_port()), "--data-dir", str(old_data)]
+        variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        variables |= {"LLM_PROVIDER": "offline", "AGENTS": "off", "NO_COLOR": "1"}
+        process = start("-m", "cli", "up", *arguments, env=variables)
+        lines: list[str] = []
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if line.startswith("  page "):
+                break
+        chats = get(port, "/chats")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0, lines
+        return lines, chats
+
+    lines, chats = run()
+    [dump] = old_data.glob("todo-0.1.0-*.dump")
+    assert f"The database as it was is in {dump}." in lines
+    assert [line for line in lines if line.startswith("Converted 14 conversations, 236 messages")]
+    assert len(chats["chats"]) == 1
+    again, unchanged = run()
+    assert not [line for line in again if "Converted" in line or "dump" in line]
+    assert unchanged == chats
+    assert len([*old_data.glob("todo-0.1.0-*.dump")]) == 1

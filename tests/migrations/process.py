@@ -5,17 +5,17 @@ import sys
 from tests.conftest import ROOT
 
 
-def run(url: str | None, *arguments: str) -> subprocess.Popen[str]:
-    """`python -m migrations` on the database at this URL, begun."""
-    environment = {
-        key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "MIGRATION_DATABASE_URL")
-    }
+def run(url: str | None, **variables: str) -> subprocess.Popen[str]:
+    """Starts `python -m migrations` on the database at this URL."""
+    names = ("DATABASE_URL", "MIGRATION_DATABASE_URL", "BACKUP_DIR", "DUMP_MADE")
+    environment = {key: value for key, value in os.environ.items() if key not in names}
     if url is not None:
         environment["DATABASE_URL"] = url
     return subprocess.Popen(
-        [sys.executable, "-m", "migrations", *arguments],
+        [sys.executable, "-m", "migrations"],
         cwd=ROOT,
-        env=environment,
+        env=environment | variables,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

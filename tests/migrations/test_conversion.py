@@ -4,11 +4,10 @@ The database and what 0.1.0 answered were recorded from that version; `data/READ
 """
 
 import gzip
-import io
 import json
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import psycopg
 import pytest
 from agents.models.chatcmpl_converter import Converter
 from alembic import command
-from alembic.util.exc import CommandError
 from psycopg.rows import dict_row
 
 from backend.api.interactions.render import render_event
@@ -27,16 +25,17 @@ from backend.conversations.steering import load_queue
 from backend.runs.outcomes import sentence_of
 from cli.database import postgres_binaries
 from common.database import Database
-from migrations.from_0_1_0 import preparation
-from migrations.from_0_1_0.conversion import OLD_TABLES, convert
+from migrations.from_0_1_0.conversion import OLD_TABLES
 from migrations.schema import alembic_config
+from tests.conftest import new_database, prepare_roles
 from tests.logins import as_admin, as_owner, as_service
-from tests.migrations.older_rows import contents
+from tests.migrations.process import run
 
 pytestmark = pytest.mark.long
 
 Json = dict[str, Any]
 DATA = Path(__file__).parent / "data"
+BINARIES = postgres_binaries.find(None).directory
 ANSWERS: Json = json.loads(gzip.decompress((DATA / "version-0.1.0.json.gz").read_bytes()))
 USERS = [name for name in ANSWERS if name != "usage"]
 CONVERSATIONS = [(user, thread) for user in USERS for thread in ANSWERS[user]]
@@ -44,31 +43,36 @@ CONVERSATIONS = [(user, thread) for user in USERS for thread in ANSWERS[user]]
 
 @pytest.fixture
 def old_database_url(empty_database_url: str) -> str:
-    """A database of version 0.1.0 with the new tables beside its own, as the tables' owner."""
-    with psycopg.connect(as_owner(empty_database_url)) as connection:
-        connection.execute(gzip.decompress((DATA / "version-0.1.0.sql.gz").read_bytes()))
-    command.upgrade(alembic_config(empty_database_url), "0022")
+    """A database of version 0.1.0, as the tables' owner."""
+    load_version_0_1_0(empty_database_url)
     return empty_database_url
 
 
-@contextmanager
-def migrating(url: str) -> Iterator[psycopg.Connection[Any]]:
-    """The transaction in which migrations run."""
+def load_version_0_1_0(url: str) -> None:
     with psycopg.connect(as_owner(url)) as connection:
-        connection.execute("SET LOCAL todo.all_people = 'on'")
-        yield connection
+        connection.execute(gzip.decompress((DATA / "version-0.1.0.sql.gz").read_bytes()))
 
 
-@pytest.fixture
-def converted_url(old_database_url: str) -> str:
-    with migrating(old_database_url) as connection:
-        convert(connection)
-    return old_database_url
+def migrate(url: str, **variables: str) -> tuple[int | None, str]:
+    """Exit status and output of `python -m migrations`."""
+    process = run(url, **{"DUMP_MADE": "yes", **variables})
+    output, errors = process.communicate(timeout=120)
+    return process.returncode, output + errors
+
+
+@pytest.fixture(scope="module")
+def converted_url(server_url: str) -> Iterator[str]:
+    """A converted database, which the tests only read."""
+    with new_database(server_url) as (_, url):
+        prepare_roles(url)
+        load_version_0_1_0(url)
+        command.upgrade(alembic_config(as_owner(url)), "head")
+        yield url
 
 
 @pytest.fixture
 async def database(converted_url: str) -> AsyncIterator[Database]:
-    async with Database(as_service(converted_url), search_path="core, public") as database:
+    async with Database(as_service(converted_url)) as database:
         yield database
 
 
@@ -167,15 +171,15 @@ async def load_run(database: Database, user: str, run_id: str) -> Json:
 async def test_runs_are_one_line(converted_url: str) -> None:
     found = rows(
         converted_url,
-        "SELECT user_id, conversation_id, id, previous_run_id, status FROM core.runs "
+        "SELECT user_id, conversation_id, id, previous_run_id, status FROM runs "
         "WHERE conversation_id IS NOT NULL ORDER BY user_id, conversation_id, seq",
     )
     last: dict[tuple[str, str], str] = {}
-    for run in found:
-        key = (run["user_id"], run["conversation_id"])
-        assert run["previous_run_id"] == last.get(key)
-        assert run["status"] not in ("running", "waiting")
-        last[key] = run["id"]
+    for row in found:
+        key = (row["user_id"], row["conversation_id"])
+        assert row["previous_run_id"] == last.get(key)
+        assert row["status"] not in ("running", "waiting")
+        last[key] = row["id"]
 
 
 async def test_running_and_waiting_runs_are_interrupted(database: Database, converted_url: str) -> None:
@@ -194,7 +198,7 @@ async def test_running_and_waiting_runs_are_interrupted(database: Database, conv
         ("rejected", "ended"),
         ("done", None),
     ]
-    states = rows(converted_url, "SELECT DISTINCT state FROM core.tool_calls WHERE result_seq IS NULL")
+    states = rows(converted_url, "SELECT DISTINCT state FROM tool_calls WHERE result_seq IS NULL")
     assert states == [], "no call is open"
 
 
@@ -211,7 +215,7 @@ async def test_usage(converted_url: str) -> None:
         converted_url,
         "SELECT user_id, count(*) FILTER (WHERE parent_run_id IS NULL) AS turns, "
         "sum((usage->>'requests')::int) AS requests, sum((usage->>'input_tokens')::int) AS input_tokens, "
-        "sum((usage->>'output_tokens')::int) AS output_tokens FROM core.runs "
+        "sum((usage->>'output_tokens')::int) AS output_tokens FROM runs "
         "WHERE usage IS NOT NULL AND usage->>'model' IS NOT NULL GROUP BY 1 ORDER BY 1",
     )
     names = ("requests", "input_tokens", "output_tokens")
@@ -222,42 +226,86 @@ async def test_usage(converted_url: str) -> None:
     [coder] = rows(
         converted_url,
         "SELECT sum((usage->>'requests')::int) AS requests, sum((usage->>'input_tokens')::int) AS input_tokens, "
-        "sum((usage->>'output_tokens')::int) AS output_tokens FROM core.runs WHERE agent = 'coder'",
+        "sum((usage->>'output_tokens')::int) AS output_tokens FROM runs WHERE agent = 'coder'",
     )
     assert coder == {name: old["cara"]["by_agent"]["coder"][name] for name in names}
 
 
-def test_old_tables_are_kept_unchanged(old_database_url: str) -> None:
+def contents(url: str, schema: str = "public") -> dict[str, list[Json]]:
+    """The rows of each table."""
+    tables = rows(url, "SELECT tablename AS name FROM pg_tables WHERE schemaname = %s ORDER BY 1", schema)
+    return {
+        table["name"]: rows(url, f"SELECT to_jsonb(t) AS row FROM {schema}.{table['name']} t ORDER BY t")
+        for table in tables
+        if table["name"] != "alembic_version"
+    }
+
+
+def test_rows_are_kept(old_database_url: str) -> None:
     before = contents(old_database_url)
-    with migrating(old_database_url) as connection:
-        sentence = convert(connection)
-    assert sentence.startswith("Converted 14 conversations: ")
-    assert set(contents(old_database_url)) == set(before) - set(OLD_TABLES)
-    for table in OLD_TABLES:
-        assert rows(old_database_url, f"SELECT count(*) AS rows FROM v01.{table}") == [{"rows": len(before[table])}]
-    with pytest.raises(psycopg.errors.InsufficientPrivilege), psycopg.connect(as_service(old_database_url)) as service:
+    code, output = migrate(old_database_url)
+    assert code == 0
+    assert "Converted 14 conversations, 236 messages: 47 runs with 107 entries and 48 tool calls." in output
+    after = contents(old_database_url)
+    assert contents(old_database_url, "v01") == {table: before[table] for table in OLD_TABLES}
+    kept = set(before) - set(OLD_TABLES)
+    assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
+    assert {"tasks", "profiles", "kept_requests"} <= kept
+    code, output = migrate(old_database_url)
+    assert code == 0
+    assert "newest revision" in output
+
+
+def test_old_tables_are_the_owners(converted_url: str) -> None:
+    """The services do not reach them. `forget` deletes from them, and what refers to the rows goes with them."""
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), psycopg.connect(as_service(converted_url)) as service:
         service.execute("SET ROLE todo_app")
         service.execute("SELECT FROM v01.messages")
-
-
-def test_old_rows_of_a_user_can_be_deleted(converted_url: str) -> None:
-    """As `forget` does; what refers to the rows goes with them."""
-    with migrating(converted_url) as connection:
+    with psycopg.connect(as_owner(converted_url)) as owner:
+        owner.execute("SET todo.all_people = 'on'")
         for table in ("conversations", "runs"):
-            connection.execute(f"DELETE FROM v01.{table} WHERE user_id = 'anna'".encode())
-    for table in OLD_TABLES:
-        assert rows(converted_url, f"SELECT user_id FROM v01.{table} WHERE user_id = 'anna'") == []
+            owner.execute(f"DELETE FROM v01.{table} WHERE user_id = 'anna'".encode())
+        for table in OLD_TABLES:
+            left = owner.execute(f"SELECT user_id FROM v01.{table} WHERE user_id = 'anna'".encode())
+            assert left.fetchall() == []
+        owner.rollback()
+
+
+def test_schema_is_that_of_a_new_database(converted_url: str, fresh_database_url: str) -> None:
+    """Tables, keys, policies, grants and functions."""
+    assert schema_of(converted_url) == schema_of(fresh_database_url)
+
+
+def schema_of(url: str) -> list[str]:
+    dump = [BINARIES / "pg_dump", "--schema-only", "--schema=public", as_admin(url)]
+    lines = subprocess.run(dump, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in lines if not line.startswith(("--", "\\"))]
 
 
 def test_interrupted_conversion_begins_again(old_database_url: str) -> None:
     before = contents(old_database_url)
-    with pytest.raises(ZeroDivisionError), migrating(old_database_url) as connection:
-        convert(connection)
-        raise ZeroDivisionError
+    with psycopg.connect(as_admin(old_database_url)) as other:
+        other.execute("LOCK alembic_version IN SHARE MODE")  # written at the end
+        process = run(old_database_url, DUMP_MADE="yes")
+        waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE %%'"
+        while not rows(old_database_url, waiting):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.kill()
+        process.communicate()
     assert contents(old_database_url) == before
-    assert rows(old_database_url, "SELECT id FROM core.runs") == []
-    with migrating(old_database_url) as connection:
-        convert(connection)
+    assert rows(old_database_url, "SELECT FROM pg_namespace WHERE nspname = 'v01'") == []
+    assert migrate(old_database_url)[0] == 0
+
+
+def test_locked_tables(old_database_url: str) -> None:
+    before = contents(old_database_url)
+    with psycopg.connect(as_admin(old_database_url)) as other:
+        other.execute("LOCK messages IN ACCESS SHARE MODE")
+        code, output = migrate(old_database_url)
+    assert code == 1
+    assert "Another program uses the tables: stop the services" in output
+    assert contents(old_database_url) == before
 
 
 async def test_users_are_kept_apart(database: Database) -> None:
@@ -269,43 +317,38 @@ async def test_users_are_kept_apart(database: Database) -> None:
 
 
 class TestBefore:
-    """What `./todo migrate` checks and does before."""
+    """What the migration checks and does before."""
 
     def test_older_database_is_refused(self, old_database_url: str) -> None:
-        with pytest.raises(CommandError, match=r"older than version 0.1.0 .* Update to version 0.1.0 first"):
-            preparation.prepare(old_database_url, "0020")
+        with psycopg.connect(as_admin(old_database_url)) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = '0020'")
+        code, output = migrate(old_database_url)
+        assert code == 1
+        assert "at revision 0020, older than version 0.1.0 (0021). Update to version 0.1.0 first" in output
 
     def test_database_in_use_is_refused(self, old_database_url: str) -> None:
-        service = psycopg.connect(as_service(old_database_url), application_name="todo-assistant")
-        with service, pytest.raises(CommandError, match=r"1 connections of services are open. Stop the services first"):
-            preparation.prepare(old_database_url, "0021")
-        service = psycopg.connect(as_service(old_database_url), application_name="todo-assistant")
-        with service, pytest.raises(CommandError), migrating(old_database_url) as connection:
-            convert(connection)
+        with psycopg.connect(as_service(old_database_url), application_name="todo-assistant"):
+            code, output = migrate(old_database_url)
+        assert code == 1
+        assert "1 connections of services are open. Stop the services first" in output
 
-    def test_dump(self, old_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        binaries = postgres_binaries.find(None).directory
-        monkeypatch.setenv("BACKUP_DIR", str(tmp_path))
-        monkeypatch.setenv("PG_BIN", str(binaries))
-        preparation.prepare(old_database_url, "0021")
+    def test_dump(self, old_database_url: str, tmp_path: Path) -> None:
+        variables = {"DUMP_MADE": "", "BACKUP_DIR": str(tmp_path), "PG_BIN": str(BINARIES)}
+        code, output = migrate(old_database_url, **variables)
+        assert code == 0
         [dump] = tmp_path.iterdir()
+        assert f"The database as it was is in {dump}." in output
         assert dump.stat().st_mode & 0o777 == 0o600
         restored = subprocess.run(
-            [binaries / "pg_restore", "--data-only", "--table=messages", "--file=-", dump],
+            [BINARIES / "pg_restore", "--data-only", "--table=messages", "--file=-", dump],
             capture_output=True,
             text=True,
             check=True,
         )
         assert "Much more was said." in restored.stdout, "rows of all users are in it"
 
-    def test_dump_is_asked_for(self, old_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delenv("BACKUP_DIR", raising=False)
-        monkeypatch.setattr("sys.stdin", io.StringIO())
-        with pytest.raises(CommandError, match="run the migration again with DUMP_MADE=yes"):
-            preparation.prepare(old_database_url, "0021")
-        monkeypatch.setenv("DUMP_MADE", "yes")
-        preparation.prepare(old_database_url, "0021")
-
-    def test_nothing_is_asked_without_conversations(self, empty_database_url: str) -> None:
-        command.upgrade(alembic_config(empty_database_url), "0022")
-        preparation.prepare(empty_database_url, "0022")
+    def test_dump_is_asked_for(self, old_database_url: str) -> None:
+        code, output = migrate(old_database_url, DUMP_MADE="", BACKUP_DIR="")
+        assert code == 1
+        assert "run the migration again with DUMP_MADE=yes" in output
+        assert "messages" in contents(old_database_url)

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.long
 
 LEFT = """
     SELECT current_user, coalesce(current_setting('todo.all_people', true), ''),
-        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory')
+        (SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+            WHERE locktype = 'advisory' AND datname = current_database())
 """
 
 
@@ -36,6 +37,16 @@ def test_one_head() -> None:
 def test_models_equal_the_database(fresh_database_url: str) -> None:
     with redirect_stdout(StringIO()):
         command.check(alembic_config(as_owner(fresh_database_url)))
+
+
+def test_newer_revision_is_left_alone(fresh_database_url: str) -> None:
+    with psycopg.connect(as_admin(fresh_database_url)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    process = run(as_owner(fresh_database_url))
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "9999" in errors
+    assert len(errors.splitlines()) == 1
 
 
 def test_several_at_once(empty_database_url: str) -> None:

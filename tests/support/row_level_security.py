@@ -21,22 +21,22 @@ TABLES = """
     WHERE table_schema = 'public' AND column_name = 'user_id' ORDER BY 1
 """
 UNPROTECTED = """
-    SELECT relname FROM pg_class WHERE relnamespace IN ('public'::regnamespace, 'core'::regnamespace)
+    SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
     AND relkind IN ('r', 'p')
     AND relname <> 'alembic_version' AND NOT (relrowsecurity AND relforcerowsecurity)
 """
 KEYS_ACROSS_USERS = """
     SELECT conrelid::regclass::text, conname FROM pg_constraint
     JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = conkey[1]
-    WHERE connamespace IN ('public'::regnamespace, 'core'::regnamespace)
+    WHERE connamespace = 'public'::regnamespace
     AND contype IN ('p', 'f', 'u') AND a.attname <> 'user_id'
     AND EXISTS (SELECT FROM pg_attribute u WHERE u.attrelid = conrelid AND u.attname = 'user_id')
 """
 OPEN_FUNCTIONS = """
-    SELECT proname FROM pg_proc WHERE pronamespace IN ('public'::regnamespace, 'core'::regnamespace) AND prosecdef AND (
+    SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef AND (
         proowner <> 'todo_owner'::regrole OR has_function_privilege('public', oid, 'EXECUTE')
-        OR coalesce(proconfig::text, '') NOT LIKE ALL (
-            ARRAY['%search_path=pg_catalog, public, pg_temp%', '%search_path=pg_catalog, pg_temp%'])
+        OR coalesce(proconfig::text, '') NOT LIKE
+            '%search_path=pg_catalog, public, pg_temp%'
     )
 """
 

@@ -3,7 +3,6 @@
 Statuses and kinds are those of the design, whatever the tables call them, so that tests survive a new schema.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,10 +14,6 @@ from psycopg.sql import SQL, Identifier
 
 from tests.logins import as_admin
 from tests.waiting import until
-
-HAS_NEW_CORE = os.environ.get("TODO_CORE") == "new"
-SEARCH_PATH = "SET search_path = core, public"
-"""Where a superuser finds the tables of conversations and runs."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,6 @@ class Stored:
         self._connection = psycopg.Connection[dict[str, Any]].connect(
             as_admin(database_url), autocommit=True, application_name="test", row_factory=dict_row
         )
-        if HAS_NEW_CORE:
-            self._connection.execute(SEARCH_PATH)
 
     def __enter__(self) -> Self:
         return self
@@ -55,18 +48,11 @@ class Stored:
 
     def runs(self, user: str) -> list[StoredRun]:
         """Runs of the assistant, oldest first; without those of its agents."""
-        if HAS_NEW_CORE:
-            statement = (
-                "SELECT id, conversation_id, status FROM runs WHERE user_id = %s AND conversation_id IS NOT NULL"
-                " AND parent_call_id IS NULL ORDER BY seq"
-            )
-            return [StoredRun(**row) for row in self._rows(statement, user)]
-        rows = self._rows(
-            "SELECT id, conversation_id, coalesce(outcome, status) AS status FROM runs"
-            " WHERE user_id = %s AND conversation_id IS NOT NULL ORDER BY started_at, id",
-            user,
+        statement = (
+            "SELECT id, conversation_id, status FROM runs WHERE user_id = %s AND conversation_id IS NOT NULL"
+            " AND parent_call_id IS NULL ORDER BY seq"
         )
-        return [StoredRun(**row) for row in rows]
+        return [StoredRun(**row) for row in self._rows(statement, user)]
 
     def run_statuses(self, user: str) -> list[str]:
         return [run.status for run in self.runs(user)]
@@ -87,26 +73,16 @@ class Stored:
         return row["title"]
 
     def has_summary(self, user: str, conversation: str) -> bool:
-        table = "entries" if HAS_NEW_CORE else "messages"
-        statement = f"SELECT 1 FROM {table} WHERE user_id = %s AND conversation_id = %s AND kind = 'summary'"
+        statement = "SELECT 1 FROM entries WHERE user_id = %s AND conversation_id = %s AND kind = 'summary'"
         return bool(self._rows(statement, user, conversation))
 
     def pending_approvals(self, user: str) -> int:
-        if HAS_NEW_CORE:
-            statement = "SELECT 1 FROM tool_calls WHERE user_id = %s AND state = 'awaiting_approval'"
-            return len(self._rows(statement, user))
-        statement = (
-            "SELECT 1 FROM approvals JOIN runs ON (runs.user_id, runs.id) = (approvals.user_id, run_id)"
-            " WHERE approvals.user_id = %s AND decision IS NULL AND status = 'waiting'"
-        )
+        statement = "SELECT 1 FROM tool_calls WHERE user_id = %s AND state = 'awaiting_approval'"
         return len(self._rows(statement, user))
 
     def queued_messages(self, user: str) -> int:
         """Steering messages and follow-ups that no model has read."""
-        if HAS_NEW_CORE:
-            return len(self._rows("SELECT 1 FROM entries WHERE user_id = %s AND seq IS NULL", user))
-        statement = "SELECT 1 FROM run_inputs WHERE user_id = %s AND taken_at IS NULL AND dropped_at IS NULL"
-        return len(self._rows(statement, user))
+        return len(self._rows("SELECT 1 FROM entries WHERE user_id = %s AND seq IS NULL", user))
 
     def consents(self, user: str) -> list[str]:
         """Tools that the user allows from now on."""

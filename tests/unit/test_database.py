@@ -24,7 +24,7 @@ CALENDAR_HASH = bytes(32)
 SLEEP = "SELECT pg_sleep(60)"
 TERMINATE = """
     SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-    WHERE application_name = 'todo-assistant' AND datname = current_database()
+    WHERE application_name = 'todo' AND datname = current_database()
 """
 
 Administrator = Callable[[str], psycopg.Connection[Any]]

@@ -17,7 +17,7 @@ from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.schemas import ThreadHead
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks
+from backend.cards.current_tasks import CurrentTasks, load_titles
 from backend.cards.render import render_cards
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow
@@ -30,7 +30,6 @@ from backend.conversations.records import ToolCall
 from backend.conversations.runs import NewConversation, RunRequest
 from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
-from backend.tools.opened import titles_now
 from backend.tools.table import shown
 from backend.tools.workspace.files import FolderFiles
 from service.database import new_id
@@ -192,7 +191,7 @@ class TimelineStore(Store[RequestContext]):
         """A message's parts, whose tags have the titles that their tasks have now."""
         if not (numbers := tags.numbers_of(content)):
             return content
-        titles = await titles_now(numbers, self._cards.tools, user_id=context.user_id)
+        titles = await load_titles(numbers, self._cards.tools, user_id=context.user_id)
         message = ck.UserMessageInput(content=content, attachments=[], inference_options=ck.InferenceOptions())
         return tags.with_titles(message, titles).content
 

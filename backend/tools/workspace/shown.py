@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from backend.conversation.items import Json
 from backend.tools.connectors.names import for_people
 from backend.tools.consent.policy import arguments_of
 from service.database.text import without_unseen
 
+Json = dict[str, Any]
 _LINE = 160  # characters
 _OUTPUT = 2_000  # characters: of a longer output the end is shown
 _DIFF = 8  # lines

@@ -13,7 +13,7 @@ import psycopg
 from bench.processes import cpu_seconds, descriptors, memory
 from bench.stage import Place, Product
 
-_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'todo-assistant'"
+_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'todo'"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from psycopg.rows import dict_row
 from tests.chaos.agents.script import CODER
 from tests.chaos.checks.task_rows import TaskRows
 from tests.chaos.record import Record
-from tests.support.stored import SEARCH_PATH
 
 Row = dict[str, Any]
 _OPEN = ("requested", "awaiting_approval", "approved", "running")
@@ -26,7 +25,6 @@ class Stored:
             def read(sql: str) -> list[Row]:
                 return cursor.execute(sql.encode()).fetchall()
 
-            connection.execute(SEARCH_PATH)
             self._runs = {row["id"]: row for row in read("SELECT * FROM runs WHERE conversation_id IS NOT NULL")}
             self._entries = read("SELECT e.*, r.active FROM entries e JOIN runs r ON r.id = e.run_id ORDER BY e.seq")
             self._calls = read("SELECT * FROM tool_calls ORDER BY seq")

@@ -1,8 +1,12 @@
-"""Tables of conversations and runs that hold what happened, beside the ones that hold what is shown."""
+"""Tables of conversations and runs that hold what happened; those of version 0.1.0 are converted to them."""
+
+from typing import Any
 
 from alembic import op
 
-from migrations.people import keep_apart
+from migrations.from_0_1_0 import conversion
+from migrations.functions import create_functions
+from migrations.row_level_security import isolate_users
 
 revision = "0022"
 down_revision = "0021"
@@ -10,7 +14,7 @@ branch_labels = None
 depends_on = None
 
 TABLES = """
-CREATE TABLE core.conversations (
+CREATE TABLE conversations (
     user_id TEXT NOT NULL,
     id TEXT NOT NULL,
     name TEXT,
@@ -19,13 +23,13 @@ CREATE TABLE core.conversations (
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     PRIMARY KEY (user_id, id)
 );
-CREATE UNIQUE INDEX conversations_by_name ON core.conversations (user_id, name)
+CREATE UNIQUE INDEX conversations_by_name ON conversations (user_id, name)
     WHERE name IS NOT NULL;
-CREATE TABLE core.runs (
+CREATE TABLE runs (
     user_id TEXT NOT NULL,
     id TEXT NOT NULL,
     conversation_id TEXT,
-    seq BIGINT DEFAULT nextval('core.event_seq') NOT NULL,
+    seq BIGINT DEFAULT nextval('event_seq') NOT NULL,
     previous_run_id TEXT,
     parent_run_id TEXT,
     parent_call_id TEXT,
@@ -47,40 +51,40 @@ CREATE TABLE core.runs (
         'interrupted')),
     CONSTRAINT runs_lease CHECK ((status = 'running') = (process_id IS NOT NULL)),
     CONSTRAINT runs_parent CHECK ((parent_run_id IS NULL) = (parent_call_id IS NULL)),
-    FOREIGN KEY(user_id, conversation_id) REFERENCES core.conversations (user_id,
+    FOREIGN KEY(user_id, conversation_id) REFERENCES conversations (user_id,
         id) ON DELETE SET NULL (conversation_id)
 );
-CREATE INDEX runs_by_previous ON core.runs (user_id, conversation_id, previous_run_id);
-CREATE INDEX runs_by_top ON core.runs (user_id, top_run_id);
-CREATE INDEX runs_left ON core.runs (user_id, conversation_id, seq)
+CREATE INDEX runs_by_previous ON runs (user_id, conversation_id, previous_run_id);
+CREATE INDEX runs_by_top ON runs (user_id, top_run_id);
+CREATE INDEX runs_left ON runs (user_id, conversation_id, seq)
     WHERE NOT active AND parent_call_id IS NULL;
-CREATE UNIQUE INDEX runs_of_call ON core.runs (user_id, parent_run_id,
+CREATE UNIQUE INDEX runs_of_call ON runs (user_id, parent_run_id,
         parent_call_id)
     WHERE parent_call_id IS NOT NULL;
-CREATE UNIQUE INDEX runs_one_at_a_time ON core.runs (user_id, conversation_id)
+CREATE UNIQUE INDEX runs_one_at_a_time ON runs (user_id, conversation_id)
     WHERE status IN ('running',
         'waiting') AND parent_call_id IS NULL;
-CREATE INDEX runs_path ON core.runs (user_id, conversation_id, seq)
+CREATE INDEX runs_path ON runs (user_id, conversation_id, seq)
     WHERE active AND parent_call_id IS NULL;
-CREATE INDEX runs_running ON core.runs (process_id) WHERE status = 'running';
-CREATE TABLE core.model_turns (
+CREATE INDEX runs_running ON runs (process_id) WHERE status = 'running';
+CREATE TABLE model_turns (
     user_id TEXT NOT NULL,
     run_id TEXT NOT NULL,
     number INTEGER NOT NULL,
-    seq BIGINT DEFAULT nextval('core.event_seq') NOT NULL,
+    seq BIGINT DEFAULT nextval('event_seq') NOT NULL,
     model TEXT NOT NULL,
     usage JSONB,
     seconds double precision NOT NULL,
     finish_reason TEXT,
     PRIMARY KEY (user_id, run_id, number),
-    FOREIGN KEY(user_id, run_id) REFERENCES core.runs (user_id, id) ON DELETE CASCADE
+    FOREIGN KEY(user_id, run_id) REFERENCES runs (user_id, id) ON DELETE CASCADE
 );
-CREATE TABLE core.entries (
+CREATE TABLE entries (
     user_id TEXT NOT NULL,
     run_id TEXT NOT NULL,
     id TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
-    seq BIGINT DEFAULT nextval('core.event_seq'),
+    seq BIGINT DEFAULT nextval('event_seq'),
     completion_seq BIGINT,
     last_seq BIGINT GENERATED ALWAYS AS (coalesce(completion_seq, seq)) STORED,
     kind TEXT NOT NULL,
@@ -94,18 +98,18 @@ CREATE TABLE core.entries (
     CONSTRAINT entries_kind CHECK (kind IN ('user_message', 'assistant_message', 'reasoning', 'notice',
         'summary', 'change', 'branch_note', 'command')),
     CONSTRAINT entries_real_id CHECK (id <> '__fake_id__'),
-    FOREIGN KEY(user_id, conversation_id) REFERENCES core.conversations (user_id, id) ON DELETE CASCADE
+    FOREIGN KEY(user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX entries_in_order ON core.entries (user_id, conversation_id, seq);
-CREATE INDEX entries_for_model ON core.entries (user_id, conversation_id, seq)
+CREATE INDEX entries_in_order ON entries (user_id, conversation_id, seq);
+CREATE INDEX entries_for_model ON entries (user_id, conversation_id, seq)
     WHERE kind IN ('summary', 'branch_note');
-CREATE INDEX entries_queued ON core.entries (user_id, run_id) WHERE seq IS NULL;
-CREATE TABLE core.tool_calls (
+CREATE INDEX entries_queued ON entries (user_id, run_id) WHERE seq IS NULL;
+CREATE TABLE tool_calls (
     user_id TEXT NOT NULL,
     run_id TEXT NOT NULL,
     id TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
-    seq BIGINT DEFAULT nextval('core.event_seq') NOT NULL,
+    seq BIGINT DEFAULT nextval('event_seq') NOT NULL,
     approval_seq BIGINT,
     decision_seq BIGINT,
     result_seq BIGINT,
@@ -130,51 +134,51 @@ CREATE TABLE core.tool_calls (
     CONSTRAINT tool_calls_reason CHECK (reason IN ('user', 'other_message', 'stopped', 'left_path',
         'reach_changed', 'not_shown', 'too_many', 'over_limit', 'ended')),
     CONSTRAINT tool_calls_decided_once CHECK (decision_seq IS NULL OR approval_seq IS NOT NULL),
-    FOREIGN KEY(user_id, conversation_id) REFERENCES core.conversations (user_id, id) ON DELETE CASCADE
+    FOREIGN KEY(user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX tool_calls_in_order ON core.tool_calls (user_id, conversation_id, seq);
-CREATE TABLE core.consents (
+CREATE INDEX tool_calls_in_order ON tool_calls (user_id, conversation_id, seq);
+CREATE TABLE consents (
     user_id TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
     tool TEXT NOT NULL,
     reach TEXT,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     PRIMARY KEY (user_id, conversation_id, tool),
-    FOREIGN KEY(user_id, conversation_id) REFERENCES core.conversations (user_id, id) ON DELETE CASCADE
+    FOREIGN KEY(user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE TABLE core.requests (
+CREATE TABLE requests (
     user_id TEXT NOT NULL,
     id TEXT NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     PRIMARY KEY (user_id, id)
 );
-CREATE INDEX requests_by_time ON core.requests (user_id, created_at);
+CREATE INDEX requests_by_time ON requests (user_id, created_at);
 """
-KEPT_APART = ("conversations", "runs", "model_turns", "entries", "tool_calls", "consents", "requests")
+OF_USERS = ("conversations", "runs", "model_turns", "entries", "tool_calls", "consents", "requests")
 # Functions of a transaction: each lets it fail with an SQLSTATE of its own, so that nothing is read before its end.
 FUNCTIONS = """
 -- Holds the lease of a tree of runs to the end of the transaction.
-CREATE FUNCTION core.hold_run(run text, process bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION hold_run(run text, process bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM 1 FROM core.runs WHERE user_id = current_setting('todo.user_id') AND id = run
+    PERFORM 1 FROM runs WHERE user_id = current_setting('todo.user_id') AND id = run
         AND status = 'running' AND process_id = process FOR NO KEY UPDATE;
     IF NOT FOUND THEN RAISE EXCEPTION 'lease lost' USING ERRCODE = 'TD001'; END IF;
 END $$;
 
 -- A run was started in this transaction, unless its conversation does not exist or has another one.
-CREATE FUNCTION core.require_started(conversation text, run text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_started(conversation text, run text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     me text := current_setting('todo.user_id');
 BEGIN
-    IF EXISTS (SELECT FROM core.runs WHERE user_id = me AND id = run) THEN RETURN; END IF;
-    IF EXISTS (SELECT FROM core.conversations WHERE user_id = me AND id = conversation) THEN
+    IF EXISTS (SELECT FROM runs WHERE user_id = me AND id = run) THEN RETURN; END IF;
+    IF EXISTS (SELECT FROM conversations WHERE user_id = me AND id = conversation) THEN
         RAISE EXCEPTION 'busy' USING ERRCODE = 'TD003';
     END IF;
     RAISE EXCEPTION 'not found' USING ERRCODE = 'TD004';
 END $$;
 
 -- Counts a message or command of the user, and the run and conversation that this transaction has made for it.
-CREATE FUNCTION core.count_request(
+CREATE FUNCTION count_request(
     request text, per_minute integer, running integer, per_day integer, conversations integer, is_new boolean
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -186,82 +190,76 @@ DECLARE
 BEGIN
     -- One transaction at a time for each user, or two would both see the last free place.
     PERFORM pg_advisory_xact_lock(hashtextextended(me, 0));
-    DELETE FROM core.requests WHERE user_id = me AND created_at < now() - interval '1 day';
+    DELETE FROM requests WHERE user_id = me AND created_at < now() - interval '1 day';
     IF running IS NOT NULL THEN
-        SELECT count(*) INTO counted FROM core.runs
+        SELECT count(*) INTO counted FROM runs
         WHERE user_id = me AND status = 'running' AND parent_call_id IS NULL;
         IF counted > running THEN reached := 'running'; most := running; END IF;
     END IF;
     IF reached IS NULL AND per_minute IS NOT NULL THEN
         SELECT count(*), ceil(60 - extract(epoch FROM now() - min(created_at))) INTO counted, seconds
-        FROM core.requests WHERE user_id = me AND created_at > now() - interval '1 minute';
+        FROM requests WHERE user_id = me AND created_at > now() - interval '1 minute';
         IF counted >= per_minute THEN reached := 'per_minute'; most := per_minute; END IF;
     END IF;
     IF reached IS NULL AND per_day IS NOT NULL THEN
-        SELECT count(*) INTO counted FROM core.requests WHERE user_id = me;
+        SELECT count(*) INTO counted FROM requests WHERE user_id = me;
         IF counted >= per_day THEN reached := 'per_day'; most := per_day; END IF;
     END IF;
     IF reached IS NULL AND conversations IS NOT NULL AND is_new THEN
-        SELECT count(*) INTO counted FROM core.conversations WHERE user_id = me;
+        SELECT count(*) INTO counted FROM conversations WHERE user_id = me;
         IF counted > conversations THEN reached := 'conversations'; most := conversations; END IF;
     END IF;
     IF reached IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'TD002',
             MESSAGE = jsonb_build_object('limit', reached, 'most', most, 'seconds', seconds)::text;
     END IF;
-    INSERT INTO core.requests (user_id, id) VALUES (me, request);
+    INSERT INTO requests (user_id, id) VALUES (me, request);
 END $$;
 
 -- Stores the idempotency key of a request, once.
-CREATE FUNCTION core.keep_request(key text, request bytea, run text, most integer) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION keep_request(key text, request bytea, run text, most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     me text := current_setting('todo.user_id');
     counted bigint;
 BEGIN
-    SELECT count(*) INTO counted FROM (SELECT FROM public.kept_requests WHERE user_id = me LIMIT most) AS stored;
+    SELECT count(*) INTO counted FROM (SELECT FROM kept_requests WHERE user_id = me LIMIT most) AS stored;
     IF counted >= most THEN
         RAISE EXCEPTION USING ERRCODE = 'TD002',
             MESSAGE = jsonb_build_object('limit', 'idempotency_keys', 'most', most, 'seconds', 0)::text;
     END IF;
-    INSERT INTO public.kept_requests (user_id, key, request, run_id) VALUES (me, key, request, run)
+    INSERT INTO kept_requests (user_id, key, request, run_id) VALUES (me, key, request, run)
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN RAISE EXCEPTION 'key stored' USING ERRCODE = 'TD005'; END IF;
 END $$;
 """
-ACROSS_USERS = """
-CREATE FUNCTION core.running_processes() RETURNS SETOF bigint LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
-    SELECT set_config('todo.all_people', 'on', true);
-    SELECT DISTINCT process_id FROM core.runs WHERE status = 'running'
-$$;
-CREATE FUNCTION core.runs_of_process(process bigint) RETURNS TABLE (user_id text, id text) LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
-    SELECT set_config('todo.all_people', 'on', true);
-    SELECT r.user_id, r.id FROM core.runs r
-    WHERE r.status = 'running' AND r.process_id = process AND r.parent_call_id IS NULL
-$$;
-CREATE FUNCTION core.sweep_requests(most integer) RETURNS void LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
-    SELECT set_config('todo.all_people', 'on', true);
-    DELETE FROM core.requests WHERE (user_id, id) IN (
-        SELECT user_id, id FROM core.requests WHERE created_at < now() - interval '1 day' LIMIT most
-    )
-$$;
-REVOKE ALL ON FUNCTION core.running_processes(), core.runs_of_process(bigint), core.sweep_requests(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION core.running_processes(), core.runs_of_process(bigint), core.sweep_requests(integer)
-    TO todo_app;
-"""
+ACROSS_USERS = {
+    "running_processes()": ("SETOF bigint", "SELECT DISTINCT process_id FROM runs WHERE status = 'running'"),
+    "runs_of_process(process bigint)": (
+        "TABLE (user_id text, id text)",
+        """
+        SELECT r.user_id, r.id FROM runs r
+        WHERE r.status = 'running' AND r.process_id = process AND r.parent_call_id IS NULL
+        """,
+    ),
+    "sweep_requests(most integer)": (
+        "void",
+        """
+        DELETE FROM requests WHERE (user_id, id) IN (
+            SELECT user_id, id FROM requests WHERE created_at < now() - interval '1 day' LIMIT most
+        )
+        """,
+    ),
+}
 
 
 def upgrade() -> None:
-    op.execute("CREATE SCHEMA core; CREATE SEQUENCE core.event_seq")
-    op.execute("GRANT USAGE ON SCHEMA core TO todo_app; GRANT USAGE ON SEQUENCE core.event_seq TO todo_app")
+    connection: Any = op.get_bind().connection.driver_connection
+    is_old = conversion.move_old_tables(connection)
+    op.execute("CREATE SEQUENCE event_seq; GRANT USAGE ON SEQUENCE event_seq TO todo_app")
     op.execute(TABLES)
-    for table in KEPT_APART:
-        keep_apart(f"core.{table}")
+    for table in OF_USERS:
+        isolate_users(table)
     op.execute(FUNCTIONS)
-    op.execute(ACROSS_USERS)
-
-
-def downgrade() -> None:
-    op.execute("DROP SCHEMA core CASCADE")
+    create_functions(ACROSS_USERS)
+    if is_old:
+        conversion.convert(connection)
