@@ -36,10 +36,13 @@ def create_server() -> FastMCP:
     def add_task(title: str) -> str:
         return f"noted: {title}"
 
-    @server.tool
-    def say(text: str) -> str:
+    def note(text: str) -> None:
         with open(os.environ.get("CALLS", os.devnull), "a") as calls:
             calls.write(f"{text}\n")
+
+    @server.tool
+    def say(text: str) -> str:
+        note(text)
         if text == "die":
             os._exit(1)
         if text == "die once" and not (marker := Path(os.environ["CALLS"] + ".died")).exists():
@@ -73,6 +76,7 @@ def create_server() -> FastMCP:
 
     @server.tool
     async def wait(seconds: float) -> str:
+        note("wait")
         await asyncio.sleep(seconds)
         return "waited"
 

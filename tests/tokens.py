@@ -13,7 +13,6 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
-from pydantic import SecretStr
 
 MCP_TOKEN_SECRET = "4f1d0a76c2b95e83d7fa61c90b3e2485a6d8f7c01b9e3d52"
 IDP_SECRET = "9c27e1b4f05d83a6c1e94b7d2f60a8537be1c09d4a6f2e83"
@@ -47,12 +46,6 @@ def minted(key: Any, *, algorithm: str = "HS256", kid: str | None = None, withou
     return jwt.api_jws.encode(
         json.dumps(payload).encode(), key, algorithm, {"typ": "JWT"} | ({"kid": kid} if kid else {})
     )
-
-
-def of_provider(audience: str) -> dict[str, Any]:
-    """The backend's settings with which it takes the tokens of the identity provider."""
-    secret = SecretStr(IDP_SECRET)
-    return {"auth_mode": "jwt", "auth_jwt_secret": secret, "auth_issuer": ISSUER, "auth_audience": audience}
 
 
 def for_mcp(user_id: str, mcp_url: str, **claims: Any) -> str:

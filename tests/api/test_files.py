@@ -1,6 +1,7 @@
 """A conversation's files over HTTP: stored in a real workspace, listed, opened and deleted by their user alone."""
 
 import asyncio
+import json
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,9 @@ async def test_conversation_that_replaces_a_cleared_one(user: User) -> None:
         assert (await http.post("/conversations", json={"title": "notes.txt", **wrong})).status_code == status
     other = (await user.page.begin("more.txt", left=thread))["id"]
     assert [one["id"] for one in (await user.chatkit.list_threads()).data] == [other, thread]
+    async with user.page.log(thread) as lines:
+        last = [json.loads(line) async for line in lines][-1]
+    assert (last["event"], last["output"]) == ("session_clear", other)
 
 
 async def test_files_of_a_task(user: User, model: ScriptedModel) -> None:

@@ -14,6 +14,7 @@ from tests.processes import ServiceProcess
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import local_backend
 from tests.support.fixtures import NewUser
+from tests.support.model_requests import requests_to
 from tests.support.script import SLOW, add_task, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
@@ -75,6 +76,27 @@ async def test_restarts_of_the_task_server_under_load(new_user: NewUser, mcp: Se
     for user in users:
         assert [answer.error for answer in answers[user.name] if answer.error] == []
         assert stored.titles(user.name) == [f"wish {number}" for number in range(len(answers[user.name]))]
+
+
+async def test_title_of_a_tag_cannot_be_looked_up(
+    stack: Stack, user: User, mcp: ServiceProcess, model: ScriptedModel
+) -> None:
+    """The message is stored and read by the task's number, also later."""
+    await model.script(says("Hello."), says("Later."), says("Still."))
+    async with local_backend(stack.services, MCP_RESEND_SECONDS="0.1") as backend, User(backend, user.name) as there:
+        thread = (await there.chatkit.say("hello")).thread_id
+        mcp.end()
+        tag = {"type": "input_tag", "id": "7", "text": "forged", "data": {}}
+        content = [{"type": "input_text", "text": "complete "}, tag]
+        await there.chatkit.say("", thread, content=content)
+        mcp.start()
+        mcp.wait_until_ready()
+        await there.chatkit.say("well?", thread)
+        shown = (await there.chatkit.items(thread))[2]
+    _, first, second = [body["messages"] for body in await requests_to(model)]
+    assert "@7: its title could not be looked up" in str(first)
+    assert second[: len(first)] == first
+    assert shown["content"][1]["text"] == "task 7"
 
 
 async def test_task_server_that_stays_away(stack: Stack, user: User, model: ScriptedModel, stored: Stored) -> None:

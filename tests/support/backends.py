@@ -1,5 +1,6 @@
 """Backends with settings of their own, in the process of the test, over the services that all tests share."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ async def local_backend(
     # The event loop is also that of the test: how late it is says nothing.
     variables = {**services.backend_environment(), "LIMIT_LAG_SECONDS": "60", **environment}
     settings = Settings.model_validate({name.lower(): value for name, value in variables.items() if value})
-    servers = configuration.read(settings.mcp_servers_file, {}) if settings.mcp_servers_file else []
+    servers = configuration.read(settings.mcp_servers_file, os.environ) if settings.mcp_servers_file else []
     app = create_app(
         settings, resolve(settings), servers=configuration.usable(servers), keep_alive_seconds=keep_alive_seconds
     )

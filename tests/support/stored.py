@@ -118,6 +118,19 @@ class Stored:
         )
         return [table["name"] for table in tables]
 
+    def rows_of(self, user: str, table: str) -> list[dict[str, Any]]:
+        """The user's rows of a table, as JSON."""
+        statement = SQL("SELECT to_jsonb(r) AS row FROM {} r WHERE user_id = %s").format(Identifier(table))
+        return [row["row"] for row in self._connection.execute(statement, [user])]
+
+    def add_daily_tasks(self, user: str, count: int, *, long_descriptions: int = 0) -> None:
+        """Tasks 1, 2 … past the task server, each due a day after the one before; the first have long descriptions."""
+        statement = """
+            INSERT INTO tasks (user_id, id, title, due_on, description)
+            SELECT %s, n, 'task ' || n, date '2027-01-01' + n, repeat('long ', CASE WHEN n <= %s THEN 800 ELSE 0 END)
+            FROM generate_series(1, %s) n"""
+        self._connection.execute(statement, [user, long_descriptions, count])
+
     def age_task_changes(self, user: str, *, days: float) -> None:
         """Makes all that was changed in the task list look so much older."""
         for table in ("task_calls", "task_changes"):
