@@ -21,7 +21,6 @@ SHAPES: dict[str, set[str]] = {
     "cancelled": {"interaction_id"},
     "error": {"error", "allow_retry"},
     "compaction": {"messages"},
-    "reset": {"interaction_id"},
     "interaction_complete": {"interaction_id", "status"},
 }
 
