@@ -37,7 +37,7 @@ def _of_runs(page: LiteralString) -> _Statements:
     return _Statements(
         f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id IN ({page}) ORDER BY r.seq",
         f"""SELECT {ENTRY_COLUMNS} FROM entries e
-        WHERE e.user_id = %(user)s AND e.run_id IN ({page}) AND e.seq IS NOT NULL ORDER BY e.seq""",
+        WHERE e.user_id = %(user)s AND e.run_id IN ({page}) AND e.seq IS NOT NULL AND e.complete ORDER BY e.seq""",
         f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id IN ({page}) ORDER BY c.seq",
         f"""SELECT r.id AS run_id, array_agg(a.id ORDER BY a.seq) AS ids
         FROM runs r JOIN runs a ON a.user_id = r.user_id AND a.conversation_id = r.conversation_id
