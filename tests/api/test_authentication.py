@@ -173,7 +173,7 @@ ROUTES = {
     ],
     "PUT": [FILE, "memory"],
     "PATCH": ["tasks/{task_id}"],
-    "DELETE": ["calendar", FILE, "tasks/{task_id}"],
+    "DELETE": ["calendar", FILE, f"{RUN}/messages/{{input_id}}", "tasks/{task_id}"],
 }
 PUBLIC = {"/chats/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}"}
 

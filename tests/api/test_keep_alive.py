@@ -45,7 +45,7 @@ async def test_late_answer(stream: str, user: User, model: ScriptedModel) -> Non
     lines = response.text.splitlines()
     assert lines.count(COMMENT) > 2
     frames = "\n".join(line for line in lines if line != COMMENT).split("\n\n")
-    assert all(frame.startswith(("data: ", "id: ")) for frame in frames), response.text
+    assert all(frame.startswith(("data: ", "id: ", "event: ")) for frame in frames), response.text
 
 
 async def test_followers(user: User, model: ScriptedModel) -> None:

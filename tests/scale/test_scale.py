@@ -60,7 +60,8 @@ async def test_users_are_served_by_every_process_at_one_address(scaled: Scaled) 
         # HAProxy leaves out a process that is late to answer its check, until it has answered again.
         async with asyncio.timeout(60):
             while idle := _without(scaled, "backend", "turn ended") + _without(scaled, "mcp_server", "tool call"):
-                assert (await chat.say("add one more task")).error is None, idle
+                number += 1
+                assert (await chat.say(f"add task number {number}")).error is None, idle
     services = scaled.services.values()
     assert not [service for service in services if "LISTEN_DATABASE_URL" in service.log_text]
 

@@ -13,7 +13,7 @@ from backend.cards.progress import render_done, render_running
 from backend.cards.stream import CardStream
 from backend.cards.widget import Workflow
 from backend.conversations.records import Entry, Event, ToolCall
-from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of_notice
+from backend.runs.outcomes import CUT_OFF_CODES, may_retry, sentence_of, sentence_of_notice
 
 _THOUGHT_SECONDS = 0.2  # an update repeats the whole thought: a long one must not be sent with every word
 
@@ -26,6 +26,7 @@ class EventRenderer:
         self._shown: dict[str, str] = {}  # of each open item, how much of its text was sent
         self._agents: dict[str, Workflow] = {}  # open items of sub-agents
         self._thought_sent_at = 0.0
+        self._has_notice = False
 
     async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
         if event.type == "progress":
@@ -40,6 +41,9 @@ class EventRenderer:
             )
         if event.type in ("run_ended", "run_waiting"):
             rendered += self._close(is_waiting=event.type == "run_waiting")
+            if event.run and event.run.status in ("failed", "interrupted") and not self._has_notice:
+                # Its outcome could not be stored.
+                rendered.append(ck.ErrorEvent(message=sentence_of(event.run.status), allow_retry=True))
         return rendered
 
     async def skip(self, events: Sequence[Event]) -> None:
@@ -60,6 +64,7 @@ class EventRenderer:
             case "entry_completed", Entry(kind="assistant_message" | "reasoning") as entry:
                 yield from self._complete(entry)
             case "entry_completed", Entry(kind="notice") as notice:
+                self._has_notice = True
                 yield from _render_notice(notice)
             case "entry_completed", Entry() as entry:
                 if (item := render_entry(self._thread_id, entry)) is not None:
