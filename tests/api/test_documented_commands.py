@@ -33,8 +33,10 @@ def stack_name() -> str:
 def operation(command: str) -> tuple[str, str]:
     """The method and the path of the schema that a command asks for."""
     [path] = re.findall(rf"{ADDRESS}([^ '?]*)", command)
-    method = "post" if " -d " in command or "-sX POST" in command else "get"
-    return method, path.replace("groceries", "{chat_id}").replace("$RUN", "{interaction_id}")
+    [method] = re.findall(r"-sX ([A-Z]+)", command) or ["POST" if " -d " in command else "GET"]
+    for value, name in (("groceries", "{chat_id}"), ("$RUN", "{interaction_id}"), ("$INPUT", "{input_id}")):
+        path = path.replace(value, name)
+    return method.lower(), path
 
 
 def name_of(command: str) -> str:
@@ -64,6 +66,9 @@ async def test_command(command: str, user: User, model: ScriptedModel, stored: S
     elif "/cancel" in command or "/messages" in command:
         await model.script(SLOW, says("Hello."))
         known["RUN"] = await start_run(user, "groceries", "go on", until="turn_start")
+        if "$INPUT" in command:
+            queued = await user.runs.send("groceries", known["RUN"], "and then?", mode="follow_up")
+            known["INPUT"] = queued["input_id"]
     else:
         await model.script(says("Yes."), says("Yes."))
     authorized = f"{command.replace(ADDRESS, user.url)} -H 'Authorization: Bearer {user.token}'"

@@ -21,7 +21,8 @@ async def test_agent_at_work(start: Start, model: ScriptedModel) -> None:
         await terminal.wait_for("The assistant asks:", "[y/N]")
         terminal.say("y")  # the coder may start
         await terminal.wait_for("Approved")
-        text = await terminal.wait_for("● do with coder count", "└ coder: write file path: a.txt", "echo 1", "[y/N]")
+        shown = ("● do with coder count", "└ coder: write file path: a.txt", "echo 1", "[y/N]")
+        text = await terminal.wait_for(*shown, "The assistant asks:", times=2)
         assert text.index("do with coder") < text.index("└ coder: count") < text.rindex("The assistant asks:")
         assert text.count("The assistant asks:") == 2
         await model.script({"text": "Counted."}, {"text": "All is done."})
