@@ -57,7 +57,19 @@ SET todo.owner_password = '$(password_in "$owner")';
 SET todo.service_password = '$(password_in "$service")';
 \i $here/roles.sql
 SQL
+    dump_version_0_1_0
     pg_ctl stop --silent --mode=fast
+}
+
+# The migration converts the conversations of that version, and its image has no pg_dump.
+dump_version_0_1_0() {
+    local dump=$volume/todo-0.1.0.dump revision
+    revision=$(psql --host=/tmp --username="$POSTGRES_USER" --dbname=todo --no-psqlrc --tuples-only --no-align \
+        --command="SELECT version_num FROM alembic_version" 2>/dev/null || true)
+    [ "$revision" = 0021 ] && [ ! -s "$dump" ] || return 0
+    pg_dump --host=/tmp --username="$POSTGRES_USER" --format=custom --file="$dump.new" todo
+    mv "$dump.new" "$dump"
+    echo "The database as it was is in $dump of the volume postgres."
 }
 
 random() {

@@ -3,6 +3,7 @@
 What takes Docker itself is not here: base images, layers, volumes, its DNS and its publishing of ports.
 """
 
+import gzip
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from client.chatkit import request, user_input
 from tests.compose import compose_file, namespaces
 from tests.compose.containers import Container, Stack, popen_in
 from tests.compose.docker_file import Image
+from tests.conftest import ROOT
 from tests.node_packages import MCP_CLIENTS, installed
 from tests.tokens import IDP_SECRET
 
@@ -307,7 +309,8 @@ def test_interrupted_first_start(other: Stack) -> None:
     assert by_tcp(other, "todo")[0] == 2
 
 
-# What an older version left in its volume: a superuser for everything, as whom everybody is let in.
+VERSION_0_1_0 = ROOT / "tests" / "migrations" / "data" / "version-0.1.0.sql.gz"
+# A volume without the passwords of the logins.
 OLDER = """
 initdb --pgdata="$PGDATA" --username=todo --auth=trust --encoding=UTF8 --no-locale --no-sync
 echo "host all all all trust" >> "$PGDATA/pg_hba.conf"
@@ -321,11 +324,12 @@ def test_volume_of_an_older_version(other: Stack) -> None:
     assert code == 0, output
     database.start(["postgres", "-c", "listen_addresses=*", "-c", "unix_socket_directories=/var/run/postgresql"])
     database.wait_until_healthy()
-    migrate = ["python", "-m", "migrations", "0004"]
-    code, output = other.containers["migrate"].execute(migrate, DATABASE_URL="postgresql://todo@postgres/todo")
-    assert code == 0, output
     with psycopg.connect(database.url) as connection:
-        connection.execute("INSERT INTO tasks (user_id, title) VALUES ('local', 'kept'), ('else', 'theirs')")
+        connection.execute((ROOT / "service" / "database" / "roles.sql").read_bytes())
+        connection.execute("SET LOCAL SESSION AUTHORIZATION todo_owner")
+        connection.execute(gzip.decompress(VERSION_0_1_0.read_bytes()))
+        connection.execute("SET LOCAL SESSION AUTHORIZATION todo; SET LOCAL search_path = public")
+        connection.execute("INSERT INTO tasks (user_id, id, title) VALUES ('local', 1, 'kept'), ('else', 1, 'theirs')")
     assert by_tcp(other, "todo") == (0, "1\n")
     assert database.stop(signal.SIGINT) == 0
     other.up("postgres", "settings", "migrate", "mcp")
@@ -335,4 +339,9 @@ def test_volume_of_an_older_version(other: Stack) -> None:
         owners = connection.execute(
             "SELECT DISTINCT pg_get_userbyid(relowner) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
         ).fetchall()
+        [converted] = connection.execute("SELECT count(*) FROM conversations").fetchone() or [0]
     assert owners == [("todo_owner",)]
+    assert converted == 14
+    code, output = database.execute(["pg_restore", "--list", "/var/lib/postgresql/todo-0.1.0.dump"])
+    assert code == 0, output
+    assert "TABLE DATA public messages" in output
