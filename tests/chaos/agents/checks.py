@@ -33,7 +33,7 @@ class Work:
 
     @property
     def done(self) -> list[Row]:
-        return [call for call in self.calls if call["state"] == "done" and (call["details"] or {}).get("ok")]
+        return [call for call in self.calls if call["state"] == "done" and (call["details"] or {}).get("ok", True)]
 
 
 class Works:
@@ -65,7 +65,9 @@ class Works:
         """Each call acts once where it is done, not at all where it did not begin, and else once or not at all."""
         if work.run is not None and (work.call["state"] == "rejected" or (self._asks and not _is_approved(work.call))):
             yield f"it began without approval: {work.call['state']}"
-        if work.status == "completed" and any(call["state"] not in ("done", "failed") for call in work.calls):
+        if work.status == "completed" and any(
+            call["state"] not in ("done", "failed", "rejected") for call in work.calls
+        ):
             yield f"it is completed, and its calls are {[call['state'] for call in work.calls]}"
         calls = {call["tool"]: call for call in work.calls}
         for name, count in self._effects[token].items():
@@ -74,7 +76,7 @@ class Works:
                 yield f"{name} acted {count} times, and is {call and call['state']}"
             elif count > 1:
                 yield f"{name} acted {count} times"
-            elif call in work.done and call["details"].get("exit_code", 0) == 0 and count != 1:
+            elif call in work.done and (call["details"] or {}).get("exit_code", 0) == 0 and count != 1:
                 yield f"{name} is done, and acted {count} times"
             if count and name == ASKED_INSIDE and call and not _is_approved(call):
                 yield f"{name} acted without approval"
@@ -96,7 +98,7 @@ class Works:
         if len(titles) != len(work.calls) or len(shown) != len(work.done):
             yield f"{token} shows {titles} and has {len(work.calls)} calls, of which {len(work.done)} went well"
         summary = workflow["summary"]["title"] if workflow.get("summary") else ""
-        outcome = "" if work.status in ("waiting", "completed") else f", {work.status}"
+        outcome = {"cancelled": ", stopped", "failed": ", failed", "interrupted": ", interrupted"}.get(work.status, "")
         if bool(summary) != (work.status in ENDED) or not summary.endswith(outcome) or "loading" in str(workflow):
             yield f"{token} shows {summary!r} and is {work.status}: {workflow}"
 
