@@ -70,7 +70,7 @@ def running(system: System) -> int:
 
 def ran_on(system: System, moment: datetime) -> bool:
     """Whether an answer had begun before that moment and ended after it."""
-    spanning = "SELECT 1 FROM runs WHERE started_at < %(moment)s AND ended_at > %(moment)s LIMIT 1"
+    spanning = "SELECT 1 FROM runs WHERE created_at < %(moment)s AND ended_at > %(moment)s LIMIT 1"
     with psycopg.connect(system.cluster.admin_url) as database:
         return bool(database.execute(spanning, {"moment": moment}).fetchall())
 
@@ -109,7 +109,7 @@ async def wait_for_readiness(service: ServiceProcess, status: int) -> None:
 async def check_logs_and_metrics(system: System) -> None:
     """One line for each run with its outcome, and as many in the metrics of the last process as it has ended."""
     with psycopg.connect(system.cluster.admin_url) as database:
-        runs = dict(database.execute("SELECT id, outcome FROM runs").fetchall())
+        runs = dict(database.execute("SELECT id, status FROM runs").fetchall())
     before, _, since = system.backend.log_text.partition(RESTARTED)
     ended = turns_ended(before) + turns_ended(since)
     assert Counter(line["run"] for line in ended) == Counter(runs.keys()), "one line for each turn"

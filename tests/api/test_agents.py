@@ -481,7 +481,7 @@ class TestApprovals:
             thread = (await there.chatkit.say("do it")).thread_id
             await there.chatkit.ask("threads.delete", thread_id=thread)
         assert stored.pending_approvals(user.name) == 0
-        assert not {"agent_steps", "approvals", "messages", "conversations"} & stored.row_counts(user.name).keys()
+        assert not {"entries", "tool_calls", "conversations"} & stored.row_counts(user.name).keys()
 
     async def test_arguments_that_cannot_be_read(self, services: Services, user: User, model: ScriptedModel) -> None:
         """The model is told, and nobody is asked."""
