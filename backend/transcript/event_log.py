@@ -26,12 +26,13 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
     """The lines of a conversation. Its runs follow each other, so each is read as a whole."""
     runs = await event_log.load_runs(database, user_id, conversation.id)
     renderer = LogRenderer(conversation, runs)
-    yield renderer.render_start()
     top_runs = [run.id for run in runs if not run.is_sub_agent]
-    for start in range(0, len(top_runs), _AT_ONCE):
+    for start in range(0, max(1, len(top_runs)), _AT_ONCE):
         tops = set(top_runs[start : start + _AT_ONCE])
-        portion = [run for run in runs if run.top_run_id in tops]
-        for line in renderer.render(await event_log.load_events(database, user_id, portion)):
+        events = await event_log.load_events(database, user_id, [run for run in runs if run.top_run_id in tops])
+        if start == 0:
+            yield renderer.render_start(events)
+        for line in renderer.render(events):
             yield line
     for line in renderer.render_end(await event_log.load_successors(database, user_id, conversation.id)):
         yield line

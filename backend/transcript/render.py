@@ -32,11 +32,12 @@ class LogRenderer:
         self._times: dict[_TurnKey, datetime] = {}
         self._counted: set[_TurnKey] = set()
 
-    def render_start(self) -> Line:
-        one = self._conversation
-        # In a database of version 0.1.0 the first message is a moment older.
-        at = min([one.created_at, *(run.created_at for run in self._runs.values())])
-        return self._line("session_start", at, id=one.id, parent_id=one.details.get("left"), actor="system")
+    def render_start(self, events: Sequence[Event]) -> Line:
+        """The first line; `events` are the first of the conversation."""
+        own, said = self._conversation, [event.record for event in events if isinstance(event.record, Entry)]
+        # In a database of version 0.1.0 the first message is a moment older than its conversation.
+        at = min([own.created_at, *(entry.created_at for entry in said if entry.created_at is not None)])
+        return self._line("session_start", at, id=own.id, parent_id=own.details.get("left"), actor="system")
 
     def render(self, events: Sequence[Event]) -> Iterator[Line]:
         """The lines of what happened in some runs, of which these are all events."""

@@ -30,6 +30,7 @@ from migrations.schema import alembic_config
 from tests.conftest import new_database, prepare_roles
 from tests.logins import as_admin, as_owner, as_service
 from tests.migrations.process import run
+from tests.support.commands import todo
 
 pytestmark = pytest.mark.long
 
@@ -352,3 +353,13 @@ class TestBefore:
         assert code == 1
         assert "run the migration again with DUMP_MADE=yes" in output
         assert "messages" in contents(old_database_url)
+
+
+def test_forget_deletes_what_the_conversion_left(old_database_url: str) -> None:
+    assert migrate(old_database_url)[0] == 0
+    done = todo("forget", "--user", "anna", "--yes", MIGRATION_DATABASE_URL=as_owner(old_database_url))
+    assert done.returncode == 0, done.stderr
+    for table in OLD_TABLES:
+        left = {row["user_id"] for row in rows(old_database_url, f"SELECT DISTINCT user_id FROM v01.{table}")}
+        assert "anna" not in left
+    assert rows(old_database_url, "SELECT id FROM v01.runs"), "those of other users stay"
