@@ -90,8 +90,8 @@ class _Server(workers.Server):
     @property
     def _executor(self) -> "Executor | None":
         """None until the application has started."""
-        core = getattr(self._app.state, "core", None)
-        return core and core.runs.executor
+        services = getattr(self._app.state, "services", None)
+        return services and services.runs.executor
 
 
 def _announce(settings: Settings, endpoint: Endpoint, address: str) -> None:

@@ -23,7 +23,7 @@ from common.database import Database
 from service.workers import Pace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """`pace` limits the requests of each user, `polls` those that an open page repeats."""
 
@@ -33,31 +33,21 @@ class Services:
     workspace: WorkspaceTools | None
     folder_files: FolderFiles | None
     connectors: Connectors
+    runs: RunService
+    cards: CardService
+    interactions: InteractionService
+    frontends: FrontendService
+    chatkit: TodoChatKitServer
+    plain_messages: PlainMessages
+    files: FilesService
     calendars: CalendarService
     task_list: TaskListService
     pace: Pace
     polls: Pace
 
 
-@dataclass(frozen=True, slots=True)
-class CoreServices:
-    database: Database
-    runs: RunService
-    interactions: InteractionService
-    frontends: FrontendService
-    cards: CardService
-    chatkit: TodoChatKitServer
-    plain_messages: PlainMessages
-    files: FilesService
-
-
 async def get_services(request: Request) -> Services:
     return request.app.state.services
 
 
-async def get_core(request: Request) -> CoreServices:
-    return request.app.state.core
-
-
 AppServices = Annotated[Services, Depends(get_services)]
-Core = Annotated[CoreServices, Depends(get_core)]

@@ -15,7 +15,8 @@ from common.database import Database
 
 class Approvals:
     def __init__(self, database: Database, policy: Policy, tools: TaskTools) -> None:
-        self._database, self._policy, self._tools = database, policy, tools
+        self.policy = policy
+        self._database, self._tools = database, tools
 
     async def find_waiting(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
         """The ids of those calls of a model turn that wait; `earlier` are the calls that the run made before.
@@ -26,7 +27,7 @@ class Approvals:
         waiting: list[ToolCall] = []
         for call in calls:
             deleted += _count_deleted(call)
-            if self._policy.waits(call.tool, call.arguments, deleted=deleted):
+            if self.policy.waits(call.tool, call.arguments, deleted=deleted):
                 waiting.append(call)
         waiting = await self._without_allowed(run, waiting)
         for call in waiting:
@@ -48,7 +49,7 @@ class Approvals:
 
     def reach_of(self, tool: str) -> str | None:
         """A fingerprint of what an approval of this tool says that it may reach now."""
-        return self._policy.reach_of(tool)
+        return self.policy.reach_of(tool)
 
     def has_changed(self, call: ToolCall) -> bool:
         """Whether a call that was approved may reach something else by now."""
@@ -56,12 +57,12 @@ class Approvals:
 
     def has_agent_changed(self, agent: str, call: ToolCall) -> bool:
         """Whether an agent that needs approval may reach something else by now than when this call started it."""
-        return self._policy.may_ask(starting(agent)) and call.reach != self.reach_of(call.tool)
+        return self.policy.may_ask(starting(agent)) and call.reach != self.reach_of(call.tool)
 
     async def describe(self, run: Run, call: ToolCall) -> str:
         """What the call would do, in words."""
         titles = await load_titles(set(titled(call.arguments)), self._tools, user_id=run.user_id) or {}
-        limits = self._policy.limits_of(call.tool)
+        limits = self.policy.limits_of(call.tool)
         return in_words(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
 
 

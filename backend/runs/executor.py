@@ -16,7 +16,7 @@ from backend.conversations import runs, steering, sub_agents, timeline
 from backend.conversations.history import load_history, send_history
 from backend.conversations.records import Event, Run, Timeline, ToolCall
 from backend.conversations.runs import StartedRun
-from backend.errors import LeaseLost
+from backend.errors import LeaseLost, NotFound
 from backend.model.tool_calls import storable
 from backend.runs import metrics
 from backend.runs.execution import Dependencies, Execution, State
@@ -228,6 +228,9 @@ class Executor:
     async def _look_for_stop(self, live: LiveRun) -> None:
         try:
             run = await runs.load(self._database, live.run.user_id, live.run.id)
+        except NotFound:  # its user was deleted
+            live.stop(Ending("cancelled", "cancelled"))
+            return
         except DatabaseUnavailable:
             return  # it looks again when the process's connection is back
         if run.stop_requested or run.status != "running":  # as of a conversation that was deleted

@@ -58,7 +58,7 @@ class Recorder(RunHooks[RunContext]):
         self._usage_before = _counts(run.usage)
         self.model_turn = 0
         """The number of the newest model turn."""
-        self._asked_at = 0.0
+        self._asked_at = self._tool_started_at = 0.0
         self._thought: Entry | None = None  # the reasoning that grows
         self._thoughts: list[Entry] = []  # those of the newest model turn: text may come between them
         self._thinking_since = 0.0
@@ -224,6 +224,7 @@ class Recorder(RunHooks[RunContext]):
         assert isinstance(context, ToolContext)
         await self._wait_if_stopped()
         self.begun.add(context.tool_call_id)
+        self._tool_started_at = time.monotonic()
 
     async def on_tool_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool, result: Any
@@ -234,6 +235,7 @@ class Recorder(RunHooks[RunContext]):
         if call.id in context.context.waiting_agents:
             return
         if call.reason is None:
+            call.seconds = time.monotonic() - self._tool_started_at
             details, is_error = context.context.results.pop(call.id, (None, False))
             call.details = storable_json(details)
             call.output = storable(_text_of(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))

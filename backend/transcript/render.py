@@ -126,7 +126,9 @@ class LogRenderer:
 
     def _render_result(self, call: ToolCall, run: Run) -> Line:
         output, before = output_of(call), _line_of_call(run.id, call.id)
-        values = {"actor": "tool", "agent": run.agent, "tool_name": names.for_people(call.tool), "output": output}
+        latency = None if call.seconds is None else round(call.seconds * 1000)
+        values: Line = {"actor": "tool", "agent": run.agent, "output": output, "latency_ms": latency}
+        values["tool_name"] = names.for_people(call.tool)
         error = {} if call.state == "done" else {"level": "ERROR", "error": output}
         at, kind = _time_of(call, run), _kind_of(call, "result")
         return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)

@@ -52,6 +52,7 @@ def check_tree(lines: list[Line]) -> dict[str, Line]:
         if line["event"] == "tool_result":
             assert (before["event"], before["tool_name"]) == ("tool_call", line["tool_name"])
             assert before["agent"] == line["agent"]
+            assert line["error"] or line["latency_ms"] >= 0
         elif line["event"] == "tool_call":
             assert before["event"] == "assistant_message"
             json.loads(line["input"])

@@ -1,4 +1,4 @@
-"""The conversion of a database of version 0.1.0: the new core shows and sends to the model what 0.1.0 did.
+"""The conversion of a database of version 0.1.0: what is shown and sent to the model is what 0.1.0 did.
 
 The database and what 0.1.0 answered were recorded from that version; `data/README.md` tells how.
 """
@@ -143,7 +143,7 @@ async def test_what_the_run_api_tells(database: Database) -> None:
 
 
 def strip(data: Json) -> Json:
-    """Without what the new core adds and what names an approval."""
+    """Without what this version adds and what names an approval."""
     added = ("type", "is_error", "details", "approval_id")
     stripped = {name: value for name, value in data.items() if name not in added}
     # A reason of the server, which was a sentence for the model.

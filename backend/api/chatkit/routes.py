@@ -12,7 +12,7 @@ from backend.api.chatkit.requests import parse_plain_message
 from backend.api.chatkit.stream import frame
 from backend.api.dependencies import LimitedUser
 from backend.api.routing import UserRoute
-from backend.api.services import Core
+from backend.api.services import AppServices
 from backend.api.sse import EventStream
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 
@@ -20,15 +20,15 @@ router = APIRouter(route_class=UserRoute)
 
 
 @router.post("/chatkit")
-async def process(request: Request, core: Core, user: LimitedUser) -> Response:
+async def process(request: Request, services: AppServices, user: LimitedUser) -> Response:
     body = await request.body()
     if (message := parse_plain_message(body)) is not None:
         if not request.app.state.identity.required:  # there is one user, whatever the body says
             message.user_id = None
-        return await core.plain_messages.answer(message, user.user_id, time_zone=user.time_zone)
+        return await services.plain_messages.answer(message, user.user_id, time_zone=user.time_zone)
     context = RequestContext(user.user_id, user.time_zone)
     try:
-        result = await core.chatkit.process(body, context)
+        result = await services.chatkit.process(body, context)
     except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
         if context.request is None or not is_streaming_req(context.request):
             raise

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from backend.api.dependencies import LimitedUser
 from backend.api.files.service import NewConversation
 from backend.api.routing import UserRoute
-from backend.api.services import Core
+from backend.api.services import AppServices
 
 _FILES = "/chats/{chat_id}/files"
 _FILE = f"{_FILES}/{{path:path}}"
@@ -33,40 +33,42 @@ class Title(BaseModel):
 
 
 @router.post("/conversations", status_code=201)
-async def create_conversation(core: Core, user: LimitedUser, body: Title) -> NewConversation:
-    return await core.files.create_conversation(user.user_id, body.title, replaced=body.left)
+async def create_conversation(services: AppServices, user: LimitedUser, body: Title) -> NewConversation:
+    return await services.files.create_conversation(user.user_id, body.title, replaced=body.left)
 
 
 @router.get("/chats/{chat_id}/work/{item_id}/{number}")
-async def get_details(core: Core, user: LimitedUser, chat_id: str, item_id: str, number: Number) -> dict[str, Any]:
-    return await core.files.get_call_details(user.user_id, chat_id, item_id, number)
+async def get_details(
+    services: AppServices, user: LimitedUser, chat_id: str, item_id: str, number: Number
+) -> dict[str, Any]:
+    return await services.files.get_call_details(user.user_id, chat_id, item_id, number)
 
 
 @router.get("/tasks/{task_id}/files")
-async def list_files_of_task(core: Core, user: LimitedUser, task_id: TaskId) -> dict[str, Any]:
-    return await core.files.list_for_task(user.user_id, task_id)
+async def list_files_of_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> dict[str, Any]:
+    return await services.files.list_for_task(user.user_id, task_id)
 
 
 @router.get(_FILES)
-async def list_files(core: Core, user: LimitedUser, chat_id: str) -> dict[str, Any]:
-    return await core.files.list(user.user_id, chat_id)
+async def list_files(services: AppServices, user: LimitedUser, chat_id: str) -> dict[str, Any]:
+    return await services.files.list(user.user_id, chat_id)
 
 
 @router.get(_FILE)
-async def get_file(core: Core, user: LimitedUser, chat_id: str, path: str) -> Response:
-    return await core.files.get(user.user_id, chat_id, path)
+async def get_file(services: AppServices, user: LimitedUser, chat_id: str, path: str) -> Response:
+    return await services.files.get(user.user_id, chat_id, path)
 
 
 @router.put(_FILE)
-async def put_file(request: Request, core: Core, user: LimitedUser, chat_id: str, path: str) -> Response:
-    return await core.files.put(user.user_id, chat_id, path, request)
+async def put_file(request: Request, services: AppServices, user: LimitedUser, chat_id: str, path: str) -> Response:
+    return await services.files.put(user.user_id, chat_id, path, request)
 
 
 @router.delete(_FILE, status_code=204)
-async def delete_file(core: Core, user: LimitedUser, chat_id: str, path: str) -> None:
-    await core.files.delete(user.user_id, chat_id, path)
+async def delete_file(services: AppServices, user: LimitedUser, chat_id: str, path: str) -> None:
+    await services.files.delete(user.user_id, chat_id, path)
 
 
 @router.post("/chats/{chat_id}/commit")
-async def commit(core: Core, user: LimitedUser, chat_id: str, body: Commit) -> dict[str, Any]:
-    return await core.files.commit(user.user_id, chat_id, body.message)
+async def commit(services: AppServices, user: LimitedUser, chat_id: str, body: Commit) -> dict[str, Any]:
+    return await services.files.commit(user.user_id, chat_id, body.message)

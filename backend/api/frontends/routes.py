@@ -12,7 +12,7 @@ from backend.api.frontends.request import parse_request
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
-from backend.api.services import Core
+from backend.api.services import AppServices
 
 
 class ConversationRoute(UserRoute):
@@ -35,9 +35,9 @@ _CHUNKS = stream_of(schemas.Chunk)
     dependencies=[Depends(measure("/chat"), scope="function")],
 )
 async def answer(
-    core: Core, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
+    services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
 ) -> schemas.Answered | Response:
-    return await core.frontends.answer(parse_request(body), user, key)
+    return await services.frontends.answer(parse_request(body), user, key)
 
 
 @router.post(
@@ -47,9 +47,9 @@ async def answer(
     dependencies=[Depends(measure("/chat/stream"), scope="function")],
 )
 async def stream(
-    core: Core, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
+    services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
 ) -> Response:
-    return await core.frontends.stream(parse_request(body), user, key, sdk=sdk)
+    return await services.frontends.stream(parse_request(body), user, key, sdk=sdk)
 
 
 @router.get(
@@ -58,6 +58,6 @@ async def stream(
     responses=_CHUNKS | _NOTHING | errors(),
     dependencies=[Depends(measure("/chat/stream"), scope="function")],
 )
-async def resume(core: Core, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
+async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
     """Where no answer is being written, the AI SDK expects 204."""
-    return await core.frontends.resume(chat_id, user, sdk=sdk)
+    return await services.frontends.resume(chat_id, user, sdk=sdk)

@@ -1,4 +1,4 @@
-"""The run API's paths on the new core: chats, and the interactions in them."""
+"""The run API's paths: chats, and the interactions in them."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -25,7 +25,7 @@ from backend.api.interactions.parameters import (
 )
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
-from backend.api.services import Core, CoreServices
+from backend.api.services import AppServices, Services
 from backend.api.sse import EventStream, Stream
 from backend.conversations.idempotency import IdempotencyKey
 from backend.transcript.event_log import read_log
@@ -40,142 +40,142 @@ router = APIRouter(route_class=UserRoute)
 
 
 @router.get("/chats", responses=errors(404))
-async def list_chats(core: Core, user: LimitedUser, limit: Limit = 20, after: After = None) -> schemas.Chats:
-    return await core.interactions.reader.list_chats(user.user_id, limit=limit, after=after)
+async def list_chats(services: AppServices, user: LimitedUser, limit: Limit = 20, after: After = None) -> schemas.Chats:
+    return await services.interactions.reader.list_chats(user.user_id, limit=limit, after=after)
 
 
 @router.get(_CHAT, responses=errors(404))
 async def get_chat(
-    core: Core, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
+    services: AppServices, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> schemas.Chat:
-    return await core.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
+    return await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
 
 
 @router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(schemas.LogLine, _LINES) | errors(404))
-async def get_log(core: Core, user: LimitedUser, chat_id: ChatId) -> Stream:
-    conversation = await core.interactions.reader.find(user.user_id, chat_id)
-    lines = read_log(core.database, user.user_id, conversation)
+async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> Stream:
+    conversation = await services.interactions.reader.find(user.user_id, chat_id)
+    lines = read_log(services.database, user.user_id, conversation)
     return Stream((format_line(line) async for line in lines), _LINES)
 
 
 @router.get(_RUN, responses=errors(404))
 async def get_interaction(
-    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
+    services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
 ) -> schemas.Interaction:
-    run = await core.interactions.find_interaction(user.user_id, chat_id, interaction_id)
-    return await core.interactions.reader.get_interaction(run, brief=brief)
+    run = await services.interactions.find_interaction(user.user_id, chat_id, interaction_id)
+    return await services.interactions.reader.get_interaction(run, brief=brief)
 
 
 @router.get(f"{_RUN}/steps", responses=errors(404))
 async def get_steps(
-    core: Core,
+    services: AppServices,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     limit: Limit = 20,
     after: AfterStep = 0,
 ) -> schemas.Steps:
-    run = await core.interactions.find_interaction(user.user_id, chat_id, interaction_id)
-    return await core.interactions.reader.get_steps(run, limit=limit, after=after)
+    run = await services.interactions.find_interaction(user.user_id, chat_id, interaction_id)
+    return await services.interactions.reader.get_steps(run, limit=limit, after=after)
 
 
 @router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
 async def follow(
-    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, last: LastEventId
+    services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, last: LastEventId
 ) -> EventStream:
-    service = core.interactions
+    service = services.interactions
     await service.find_interaction(user.user_id, chat_id, interaction_id)
     return EventStream(service.follow(user.user_id, chat_id, interaction_id, after=last))
 
 
 @router.post(f"{_CHAT}/interactions", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
 async def start_interaction(
-    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
+    services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
 ) -> EventStream:
-    service = core.interactions
+    service = services.interactions
     message = service.create_message(body.user_message, user.time_zone)
     options = service.create_options(body.model, body.metadata.get("temperature"))
-    core.runs.streams.check_readers(user.user_id)
+    services.runs.streams.check_readers(user.user_id)
     run_id = await service.start(user.user_id, chat_id, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
 @router.post(f"{_RUN}/edit", response_class=Response, responses=_EVENTS | errors(404, 409, 503))
 async def edit(
-    core: Core,
+    services: AppServices,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Edit,
     key: KeyedRequest,
 ) -> EventStream:
-    service = core.interactions
+    service = services.interactions
     run = await service.find_interaction(user.user_id, chat_id, interaction_id)
     message = service.create_message(body.new_user_message, user.time_zone)
     options = service.create_options(body.model, body.metadata.get("temperature"))
-    core.runs.streams.check_readers(user.user_id)
+    services.runs.streams.check_readers(user.user_id)
     run_id = await service.edit(user.user_id, run, message, options=options, key=key)
     return EventStream(service.follow(user.user_id, chat_id, run_id))
 
 
 @router.post(f"{_RUN}/cancel", response_model=schemas.Cancelling, responses=errors(404, 409))
 async def cancel(
-    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, key: KeyedRequest
+    services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, key: KeyedRequest
 ) -> Response:
-    act = partial(core.interactions.cancel, user.user_id, chat_id, interaction_id)
-    return await _respond_once(core, user, key, act)
+    act = partial(services.interactions.cancel, user.user_id, chat_id, interaction_id)
+    return await _respond_once(services, user, key, act)
 
 
 @router.post(f"{_RUN}/approve", response_model=schemas.Decided, responses=errors(404, 409))
 async def approve(
-    core: Core,
+    services: AppServices,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.Decision,
     key: KeyedRequest,
 ) -> Response:
-    act = partial(core.interactions.decide, user.user_id, chat_id, interaction_id, body)
-    return await _respond_once(core, user, key, act)
+    act = partial(services.interactions.decide, user.user_id, chat_id, interaction_id, body)
+    return await _respond_once(services, user, key, act)
 
 
 @router.post(f"{_RUN}/messages", status_code=202, response_model=schemas.Queued, responses=errors(404, 409))
 async def send_message(
-    core: Core,
+    services: AppServices,
     user: LimitedUser,
     chat_id: ChatId,
     interaction_id: InteractionId,
     body: schemas.NewMessage,
     key: KeyedRequest,
 ) -> Response:
-    service = core.interactions
+    service = services.interactions
     message = service.create_message(body.text, user.time_zone)
     act = partial(service.send_message, user.user_id, chat_id, interaction_id, message, body.mode)
-    return await _respond_once(core, user, key, act, status=202)
+    return await _respond_once(services, user, key, act, status=202)
 
 
 @router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404))
 async def drop_message(
-    core: Core, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
+    services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
 ) -> schemas.Dropped:
-    return await core.interactions.drop_message(user.user_id, chat_id, interaction_id, input_id)
+    return await services.interactions.drop_message(user.user_id, chat_id, interaction_id, input_id)
 
 
 @router.post(f"{_CHAT}/branch", response_model=schemas.Branched, responses=errors(404, 409))
 async def show_branch(
-    core: Core, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, key: KeyedRequest
+    services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, key: KeyedRequest
 ) -> Response:
-    act = partial(core.interactions.show_branch, user.user_id, chat_id, body.interaction_id)
-    return await _respond_once(core, user, key, act)
+    act = partial(services.interactions.show_branch, user.user_id, chat_id, body.interaction_id)
+    return await _respond_once(services, user, key, act)
 
 
 @router.post(f"{_CHAT}/compact", response_model=schemas.Compacted, responses=errors(404, 409, 503))
-async def compact(core: Core, user: LimitedUser, chat_id: ChatId, key: KeyedRequest) -> Response:
-    return await _respond_once(core, user, key, partial(core.interactions.compact, user.user_id, chat_id))
+async def compact(services: AppServices, user: LimitedUser, chat_id: ChatId, key: KeyedRequest) -> Response:
+    return await _respond_once(services, user, key, partial(services.interactions.compact, user.user_id, chat_id))
 
 
 async def _respond_once(
-    core: CoreServices,
+    services: Services,
     user: AuthenticatedUser,
     key: IdempotencyKey | None,
     act: Callable[[], Awaitable[BaseModel]],
@@ -187,5 +187,5 @@ async def _respond_once(
     async def carry_out() -> tuple[int, dict[str, Any]]:
         return status, (await act()).model_dump(mode="json")
 
-    code, content = await carry_out_once(core.database, user.user_id, key, carry_out)
+    code, content = await carry_out_once(services.database, user.user_id, key, carry_out)
     return JSONResponse(content, status_code=code)

@@ -1,0 +1,238 @@
+"""What the backend is made of, and what lives as long as its process serves."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from agents import Agent, ModelSettings
+
+from backend.agents.assistant import create_assistant
+from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
+from backend.api.calendar.service import CalendarService
+from backend.api.chatkit.plain import PlainMessages
+from backend.api.chatkit.server import TodoChatKitServer
+from backend.api.files.service import FilesService
+from backend.api.frontends.service import FrontendService
+from backend.api.interactions.reader import ChatReader
+from backend.api.interactions.service import InteractionService
+from backend.api.services import Services
+from backend.api.tasks.service import TaskListService
+from backend.calendar.feed import Feeds
+from backend.cards.service import CardService
+from backend.context.summaries import Summaries
+from backend.context.titles import Titles
+from backend.conversations.errors import from_database
+from backend.conversations.limits import Limits
+from backend.conversations.runs import ASSISTANT, SIGNAL
+from backend.model.chat_model import ChatModel
+from backend.model.providers import Endpoint
+from backend.runs.admission import AdmissionControl
+from backend.runs.approvals import Approvals
+from backend.runs.execution import Dependencies
+from backend.runs.executor import Executor
+from backend.runs.live_run import RunContext
+from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
+from backend.runs.service import RunService
+from backend.runs.stream import CHANGED, FOLLOWED, Streams
+from backend.settings import SHUTDOWN_SECONDS, Settings
+from backend.tools.caller_token import CallerToken
+from backend.tools.connectors.configuration import usable
+from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
+from backend.tools.connectors.server import Server
+from backend.tools.consent.policy import Policy
+from backend.tools.tasks.tools import TaskTools
+from backend.tools.workspace.files import FolderFiles
+from backend.tools.workspace.tools import WorkspaceTools
+from common.database import Database, ProcessConnection, run_sweeps
+from service.telemetry import traces
+from service.workers import Pace
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, endpoint: Endpoint, servers: Sequence[Server]) -> AsyncIterator[Services]:
+    """What is opened last is closed first; `servers` are the other MCP servers."""
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
+        database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
+        model = ChatModel(endpoint)
+        stack.push_async_callback(model.client.close)
+        tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
+        connectors = Connectors(servers, database)
+        stack.push_async_callback(connectors.close)
+        summaries = Summaries(database, model, _limits(settings))
+        approvals = Approvals(database, _create_policy(settings, servers, workspace), tools)
+        runs = await _open_runs(settings, database, model, tools, workspace, connectors, summaries, approvals, stack)
+        cards = CardService(database, tools, settings.clock(), settings.time_zone)
+        stack.push_async_callback(cards.close)
+        yield _create_services(
+            settings, database, model, tools, workspace, connectors, runs=runs, cards=cards, summaries=summaries
+        )
+
+
+def _create_services(
+    settings: Settings,
+    database: Database,
+    model: ChatModel,
+    tools: TaskTools,
+    workspace: WorkspaceTools | None,
+    connectors: Connectors,
+    *,
+    runs: RunService,
+    cards: CardService,
+    summaries: Summaries,
+) -> Services:
+    endpoint, chars = model.endpoint, settings.limit_message_chars
+    files = FolderFiles(workspace) if workspace else None
+    reader = ChatReader(database, model.messages, endpoint.profile.history_tokens)
+    interactions = InteractionService(runs, reader, summaries, endpoint, chars)
+    feeds = Feeds(database, tools, time_zone=settings.time_zone)
+    return Services(
+        database=database,
+        model=model,
+        tools=tools,
+        workspace=workspace,
+        folder_files=files,
+        connectors=connectors,
+        runs=runs,
+        cards=cards,
+        interactions=interactions,
+        frontends=FrontendService(interactions),
+        chatkit=TodoChatKitServer(runs, cards, files, endpoint, message_chars=chars, backend_url=settings.address),
+        plain_messages=PlainMessages(runs, chars),
+        files=FilesService(database, files, _limits(settings)),
+        calendars=CalendarService(
+            database, feeds, Pace(settings.limit_calendar_reads_per_minute), settings.backend_url
+        ),
+        task_list=TaskListService(database, tools),
+        pace=Pace(settings.limit_requests_per_minute),
+        polls=Pace(settings.limit_requests_per_minute),
+    )
+
+
+async def _open_runs(
+    settings: Settings,
+    database: Database,
+    model: ChatModel,
+    tools: TaskTools,
+    workspace: WorkspaceTools | None,
+    connectors: Connectors,
+    summaries: Summaries,
+    approvals: Approvals,
+    stack: AsyncExitStack,
+) -> RunService:
+    """What executes runs, and holds the process's lease on them."""
+    streams = Streams(database)
+    agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
+    executor = Executor(
+        Dependencies(
+            database,
+            agents,
+            model.endpoint.profile.history_tokens,
+            approvals,
+            workspace,
+            settings.tool_wait_seconds,
+            settings.agent_model_turns,
+        ),
+        streams,
+        summaries,
+        Titles(database, model),
+        run_seconds=settings.limit_run_seconds,
+        sub_agents_per_day=settings.limit_agent_runs,
+    )
+    agents |= _create_agents(settings, model, tools, workspace, connectors, approvals, executor.run_sub_agent)
+
+    async def signal_all() -> None:
+        executor.signal_all()
+
+    connection = ProcessConnection(
+        settings.process_database_url,
+        database,
+        channels={SIGNAL: executor.signal, CHANGED: streams.wake, FOLLOWED: streams.add_follower},
+        on_connect=signal_all,
+    )
+    admission = AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds)
+    sweeper = Sweeper(database, connection, executor)
+    await stack.enter_async_context(connection)
+    await stack.enter_async_context(run_sweeps(sweeper.sweep, every_seconds=SWEEP_SECONDS))
+    for work in (executor.store_growth(), admission.watch()):
+        stack.callback(asyncio.create_task(work).cancel)
+    stack.push_async_callback(executor.shut_down, SHUTDOWN_SECONDS)
+    limits, clock = _limits(settings), settings.clock()
+    return RunService(database, executor, streams, connection, limits, admission, clock, settings.time_zone)
+
+
+def _create_agents(
+    settings: Settings,
+    model: ChatModel,
+    tools: TaskTools,
+    workspace: WorkspaceTools | None,
+    connectors: Connectors,
+    approvals: Approvals,
+    run_sub_agent: RunSubAgent,
+) -> dict[str, Agent[RunContext]]:
+    """The assistant, and those that work for it where there is a workspace for them."""
+    sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
+    may_ask = approvals.policy.may_ask
+    if workspace is None:
+        return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=may_ask)}
+
+    def has_agents() -> bool:
+        return workspace.may_start
+
+    start_tools = create_start_tools(run_sub_agent, is_enabled=has_agents, connectors=connectors)
+    assistant = create_assistant(model, sent, [tools], may_ask=may_ask, team=start_tools, has_agents=has_agents)
+    by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
+    others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
+    return {ASSISTANT: assistant, **others}
+
+
+def _create_policy(settings: Settings, servers: Sequence[Server], workspace: WorkspaceTools | None) -> Policy:
+    read_only = [server.name for server in servers if server.read_only]
+    is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
+    return Policy(
+        settings.approvals,
+        allowed=read_only,
+        limits=limits_with(servers),
+        servers=reach_with(servers),
+        is_unconfined=is_unconfined,
+    )
+
+
+async def _open_tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
+    # Without a secret, as AUTH_MODE=none allows, the MCP server serves the calls, but believes no actor.
+    secret, address = settings.mcp_token_secret, settings.mcp_internal_url or settings.mcp_url
+    token = CallerToken(secret.get_secret_value(), settings.mcp_url) if secret else None
+    tools = TaskTools(address, token, resend_seconds=settings.mcp_resend_seconds)
+    stack.push_async_callback(tools.cleanup)
+    await tools.connect()
+    return tools
+
+
+async def _open_workspace(
+    settings: Settings, servers: Sequence[Server], stack: AsyncExitStack
+) -> WorkspaceTools | None:
+    """Where agents work; None where there are none."""
+    secret, url = settings.workspace_token_secret, settings.workspace_url
+    if settings.agents == "off" or secret is None or url is None:
+        return None
+    workspace = WorkspaceTools(
+        url,
+        CallerToken(secret.get_secret_value(), url),
+        mode=settings.agents,
+        unconfined=settings.auth_mode == "none",
+        resend_seconds=settings.mcp_resend_seconds,
+        separate_agents={agent for server in usable(servers) for agent in server.agents},
+    )
+    stack.push_async_callback(workspace.cleanup)
+    await workspace.connect()
+    return workspace
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        per_minute=settings.limit_runs_per_minute,
+        running=settings.limit_running_runs,
+        per_day=settings.limit_runs_per_day,
+        conversations=settings.limit_conversations,
+    )
