@@ -116,7 +116,7 @@ def test_unknown_command(service: str) -> None:
 
 
 UNSAFE = {
-    "row-level security is off": "ALTER TABLE messages DISABLE ROW LEVEL SECURITY",
+    "row-level security is off": "ALTER TABLE entries DISABLE ROW LEVEL SECURITY",
     "a policy is missing": "DROP POLICY owner_only ON runs",
     "a policy shows everything": "CREATE POLICY p ON task_changes USING (true)",
     "a table has no policy": "CREATE TABLE notes (user_id text); GRANT SELECT ON notes TO todo_app",

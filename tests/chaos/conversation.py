@@ -163,6 +163,7 @@ class Conversation:
 
     async def send(self, run_id: str, text: str, mode: Literal["steer", "follow_up"]) -> None:
         """Say something to an interaction that goes on, if it still does."""
+        self._record.sent_to[text] = run_id
         if self._chance.random() < 0.3:
             await self._tried(lambda: self._chatkit.say_meanwhile(self.thread, text, mode))
             return

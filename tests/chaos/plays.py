@@ -90,8 +90,14 @@ class Plays:
         del self._record.wishes[wish]
 
         async def meanwhile(run_id: str) -> None:
+            follow_ups: set[str] = set()
             for _ in range(self._chance.randint(1, 3)):
-                await self._conversation.send(run_id, f"add {self.wish()}", self._mode())
+                text, mode = f"add {self.wish()}", self._mode()
+                if mode == "steer":
+                    self._record.may_be_dropped |= follow_ups
+                else:
+                    follow_ups.add(text)
+                await self._conversation.send(run_id, text, mode)
 
         await self._conversation.interact(f"complete {wish}", meanwhile)
         await self._conversation.stopped()

@@ -17,6 +17,10 @@ class Record:
     """The chat of each, and its message."""
     inputs: dict[str, str] = field(default_factory=dict[str, str])
     """What was said to runs that went on."""
+    sent_to: dict[str, str] = field(default_factory=dict[str, str])
+    """Texts of those, and the run that each was sent to."""
+    may_be_dropped: set[str] = field(default_factory=set[str])
+    """Texts of follow-ups after which a steering message was sent, which takes their place."""
     decisions: dict[str, bool] = field(default_factory=dict[str, bool])
     """Approvals, and whether each was approved."""
     answers: dict[str, list[str]] = field(default_factory=dict[str, list[str]])

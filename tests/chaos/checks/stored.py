@@ -78,11 +78,17 @@ class Stored:
         """A message to a run is read, or it is unsent with a run that could not read it."""
         there = {row["id"] for row in self._entries}
         for id, text in record.inputs.items():
-            if id not in there:
+            if id not in there and text not in record.may_be_dropped and not self._is_stopped(record.sent_to[text]):
                 yield f"message {id} was acknowledged as {text!r} and is not there"
         for row in self._entries:
             if row["seq"] is None and self._runs[row["run_id"]]["status"] == "completed":
                 yield f"message {row['id']} is unread, and its run is completed"
+
+    def _is_stopped(self, run_id: str) -> bool:
+        """Whether the run, or one that answered its follow-ups, was stopped: that drops what was queued."""
+        run = self._runs[run_id]
+        later = (one for one in self._runs.values() if one["conversation_id"] == run["conversation_id"])
+        return any(one["status"] == "cancelled" and one["seq"] >= run["seq"] for one in later)
 
     def _decisions(self, record: Record) -> Iterator[str]:
         asked = {row["id"]: row for row in self._calls if row["approval_seq"] is not None}
