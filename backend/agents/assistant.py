@@ -136,13 +136,13 @@ def create_assistant(
         if asked(tool.name):
             tool.needs_approval = needs_approval
 
-    def told(context: RunContextWrapper[Any], agent: object) -> str:
+    def render_instructions(context: RunContextWrapper[Any], agent: object) -> str:
         own = instructions(asks=asks, has_agents=bool(team) and has_agents is not None and has_agents())
         return own + (context.context.notes if context.context else "")
 
     assistant = _Assistant(
         name="TodoAssistant",
-        instructions=told,
+        instructions=render_instructions,
         tools=list(team),
         model=model,
         mcp_servers=list(tool_sources),

@@ -50,7 +50,7 @@ _FROM_OTHERS = {
 }
 
 
-def told(*, reaches_others: bool) -> tuple[str, str]:
+def create_instructions(*, reaches_others: bool) -> tuple[str, str]:
     """What the assistant is told of it, and what it is told itself: with other servers' tools it sees nothing else."""
     about, how = (_OF_OTHERS, _FROM_OTHERS) if reaches_others else (_OF_HERE, _FROM_HERE)
     return _DESCRIPTION.format(**about), _INSTRUCTIONS.format(**how)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from backend.agents import coder, researcher
 from backend.agents.assistant import guard, needs_approval, reason_not_made
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 
 _TEMPERATURE = 0.2
@@ -53,7 +53,7 @@ class SubAgent(Agent[Any]):
         return [*usable]
 
     def _is_usable(self, tool: str) -> bool:
-        return tool in self.allowed_tools and (self.workspace.runs_commands or not shown(tool).runs_programs)
+        return tool in self.allowed_tools and (self.workspace.runs_commands or not find_tool(tool).runs_programs)
 
 
 def create_sub_agents(
@@ -75,9 +75,9 @@ def create_sub_agents(
         return agent
 
     def coder_instructions(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
-        return coder.told(is_unconfined=workspace.is_unconfined, max_tokens=settings.max_tokens or 0)
+        return coder.create_instructions(is_unconfined=workspace.is_unconfined, max_tokens=settings.max_tokens or 0)
 
-    _, researcher_instructions = researcher.told(reaches_others=connectors.has_any(researcher.NAME))
+    _, researcher_instructions = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     # An agent with tools of connectors, by which texts of others come in and data can leave, does not read the list.
     if connectors.has_any(researcher.NAME):
         reading = create(researcher.NAME, researcher_instructions, _READING_TOOLS, [workspace])
@@ -90,7 +90,7 @@ def create_start_tools(
     run_sub_agent: RunSubAgent, *, is_enabled: Callable[[], bool], connectors: Connectors
 ) -> list[FunctionTool]:
     """The assistant's tools that start an agent."""
-    about_researcher, _ = researcher.told(reaches_others=connectors.has_any(researcher.NAME))
+    about_researcher, _ = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     schema = ensure_strict_json_schema(Assignment.model_json_schema())
 
     def create(name: str, description: str, agent: str) -> FunctionTool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from backend.cards.widget import Json, Workflow
 from backend.conversations.records import ENDED, Entry, Event, Record, Run, ToolCall
 from backend.tools.consent.policy import arguments_of
-from backend.tools.table import shown as row_of_tool
+from backend.tools.table import find_tool
 from backend.tools.workspace import shown
 
 _ENDED_AS = {"cancelled": "stopped"}
@@ -118,7 +118,7 @@ class WorkflowStream:
         run, record = event.run, event.record
         if run is not None and run.parent_call_id is not None:
             return self._read_agent(event, run)
-        if isinstance(record, ToolCall) and row_of_tool(record.tool).agent is not None:
+        if isinstance(record, ToolCall) and find_tool(record.tool).agent is not None:
             self._calls[record.id] = record
             if event.type == "call_completed" and (agent := self._agents.pop(record.id, None)) is not None:
                 return self._change(agent, has_ended=True)

@@ -69,7 +69,7 @@ def in_words(
     if agent is not None:
         head = f"Let the {agent} {head[0].lower()}{head[1:]}"
     not_given = _NOT_GIVEN if agent is None and words is not None else (None,)
-    values = [(name, _shown(value)) for name, value in given.items() if value not in not_given]
+    values = [(name, _render_value(value)) for name, value in given.items() if value not in not_given]
     limits = limits or (words.limits if words is not None else "")
     last = [limits] if limits else []
     if agent is not None:  # whose tools name no tasks, and may be given programs
@@ -81,7 +81,9 @@ def in_words(
 def shown_whole(tool: str, arguments: str, *, agent: str | None = None) -> bool:
     """Whether a card says all that a call would do; of what an `agent` would do also what no reader sees."""
     given = arguments_of(arguments) or {}
-    parts = [part for name, value in given.items() for part in (name, _shown(value))] if agent is not None else []
+    parts = (
+        [part for name, value in given.items() for part in (name, _render_value(value))] if agent is not None else []
+    )
     text = in_words(tool, arguments, {}, agent=agent)
     is_seen = all(without_unseen(part) == part for part in parts)
     return is_seen and len(text) <= _CHARACTERS and text.count("\n") < _LINES
@@ -178,7 +180,7 @@ def _task(number: str, titles: Mapping[int, str]) -> str:
     return f"“{known}”" if known else f"task {number}"
 
 
-def _shown(value: Any) -> str:
+def _render_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

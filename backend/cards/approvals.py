@@ -7,7 +7,7 @@ from backend.cards.widget import Card
 from backend.conversations.records import ToolCall
 from backend.conversations.tool_calls import Decision
 from backend.tools.consent.policy import deleted_by
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 
 _REASONS = {
     "other_message": "You wrote something else instead.",
@@ -34,7 +34,7 @@ def render_approval(call: ToolCall) -> Card | None:
 
 def may_allow_always(tool: str) -> bool:
     """Whether all calls of a tool in a conversation can be approved at once."""
-    return shown(tool).asked_with is not None
+    return find_tool(tool).asked_with is not None
 
 
 def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from backend.cards.task import Changed, Task, TaskPage
 from backend.conversations.records import ToolCall
 from backend.tools.connection import ToolsUnavailable
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 from backend.tools.tasks.tools import TaskTools
 
 MOST_TASKS = 1_000  # of one request, by the task service
@@ -70,7 +70,7 @@ class CurrentTasks:
 
 def page_of(call: ToolCall) -> TaskPage | None:
     """The page of the list that a call has returned."""
-    if call.state != "done" or not shown(call.tool).reads:
+    if call.state != "done" or not find_tool(call.tool).reads:
         return None
     try:
         return TaskPage.model_validate(call.details)
@@ -80,7 +80,7 @@ def page_of(call: ToolCall) -> TaskPage | None:
 
 def changed_by(call: ToolCall) -> Sequence[Task]:
     """The tasks as a call has left them; none of a call that changes no task."""
-    words = shown(call.tool).words
+    words = find_tool(call.tool).words
     if call.state != "done" or words is None or not words.label:
         return ()
     try:

@@ -9,7 +9,7 @@ from backend.cards.render import render_cards
 from backend.cards.service import CardService
 from backend.cards.widget import Card
 from backend.conversations.records import Entry, Event, Record, ToolCall
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CardStream:
         if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
             self._records[event.record.id] = event.record
         match event.type, event.record:
-            case "call_completed", ToolCall() as call if call.state == "done" and shown(call.tool).redraws:
+            case "call_completed", ToolCall() as call if call.state == "done" and find_tool(call.tool).redraws:
                 return await self._redraw(call)
             case "call_completed", ToolCall() as call:
                 self._current = self._current.with_call(call)

@@ -9,7 +9,7 @@ from backend.cards.task import Task
 from backend.cards.task_lines import task_lines
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.consent.policy import arguments_of
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
@@ -51,7 +51,7 @@ class ReadList:
         """A page with a cursor belongs to the page before; what was read before another call is out of date."""
         if call.state not in ("done", "failed"):
             return
-        if not shown(call.tool).reads:
+        if not find_tool(call.tool).reads:
             self.calls, self.tasks = [], []
             return
         if (page := page_of(call)) is None:

@@ -17,8 +17,8 @@ from backend.settings import ServersSettings
 from backend.tools.connectors import approved, configuration, names, offered
 from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
-from backend.tools.connectors.said import redacted
 from backend.tools.connectors.server import Server
+from backend.tools.connectors.server_log import redacted
 from common.database import Database
 from service import data_commands
 from service.commands import printable
@@ -28,7 +28,7 @@ _NONE = "There are no other MCP servers: write them into mcp.json, as docs/agent
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ServerTools:
     """What a server said, or why it said nothing."""
 
     server: Server
@@ -55,7 +55,7 @@ def run(arguments: Sequence[str]) -> None:
         data_commands.run_on_database(partial(_approve, server=server, wanted=given.tools))
     else:
         logging.basicConfig(format="%(message)s", stream=sys.stderr)
-        logging.getLogger("backend.tools.connectors.said").setLevel(logging.INFO)
+        logging.getLogger("backend.tools.connectors.server_log").setLevel(logging.INFO)
         asyncio.run(_test(server))
 
 
@@ -72,12 +72,12 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _list(database: Database, *, servers: Sequence[Server]) -> None:
     known = await approved.read(database)
-    for found in await asyncio.gather(*map(_found, servers)):
+    for found in await asyncio.gather(*map(_load_tools, servers)):
         _write(_about(found, known))
 
 
 async def _approve(database: Database, *, server: Server, wanted: Sequence[str]) -> None:
-    found = await _found(server)
+    found = await _load_tools(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
     there = {tool.name: tool for tool in found.tools if server.allows(tool.name)}
@@ -87,43 +87,43 @@ async def _approve(database: Database, *, server: Server, wanted: Sequence[str])
     hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
     await approved.write(database, server.name, hashes, all_of_it=not wanted)
     known = {(server.name, name): found for name, found in hashes.items()}
-    _write(_about(_Found(server, [*chosen.values()]), known))
+    _write(_about(_ServerTools(server, [*chosen.values()]), known))
 
 
 async def _test(server: Server) -> None:
-    found = await _found(server)
+    found = await _load_tools(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}."))
     _write([f"mcp.{server.name} answers: {len(found.tools)} tool{'s' if len(found.tools) != 1 else ''}."])
-    _write(f"  {_shown(server, tool)}" for tool in found.tools)
+    _write(f"  {_render_tool(server, tool)}" for tool in found.tools)
 
 
-async def _found(server: Server) -> _Found:
+async def _load_tools(server: Server) -> _ServerTools:
     if server.disabled:
-        return _Found(server, problem="is disabled")
+        return _ServerTools(server, problem="is disabled")
     link = Link(server)
     with redacted([server]):
         try:
-            return _Found(server, await link.tools())
+            return _ServerTools(server, await link.tools())
         except (Unreachable, Unanswered) as error:
-            return _Found(server, problem=str(error))
+            return _ServerTools(server, problem=str(error))
         except MCPError:
-            return _Found(server, problem="refuses to list its tools")
+            return _ServerTools(server, problem="refuses to list its tools")
         except Exception as error:  # noqa: BLE001 - what it answers may be anything; the other servers are shown
-            return _Found(server, problem=f"cannot be used ({type(error).__name__})")
+            return _ServerTools(server, problem=f"cannot be used ({type(error).__name__})")
         finally:
             await link.close()
 
 
-def _about(found: _Found, known: Approved) -> Iterator[str]:
+def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
     server = found.server
     agents = f"for {' and '.join(sorted(server.agents))}" if server.agents else "for no agent: name some in its agents"
     calls = "its calls are made unasked (readOnly)" if server.read_only else "each call is asked for (APPROVALS)"
-    yield f"mcp.{server.name}: {server.shown}, {agents}; {calls}"
+    yield f"mcp.{server.name}: {server.description}, {agents}; {calls}"
     if found.problem:
         yield f"  It {found.problem}."
     for tool in found.tools:
-        yield f"  {_shown(server, tool)}: {_state(server, tool, known)}"
+        yield f"  {_render_tool(server, tool)}: {_state(server, tool, known)}"
         yield from (f"    {line}" for line in server.redacted(tool.description or "(no description)").split("\n"))
         yield f"    {server.redacted(json.dumps(tool.input_schema))}"
 
@@ -139,7 +139,7 @@ def _state(server: Server, tool: Tool, known: Mapping[tuple[str, str], bytes]) -
     return "approved" if before == offered.fingerprint(tool) else "changed since it was approved"
 
 
-def _shown(server: Server, tool: Tool) -> str:
+def _render_tool(server: Server, tool: Tool) -> str:
     """As people and the log know it, and as the server does, where that differs."""
     shown = names.for_people(names.for_model(server.name, tool.name))
     return shown if shown == f"mcp.{server.name}.{tool.name}" else f"{shown} ({tool.name})"

@@ -99,7 +99,7 @@ async def _listed(used: Endpoint, endpoint: Endpoint) -> Report:
     client = ProviderClient(endpoint)
     try:
         async with asyncio.timeout(_SECONDS):
-            names = sorted(_shown(name, endpoint) for name in await client.model_names())
+            names = sorted(_mask(name, endpoint) for name in await client.model_names())
     except (ModelError, TimeoutError) as error:
         return [head, f"  {_reason(error, endpoint)}"], False
     finally:
@@ -122,9 +122,9 @@ async def _checked(settings: ModelSettings, endpoint: Endpoint) -> Report:
         return [f"{head} {_reason(error, endpoint)}"], False
     seconds = time.monotonic() - began
     if not check.calls:
-        return [f'{head} no call, after {seconds:.1f} s; it says: "{_shown(check.text, endpoint)}"'], False
+        return [f'{head} no call, after {seconds:.1f} s; it says: "{_mask(check.text, endpoint)}"'], False
     needed = [f"  set {name}={value}" for name, value in check.settings.items()]
-    calls = ", ".join(_shown(call, endpoint) for call in check.calls)
+    calls = ", ".join(_mask(call, endpoint) for call in check.calls)
     return [f"{head} called {calls} after {seconds:.1f} s", *needed], True
 
 
@@ -180,12 +180,12 @@ async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Pi
 def _reason(error: ModelError | TimeoutError, endpoint: Endpoint) -> str:
     if not isinstance(error, ModelError):
         return "It did not answer in time."
-    words = _shown(error.words_for_log((), endpoint.secret), endpoint)
+    words = _mask(error.words_for_log((), endpoint.secret), endpoint)
     sentence = error.failure.reason or str(error)
     return f'{sentence} It says: "{words}"' if words else sentence
 
 
-def _shown(text: str, endpoint: Endpoint) -> str:
+def _mask(text: str, endpoint: Endpoint) -> str:
     """On one line, without the key, and without what a terminal would hide or obey."""
     text = text.replace(endpoint.secret, "…") if endpoint.secret else text
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -48,16 +48,16 @@ def is_block(text: str) -> bool:
     return text.startswith(_BEGINNING)
 
 
-def said(text: str) -> str:
-    """What somebody said, as the model reads it, where nothing looks like hidden context or a token of a template."""
+def sanitize(text: str) -> str:
+    """Text of users and tools as the model reads it: nothing looks like hidden context or a token of a template."""
     text = without_unseen(text)
     return escaped(text) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub("&lt;", text)
 
 
-def tamed(item: Any) -> Any:
+def sanitize_item(item: Any) -> Any:
     """An item of the model's input as the model reads it: what tools answered and what the model itself said.
 
-    Messages of the person are written as `said` or as a `block` already.
+    Messages of the user are sanitized or a `block` already.
     """
     match item:
         case {"type": "function_call", "arguments": arguments}:
@@ -65,15 +65,15 @@ def tamed(item: Any) -> Any:
         case {"type": "function_call_output", "output": output}:
             return {**item, "output": _in(output, _json)}
         case {"role": "assistant", "content": content}:
-            return {**item, "content": _in(content, said)}
+            return {**item, "content": _in(content, sanitize)}
         case {"type": "reasoning"}:  # in either, as the provider's field is called
-            return {**item, **{name: _in(item[name], said) for name in ("summary", "content") if item.get(name)}}
+            return {**item, **{name: _in(item[name], sanitize) for name in ("summary", "content") if item.get(name)}}
         case _:
             return item
 
 
 def _in(value: Any, tame: Callable[[str], str]) -> Any:
-    """The same value with each text tamed: a text, or parts that have one."""
+    """The same value with each text sanitized: a text, or parts that have one."""
     if isinstance(value, str):
         return tame(value)
     return [{**part, "text": tame(part["text"])} if part.get("text") else part for part in value]

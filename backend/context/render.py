@@ -85,11 +85,11 @@ def _was_left(call: ToolCall) -> bool:
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
     item = {"type": "function_call", "call_id": call.id, "name": call.tool, "arguments": call.arguments}
-    return hidden_context.tamed(item)
+    return hidden_context.sanitize_item(item)
 
 
 def _render_output(call: ToolCall) -> dict[str, Any]:
-    return hidden_context.tamed({"type": "function_call_output", "call_id": call.id, "output": output_of(call)})
+    return hidden_context.sanitize_item({"type": "function_call_output", "call_id": call.id, "output": output_of(call)})
 
 
 def output_of(call: ToolCall) -> str:
@@ -118,10 +118,10 @@ def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items
             # With an id the SDK joins it with the calls that follow to one message, as the model wrote it.
             parts = [{"type": "output_text", "text": entry.text, "annotations": []}]
             message = {"type": "message", "id": entry.id, "role": "assistant", "status": "completed", "content": parts}
-            return [hidden_context.tamed(message)]
+            return [hidden_context.sanitize_item(message)]
         case "reasoning" if has_calls:
             thought = {"type": "reasoning", "id": entry.id, "summary": [{"type": "summary_text", "text": entry.text}]}
-            return [hidden_context.tamed(thought)]
+            return [hidden_context.sanitize_item(thought)]
         case _:
             return notes
 
@@ -130,10 +130,10 @@ def _render_message(entry: Entry) -> Items:
     """A message with tasks as their numbers, and before it the titles of those."""
     content = tags.parse_content(entry)
     if content is None:
-        return [{"role": "user", "content": hidden_context.said(entry.text)}]
-    titles = tags.told(content)
+        return [{"role": "user", "content": hidden_context.sanitize(entry.text)}]
+    titles = tags.render_titles(content)
     text = tags.with_quote(tags.as_text(content, numbered=True), (entry.details or {}).get("quoted_text"))
-    message = {"role": "user", "content": hidden_context.said(text)}
+    message = {"role": "user", "content": hidden_context.sanitize(text)}
     return [{"role": "user", "content": titles}, message] if titles else [message]
 
 

@@ -40,7 +40,7 @@ def _number(tag: UserMessageTagContent) -> int | None:
 def with_titles(message: UserMessageInput, titles: Mapping[int, str] | None) -> UserMessageInput:
     """The message with the titles of those tasks that are on the list; None: they could not be looked up."""
 
-    def kept(part: UserMessageContent) -> UserMessageContent:
+    def add_title(part: UserMessageContent) -> UserMessageContent:
         if not isinstance(part, UserMessageTagContent) or (number := _number(part)) is None:
             return part
         if titles is None:
@@ -51,7 +51,7 @@ def with_titles(message: UserMessageInput, titles: Mapping[int, str] | None) -> 
             text, state = titles[number], _LISTED
         return UserMessageTagContent(id=str(number), text=text, data=state, interactive=True)
 
-    return message.model_copy(update={"content": [kept(part) for part in message.content]})
+    return message.model_copy(update={"content": [add_title(part) for part in message.content]})
 
 
 def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) -> str:
@@ -87,7 +87,7 @@ def parse_content(entry: Entry) -> list[UserMessageContent] | None:
     return None if content is None else _CONTENT.validate_python(content)
 
 
-def told(content: Iterable[UserMessageContent]) -> str | None:
+def render_titles(content: Iterable[UserMessageContent]) -> str | None:
     """The titles of the tags, as hidden context; None for a message without any."""
     parts = [part for part in content if isinstance(part, UserMessageTagContent)]
     tags = {number: tag for tag in parts if (number := _number(tag)) is not None}

@@ -38,8 +38,8 @@ class Titles:
         """Gives the conversation of a run a title, unless its user has given it one, or a name."""
         title = first_words(message)
         lines = [
-            f"Person: {hidden_context.said(message[:_CHARS])}",
-            f"Assistant: {hidden_context.said(answer[:_CHARS])}",
+            f"Person: {hidden_context.sanitize(message[:_CHARS])}",
+            f"Assistant: {hidden_context.sanitize(answer[:_CHARS])}",
         ]
         try:
             if not await conversations.has_title(self._database, run.user_id, run.conversation_id, title):

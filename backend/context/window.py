@@ -174,7 +174,7 @@ def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None
     lines: list[str] = []
     covers, messages, last = 0, 0, 0
     for record in timeline.records:
-        line = "\n".join(hidden_context.said(text[:_LINE_CHARS]) for text in _lines(record, timeline))
+        line = "\n".join(hidden_context.sanitize(text[:_LINE_CHARS]) for text in _lines(record, timeline))
         if line:
             tokens -= tokens_in(line)
             if lines and tokens < 0:
@@ -186,7 +186,7 @@ def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None
             covers = record.seq or 0
     if not lines:
         return None
-    before = [f"Summary of what came before: {hidden_context.said(summary.text)}"] if summary else []
+    before = [f"Summary of what came before: {hidden_context.sanitize(summary.text)}"] if summary else []
     return SummaryRequest("\n".join([INSTRUCTIONS, *before, *lines]), covers or last, messages)
 
 

@@ -15,7 +15,7 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
 from backend.context.fitting import fit
-from backend.context.hidden_context import tamed
+from backend.context.hidden_context import sanitize_item
 from backend.context.memory import render_memory
 from backend.context.render import render_input
 from backend.context.window import Window, choose_window
@@ -31,7 +31,7 @@ from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending, RunError, ending_of
 from backend.runs.recorder import Recorder, only_row
 from backend.runs.sub_agents import add_results, render_history, render_steering
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, DatabaseUnavailable
 from service.database import new_id
@@ -378,7 +378,7 @@ class Execution:
 
     async def _end_sub_agents(self, ending: Ending) -> None:
         """Ends the sub-agents that wait, or were to go on, as their run ends."""
-        for call in [call for call in self.recorder.open_calls.values() if shown(call.tool).agent]:
+        for call in [call for call in self.recorder.open_calls.values() if find_tool(call.tool).agent]:
             while True:
                 try:
                     run = await sub_agents.find(self._database, self.run, call.id)
@@ -429,7 +429,7 @@ class _ModelInput:
         for position, messages in reversed(self._read):
             items[position:position] = messages
         self._execution.count_model_turn()
-        items = fit(list(map(tamed, items)), tokens=self._tokens, head=self._head)
+        items = fit(list(map(sanitize_item, items)), tokens=self._tokens, head=self._head)
         return ModelInputData(items, data.model_data.instructions)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_sub_agents
 from backend.runs.outcomes import sentence_of
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 from backend.tools.workspace import shown as steps
 from common.database import Database
 
@@ -58,7 +58,7 @@ async def add_results(database: Database, user_id: str, timeline: Timeline) -> N
     calls = {
         (call.run_id, call.id): call
         for call in timeline.records
-        if isinstance(call, ToolCall) and call.output is None and call.result_seq and shown(call.tool).agent
+        if isinstance(call, ToolCall) and call.output is None and call.result_seq and find_tool(call.tool).agent
     }
     if not calls:
         return

@@ -33,7 +33,7 @@ _FOLDER = "It can write files and run programs in its own folder, without intern
 
 
 @dataclass(frozen=True)
-class Shown:
+class ToolRow:
     """Without `words` nothing is shown.
 
     A tool that only `reads`, as its annotations say, has a page of tasks as its result. One that `redraws` changes a
@@ -66,13 +66,13 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
     )
 
 
-def _agent(name: str) -> Shown:
+def _agent(name: str) -> ToolRow:
     words = Words(f"Let the {name} do this", f"The {name} is working…", f"The {name} is done", limits=_FOLDER)
-    return Shown(words, agent=name, asked_with="agents")
+    return ToolRow(words, agent=name, asked_with="agents")
 
 
-def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> Shown:
-    return Shown(Words(asked, "", ""), reads=reads, runs_programs=runs_programs)
+def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> ToolRow:
+    return ToolRow(Words(asked, "", ""), reads=reads, runs_programs=runs_programs)
 
 
 _COMPLETED = _change("Complete", "Completing", "Completed")
@@ -93,16 +93,16 @@ _BY_ARGUMENT = {
     ("status", "completed"): _COMPLETED,
 }
 
-TOOLS: Mapping[str, Shown] = {
-    "add_task": Shown(_change("Add", "Adding", "Added", which="“{title}”")),
-    "list_tasks": Shown(Words("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
-    "complete_task": Shown(_COMPLETED, redraws=True),
-    "update_task": Shown(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
-    "delete_task": Shown(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
+TOOLS: Mapping[str, ToolRow] = {
+    "add_task": ToolRow(_change("Add", "Adding", "Added", which="“{title}”")),
+    "list_tasks": ToolRow(Words("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
+    "complete_task": ToolRow(_COMPLETED, redraws=True),
+    "update_task": ToolRow(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
+    "delete_task": ToolRow(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
     "do_with_coder": _agent("coder"),
     "do_with_researcher": _agent("researcher"),
 }
-OF_AGENTS: Mapping[str, Shown] = {
+OF_AGENTS: Mapping[str, ToolRow] = {
     "list_files": _work("List files", reads=True),
     "read_file": _work("Read {path}", reads=True),
     "write_file": _work("Write {path}"),
@@ -115,11 +115,11 @@ OF_AGENTS: Mapping[str, Shown] = {
 """Those that only agents have: what is shown of their calls, a row of `workspace.shown` says."""
 _NO = (None, False, "false", "", "null")
 READING = frozenset(name for name, shown in TOOLS.items() if shown.reads)
-_UNKNOWN = Shown()
-_OF_ANOTHER_SERVER = Shown(asked_with="connectors")
+_UNKNOWN = ToolRow()
+_OF_ANOTHER_SERVER = ToolRow(asked_with="connectors")
 
 
-def shown(tool: str) -> Shown:
+def find_tool(tool: str) -> ToolRow:
     """The row of a tool; one that is not in the table may change something, and nothing is shown of it."""
     known = TOOLS.get(tool) or OF_AGENTS.get(tool)
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
@@ -127,7 +127,7 @@ def shown(tool: str) -> Shown:
 
 def words_for(tool: str, arguments: Mapping[str, Any]) -> Words | None:
     """What is said of a call with these arguments."""
-    row, given = shown(tool), normalize_arguments(tool, arguments)
+    row, given = find_tool(tool), normalize_arguments(tool, arguments)
     return next((words for (name, value), words in row.instead.items() if given.get(name) == value), row.words)
 
 

@@ -30,7 +30,7 @@ from backend.conversations.records import ToolCall
 from backend.conversations.runs import NewConversation, RunRequest
 from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 from backend.tools.workspace.files import FolderFiles
 from service.database import new_id
 
@@ -148,7 +148,7 @@ class TimelineStore(Store[RequestContext]):
         self, thread_id: str, page: RunPage, context: RequestContext
     ) -> tuple[list[Workflow], list[Card]]:
         """What sub-agents did, and the cards of their calls that need approval."""
-        calls = {call.id: call for call in page.calls if shown(call.tool).agent is not None}
+        calls = {call.id: call for call in page.calls if find_tool(call.tool).agent is not None}
         if not calls:
             return [], []
         runs, known = await timeline.load_sub_agents(

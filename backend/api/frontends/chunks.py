@@ -12,7 +12,7 @@ from backend.cards.task_lists import render_list_text
 from backend.context.render import output_of
 from backend.conversations.records import Entry, Event, Record, ToolCall
 from backend.runs.outcomes import CUT_OFF_CODES, sentence_of
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 
 Chunk = dict[str, Any]
 _UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
@@ -238,7 +238,7 @@ def _waits(call: ToolCall) -> bool:
 
 
 def _agent_of(record: object) -> str | None:
-    return shown(record.tool).agent if isinstance(record, ToolCall) else None
+    return find_tool(record.tool).agent if isinstance(record, ToolCall) else None
 
 
 def _render_input(call: ToolCall) -> Chunk:

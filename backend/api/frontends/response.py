@@ -9,7 +9,7 @@ from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Record, Run, ToolCall
 from backend.conversations.timeline import Trees
 from backend.model.text_responses import NO_ANSWER
-from backend.tools.table import shown
+from backend.tools.table import find_tool
 
 MAX_STEPS = "[MAX STEPS REACHED - No final answer provided]"
 _STAND_INS = {"too_many_model_turns": MAX_STEPS, "empty_answer": NO_ANSWER}
@@ -89,7 +89,7 @@ class _Actions:
         agent = run.agent if run.is_sub_agent else _ORCHESTRATOR
         step, thought = self._step, "\n".join(thoughts)
         for call in calls:
-            target = shown(call.tool).agent
+            target = find_tool(call.tool).agent
             yield schemas.StepEvent(
                 step=step,
                 agent=agent,

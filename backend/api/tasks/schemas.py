@@ -86,7 +86,7 @@ class _Fields(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    def sent(self, *, without: Iterable[str] = ()) -> dict[str, Any]:
+    def given_fields(self, *, without: Iterable[str] = ()) -> dict[str, Any]:
         """The fields that the request has."""
         return self.model_dump(exclude_unset=True, exclude=set(without))
 

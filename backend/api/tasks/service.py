@@ -97,11 +97,11 @@ class TaskListService:
             return TaskChanges.model_validate(await self.tools.read("changes", user_id=user.user_id, **since))
 
     async def add(self, new: NewTask, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
-        arguments = {name: value for name, value in new.sent().items() if value is not None}
+        arguments = {name: value for name, value in new.given_fields().items() if value is not None}
         return await self._change("add_task", arguments, user, key)
 
     async def update(self, task_id: int, update: TaskUpdate, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
-        fields = update.sent(without=["also"])
+        fields = update.given_fields(without=["also"])
         also = {"also": update.also} if update.also else {}
         if fields == {"status": "completed"}:
             return await self._change("complete_task", {"task_id": task_id, **also}, user, key)

@@ -21,8 +21,8 @@ from backend.tools.connectors import approved, names, offered
 from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.configuration import usable
 from backend.tools.connectors.link import IDLE_SECONDS, Link, Unanswered, Unreachable
-from backend.tools.connectors.said import redacted
 from backend.tools.connectors.server import Server
+from backend.tools.connectors.server_log import redacted
 from backend.tools.consent.policy import arguments_of
 from backend.tools.table import TOOLS
 from common.database import Database
@@ -155,7 +155,7 @@ class Connectors:
         except Unanswered as error:
             return "unanswered", f"{shown} {error}.{'' if server.read_only else _UNKNOWN}"
         except MCPError as error:
-            return "refused", offered.told(server, error.error.message, shown)
+            return "refused", offered.render_error(server, error.error.message, shown)
         except Exception as error:  # noqa: BLE001 - a result that cannot be read, for one; its text may be anything
             logger.warning("%s failed: %s", shown, type(error).__name__)
             return "failed", f"{shown} gave no answer that can be read.{'' if server.read_only else _UNKNOWN}"
@@ -178,7 +178,7 @@ def _missing(server: Server) -> str | None:
     place = os.path.join(server.directory or "", server.command) if "/" in server.command else server.command
     if shutil.which(place, path=server.environment.get("PATH")) is not None:
         return None
-    return f"cannot be used: {server.shown} is not there"
+    return f"cannot be used: {server.description} is not there"
 
 
 def _reason(error: Exception) -> str:

@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool
 
-from backend.tools.connectors.said import logged
 from backend.tools.connectors.server import Server
+from backend.tools.connectors.server_log import logged
 from service.tls import tls_context
 
 logger = logging.getLogger(__name__)
@@ -201,15 +201,15 @@ def _why(server: Server, error: BaseException) -> str:
     match error:
         case FileNotFoundError() | PermissionError() | NotADirectoryError():
             what = "is not there" if isinstance(error, FileNotFoundError) else "cannot be started"
-            return f"cannot be used: {server.shown} {what}"
+            return f"cannot be used: {server.description} {what}"
         case httpx2.ConnectError() | httpx2.TimeoutException():
-            return f"cannot be used: {server.shown} cannot be reached"
+            return f"cannot be used: {server.description} cannot be reached"
         case MCPError() if error.code == CONNECTION_CLOSED and server.command is not None:
-            return f"cannot be used: {server.shown} ended at once"
+            return f"cannot be used: {server.description} ended at once"
         case MCPError():
-            return f"cannot be used: {server.shown} does not answer as an MCP server"
+            return f"cannot be used: {server.description} does not answer as an MCP server"
         case _:
-            return f"cannot be used: {server.shown} failed ({type(error).__name__})"
+            return f"cannot be used: {server.description} failed ({type(error).__name__})"
 
 
 def _now() -> float:

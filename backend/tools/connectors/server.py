@@ -39,7 +39,7 @@ class Server:
     resolved: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
-    def shown(self) -> str:
+    def description(self) -> str:
         """What it is, without anything that may be secret."""
         if self.command is not None:
             return f"the program {self.redacted(self.command)}"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from backend.tools.connectors.names import server_of
-from backend.tools.table import OF_AGENTS, TOOLS, normalize_arguments, shown
+from backend.tools.table import OF_AGENTS, TOOLS, find_tool, normalize_arguments
 from service.environment import SettingsInvalid
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
@@ -51,7 +51,7 @@ class Policy:
 
     def limits_of(self, tool: str) -> str | None:
         """What a card says last of a call of this tool, if that is not what the table says."""
-        row, limits = shown(tool), self._limits.get(tool)
+        row, limits = find_tool(tool), self._limits.get(tool)
         if not self._is_unconfined():
             return limits
         if row.agent is not None:
@@ -60,7 +60,7 @@ class Policy:
 
     def reach_of(self, tool: str) -> str | None:
         """A fingerprint of what a card says that a call of this tool may reach; None where it says nothing of that."""
-        row = shown(tool)
+        row = find_tool(tool)
         if row.asked_with is None and not row.runs_programs:
             return None
         said = self.limits_of(tool) or (row.words.limits if row.words else "")
@@ -69,7 +69,7 @@ class Policy:
 
     def may_ask(self, tool: str) -> bool:
         """Whether a call of this tool may have to wait."""
-        return self._is_asked(tool) or (BULK in self._wanted and shown(tool).deletes)
+        return self._is_asked(tool) or (BULK in self._wanted and find_tool(tool).deletes)
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call waits, after which the turn will have deleted so many tasks.
@@ -82,15 +82,15 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
-        if shown(tool).runs_programs and self._is_unconfined():
+        if find_tool(tool).runs_programs and self._is_unconfined():
             return True
-        word = None if server_of(tool) in self._allowed else shown(tool).asked_with
+        word = None if server_of(tool) in self._allowed else find_tool(tool).asked_with
         return not self._wanted.isdisjoint((ALWAYS, tool, word))
 
 
 def deleted_by(tool: str, arguments: str) -> int:
     """How many tasks a call may delete."""
-    return len(named_in(arguments_of(arguments) or {}, "task_id")) if shown(tool).deletes else 0
+    return len(named_in(arguments_of(arguments) or {}, "task_id")) if find_tool(tool).deletes else 0
 
 
 def named_in(given: Mapping[str, Any], first: str) -> list[str]:

@@ -71,27 +71,27 @@ class FolderFiles:
         return {"offered": self._tools.may_start, "confinement": confinement}
 
     async def list(self, folder: str, *, user_id: str) -> dict[str, Any]:
-        async with self._sent("GET", f"files/{folder}", user_id) as response:
+        async with self._send("GET", f"files/{folder}", user_id) as response:
             await response.aread()
             return response.json()
 
     @asynccontextmanager
     async def opened(self, folder: str, path: str, *, user_id: str) -> AsyncIterator[httpx2.Response]:
         """The file as it comes, with its length in the headers."""
-        async with self._sent("GET", _place(folder, path), user_id) as response:
+        async with self._send("GET", _path_of(folder, path), user_id) as response:
             yield response
 
     async def put(
         self, folder: str, path: str, content: AsyncIterator[bytes], headers: Mapping[str, str], *, user_id: str
     ) -> tuple[int, dict[str, Any]]:
         """Hand it on as it comes, never held whole; returns the status and what is told."""
-        where = _place(folder, path)
-        async with self._sent("PUT", where, user_id, content=content, headers=headers) as response:
+        where = _path_of(folder, path)
+        async with self._send("PUT", where, user_id, content=content, headers=headers) as response:
             await response.aread()
             return response.status_code, response.json()
 
     async def delete(self, folder: str, path: str, *, user_id: str) -> None:
-        async with self._sent("DELETE", _place(folder, path), user_id):
+        async with self._send("DELETE", _path_of(folder, path), user_id):
             pass
 
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
@@ -131,7 +131,7 @@ class FolderFiles:
                 del self._under_way[user_id]
 
     @asynccontextmanager
-    async def _sent(self, method: str, path: str, user_id: str, **more: Any) -> AsyncIterator[httpx2.Response]:
+    async def _send(self, method: str, path: str, user_id: str, **more: Any) -> AsyncIterator[httpx2.Response]:
         with self._counted(user_id):
             with calling_for(user_id):
                 request = self._tools.http.build_request(method, path, **more)
@@ -150,7 +150,7 @@ class FolderFiles:
                 await response.aclose()
 
 
-def _place(folder: str, path: str) -> str:
+def _path_of(folder: str, path: str) -> str:
     """The file's own address, which none of its parts leads away from."""
     if any(part in ("", ".", "..") for part in path.split("/")):
         raise NoFile
