@@ -103,7 +103,7 @@ def _formerly(name: str) -> Any:
 
 
 def _four_fifths(connections: int) -> int:
-    """A run's reader holds one; the rest is for all else that is asked meanwhile."""
+    """A run's reader holds one; the rest is for other requests."""
     return max(1, connections * 4 // 5)
 
 

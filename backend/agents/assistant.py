@@ -58,9 +58,9 @@ whether to complete the task; never complete it unasked.
 
 @cache  # each answer holds it to its end
 def instructions(*, asks: bool, has_agents: bool = False) -> str:
-    """What the assistant is told.
+    """The instructions of the assistant.
 
-    `asks` tells whether the server asks before many tasks are deleted, `has_agents` whether it may start some.
+    `asks` says whether the server asks before many tasks are deleted, `has_agents` whether it may start some.
     """
     return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
 

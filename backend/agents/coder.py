@@ -1,4 +1,4 @@
-"""What the coder is told."""
+"""The instructions of the coder."""
 
 NAME = "coder"
 TOOL = "do_with_coder"

@@ -1,4 +1,4 @@
-"""What the researcher is told."""
+"""The instructions of the researcher."""
 
 NAME = "researcher"
 TOOL = "do_with_researcher"
@@ -51,6 +51,6 @@ _FROM_OTHERS = {
 
 
 def create_instructions(*, reaches_others: bool) -> tuple[str, str]:
-    """What the assistant is told of it, and what it is told itself: with other servers' tools it sees nothing else."""
+    """Its description for the assistant, and its own instructions; with tools of connectors it has no others."""
     about, how = (_OF_OTHERS, _FROM_OTHERS) if reaches_others else (_OF_HERE, _FROM_HERE)
     return _DESCRIPTION.format(**about), _INSTRUCTIONS.format(**how)

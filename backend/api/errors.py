@@ -61,7 +61,7 @@ class BodyNotJson(BackendError):
 
 
 class UnexpectedErrors:
-    """Answers an error that nobody expected with a sentence and the request's id; the log has both, and the error."""
+    """Answers an unexpected error with a sentence and the request's id; the log has both, and the error."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The page at `/` and at each conversation's address: which chat it shows, what it may load, what it is told."""
+"""The page at `/` and at each conversation's address: which chat it shows, what it may load, its configuration."""
 
 import json
 import re

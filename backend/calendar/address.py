@@ -1,10 +1,10 @@
-"""The address of a calendar: who knows its secret is its reader, so only the secret's hash is kept."""
+"""The address of a calendar: whoever knows the secret can read the calendar, so only its hash is stored."""
 
 import secrets
 from hashlib import sha256
 
 TEMPLATE = "/calendar/{secret}.ics"
-"""The path as it is told of: the secret is in no log, trace or metric."""
+"""The path as it is shown: the secret is in no log, trace or metric."""
 _SECRET_BYTES = 32
 _ENDING = ".ics"
 

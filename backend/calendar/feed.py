@@ -48,7 +48,7 @@ class Feed:
 
 
 class Feeds:
-    """Few are made at once, one of each person's, and none for longer than `seconds`: others are served meanwhile."""
+    """Renders calendars: a few at once, one of each user, each within `seconds`."""
 
     def __init__(self, database: Database, tools: TaskTools, *, time_zone: str, seconds: float = 30.0) -> None:
         """`time_zone` is for people whose client names none."""
@@ -78,7 +78,7 @@ class Feeds:
                 user_id=user_id, cursor=cursor, status="pending", due="any", order="due"
             )
             for task in map(DatedTask.model_validate, page["tasks"]):
-                # A task that was moved meanwhile may be on two pages.
+                # A task that is moved between two reads may be on two pages.
                 parts[task.id] = b"".join(event.to_ical() for event in events.of(task))
                 if time.perf_counter() - paused > _LONGEST_HOLD:
                     await asyncio.sleep(0)

@@ -38,7 +38,7 @@ class Click:
 class Change:
     """A call of a task tool. Where the tool rejects it the user reads `rejected`, or else what the tool says.
 
-    `kind` is what the model is told that the user did: completed, reopened or undone.
+    `kind` names for the model what the user did: completed, reopened or undone.
     """
 
     kind: str

@@ -25,14 +25,14 @@ class LastChange(BaseModel):
     is_undone: bool = False
 
 
-class _Read(BaseModel):
+class _TaskResponse(BaseModel):
     tasks: list[Task]
     last_changes: list[LastChange] = []
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentTasks:
-    """Tasks as they are; `known` has also the ids of those that are deleted for good. `now` is the user's wall clock.
+    """Tasks as they are; `known` has also the ids of permanently deleted ones. `now` is the user's wall clock.
 
     Of a task that is not known a card shows what its call has returned.
     """
@@ -120,11 +120,11 @@ async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str
     return None if read is None else {task.id: task.title for task in read.tasks if task.status != "deleted"}
 
 
-async def _read(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _Read | None:
+async def _read(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _TaskResponse | None:
     if not ids:
-        return _Read(tasks=[], last_changes=[])
+        return _TaskResponse(tasks=[], last_changes=[])
     try:
         async with asyncio.timeout(_SECONDS):
-            return _Read.model_validate(await tools.read("tasks", user_id=user_id, ids=",".join(map(str, ids))))
+            return _TaskResponse.model_validate(await tools.read("tasks", user_id=user_id, ids=",".join(map(str, ids))))
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return None

@@ -62,7 +62,7 @@ class CardService:
     ) -> list[Card]:
         """Does what a click asks for; returns the clicked card first, then the others that show the same tasks.
 
-        It is carried out whole, even if whoever waits for it leaves. Raises `NotFound`, `InvalidRequest`,
+        It is carried out whole, even if the client disconnects. Raises `NotFound`, `InvalidRequest`,
         `TasksUnavailable`, and what the task service says of a change that it rejects.
         """
         acting = asyncio.create_task(self._act(user_id, conversation_id, click, time_zone))

@@ -43,7 +43,7 @@ def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | N
 
 
 def undo_button(batch: str, *, with_others: bool) -> Json:
-    """Undoes all that a batch has changed, which may be more than the task beside it."""
+    """Undoes all that a batch has changed, which may be more than the task it stands next to."""
     label = "Undo all" if with_others else "Undo"
     return quiet_button(action(UNDO, {"batch": batch}), key=UNDO, label=label)
 

@@ -1,4 +1,4 @@
-"""Hidden context: what the model is told beside what people, tasks and tools say.
+"""Hidden context: notes of the server for the model, apart from what users, tasks and tools say.
 
 Nothing inside a block can close it, and nothing outside of one can look like it.
 """

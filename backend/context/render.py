@@ -64,7 +64,7 @@ def render_input(timeline: Timeline) -> Items:
 
 
 def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:
-    """The items of one record, in whatever order they come; `has_calls` tells whether its model turn made calls."""
+    """The items of one record; `has_calls` says whether its model turn made calls."""
     if isinstance(record, ToolCall):
         return [_render_call(record), _render_output(record)]
     return _render_entry(record, timeline, has_calls=has_calls)
@@ -138,7 +138,7 @@ def _render_message(entry: Entry) -> Items:
 
 
 def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
-    """What the model is told by the server: with a message, or in place of a row that nobody has written."""
+    """Notes of the server for the model: before a message, or in place of rows of other branches."""
     details = entry.details or {}
     match entry.kind:
         case "user_message":

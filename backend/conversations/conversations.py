@@ -39,7 +39,7 @@ SELECT {_COLUMNS} FROM conversations c
 WHERE {_WANTED} AND (%(after)s::text IS NULL OR c.id > %(after)s)
 ORDER BY c.id LIMIT %(limit)s"""
 _RENAME = "UPDATE conversations SET title = %(title)s WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
-# A title that nobody has changed since, of a conversation without a name.
+# A title that was not changed since, of a conversation without a name.
 _IS_TITLED = """
 SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(id)s AND name IS NULL AND title = %(before)s"""
 _IMPROVE_TITLE = """

@@ -1,4 +1,4 @@
-"""Reads what the model reads of a conversation: what no summary covers, and what is told with it."""
+"""Reads what the model reads of a conversation: what no summary covers, and the notes that belong to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

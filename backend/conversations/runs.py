@@ -129,7 +129,7 @@ WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status NOT I
   AND end_seq IS NULL"""
 
 _HOLD = "SELECT hold_run(%(top)s, %(process)s)"
-# A statement of its own: one that waits for the lock does not see what was committed meanwhile.
+# A statement of its own: one that waits for the lock does not see what was committed while it waited.
 _SIGNALS = """
 SELECT stop_requested,
     EXISTS (SELECT FROM entries WHERE user_id = %(user)s AND run_id = %(top)s AND seq IS NULL) AS has_messages

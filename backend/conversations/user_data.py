@@ -30,7 +30,7 @@ SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transacti
 _RUNNING = f"""
 SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
 _HAS_OLD_TABLES = "SELECT to_regclass('v01.runs') IS NOT NULL AS has_old_tables"
-# As whoever starts a run locks its conversation.
+# Starting a run locks its conversation, too.
 _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORDER BY id FOR UPDATE"
 
 

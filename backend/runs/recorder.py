@@ -138,7 +138,7 @@ class Recorder(RunHooks[RunContext]):
         """Stores how far messages have grown, for readers in other processes and in case this one dies."""
         if self._grown:
             async with self._live.lock:
-                # Copies, as one may be completed meanwhile: it is stored so, with its number, when its turn ends.
+                # Copies, as one may be completed while they are stored: that has its number when its turn ends.
                 entries = [replace(self._growing[entry_id]) for entry_id in self._grown if entry_id in self._growing]
                 self._grown.clear()
                 if entries:

@@ -1,4 +1,4 @@
-"""Answers requests for calendars; no log line, metric or trace has a path, as whoever knows it may read."""
+"""Answers requests for calendars; the path is a secret, so no log line, metric or trace has it."""
 
 import logging
 import time

@@ -53,7 +53,7 @@ def render_card(thread_id: str, card: Card) -> ck.WidgetItem:
 
 
 def render_workflow(thread_id: str, workflow: Workflow, *, is_live: bool = False) -> ck.WorkflowItem:
-    """The work of a sub-agent; whether a step is running is told only while somebody looks."""
+    """The work of a sub-agent; a step is shown as running only while it `is_live`."""
     title = f"{workflow.agent}: needs your approval" if workflow.is_waiting else workflow.summary
     shown = ck.Workflow(
         type="custom",

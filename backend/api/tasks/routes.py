@@ -1,4 +1,4 @@
-"""The paths of the page's task list: `/tasks` and below it, JSON for whoever is signed in."""
+"""The paths of the page's task list: `/tasks` and below it, JSON for the signed-in user."""
 
 from typing import Annotated, Literal
 

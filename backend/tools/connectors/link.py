@@ -40,7 +40,7 @@ class Lost(Unanswered):
 
 
 @dataclass(eq=False)
-class _Held:
+class _OpenConnection:
     """A connection that lasts as long as its task, which alone may open and close it."""
 
     task: asyncio.Task[None] | None = None
@@ -58,7 +58,7 @@ class Link:
     def __init__(self, server: Server, *, idle_seconds: float = IDLE_SECONDS) -> None:
         self._server = server
         self._idle_seconds = idle_seconds
-        self._held: _Held | None = None
+        self._held: _OpenConnection | None = None
         self._tasks = set[asyncio.Task[None]]()
 
     @property
@@ -81,7 +81,7 @@ class Link:
             raise
 
     async def call(self, tool: str, arguments: dict[str, Any], *, again: bool) -> CallToolResult:
-        """Call a tool, `again` if the server went away meanwhile; raises as `tools` does."""
+        """Calls a tool, a second time if `again` and the connection was lost; raises as `tools` does."""
         return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
 
     async def close(self) -> None:
@@ -115,14 +115,14 @@ class Link:
             held.users -= 1
             held.used = _now()
 
-    def _open(self) -> _Held:
-        self._held = held = _Held()
+    def _open(self) -> _OpenConnection:
+        self._held = held = _OpenConnection()
         held.task = asyncio.create_task(self._hold(held))
         self._tasks.add(held.task)
         held.task.add_done_callback(self._tasks.discard)
         return held
 
-    async def _ready(self, held: _Held) -> Client:
+    async def _ready(self, held: _OpenConnection) -> Client:
         try:
             async with asyncio.timeout(self._server.timeout):
                 await held.ready.wait()
@@ -135,14 +135,14 @@ class Link:
             raise Unreachable(held.failure)
         return held.client
 
-    def _drop(self, held: _Held | None) -> None:
-        """Use it no more: whoever comes next opens another."""
+    def _drop(self, held: _OpenConnection | None) -> None:
+        """Closes the connection; the next call opens another."""
         if held is not None:
             held.ending.set()
         if self._held is held:
             self._held = None
 
-    async def _hold(self, held: _Held) -> None:
+    async def _hold(self, held: _OpenConnection) -> None:
         try:
             async with _client(self._server) as client:
                 held.client = client
@@ -156,7 +156,7 @@ class Link:
             self._drop(held)
             held.ready.set()
 
-    async def _until_unused(self, held: _Held) -> None:
+    async def _until_unused(self, held: _OpenConnection) -> None:
         while held.users or held.used + self._idle_seconds > _now():
             pause = self._idle_seconds if held.users else held.used + self._idle_seconds - _now()
             with suppress(TimeoutError):

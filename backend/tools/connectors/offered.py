@@ -17,7 +17,7 @@ _CUT = "\n[cut: the result is longer]"
 
 
 def fingerprint(tool: Tool) -> bytes:
-    """Of all that a model is told of it, and of what its results are held against here."""
+    """A hash of what a model reads about the tool, and of the schema that its results are checked against."""
     results = [] if tool.output_schema is None else [tool.output_schema]
     return hashlib.sha256(_json([tool.name, tool.description or "", tool.input_schema, *results]).encode()).digest()
 

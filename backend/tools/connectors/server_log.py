@@ -19,7 +19,7 @@ _OF_SDK = ("client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.shar
 
 @contextmanager
 def redacted(servers: Sequence[Server]) -> Iterator[None]:
-    """Meanwhile the SDK's lines hold no error's text, and no value of a variable."""
+    """While the block runs, the SDK's log lines have no text of an error and no value of a variable."""
 
     def redact(record: logging.LogRecord) -> bool:
         text = record.getMessage()

@@ -25,8 +25,8 @@ class Policy:
 
     Tools of other MCP servers are asked for by the word `connectors`, but for those of the servers in `allowed`. What
     runs programs is always asked for where `is_unconfined` tells that nothing confines them. Raises `SettingsInvalid`
-    for other words, with a sentence that names the setting. `limits` are told of tools on a card, in place of those of
-    the table; `servers` are those that tools reach, by tool or by their own names.
+    for other words, with a sentence that names the setting. A card shows the `limits` of tools instead of those
+    in the table; `servers` are those that tools reach, by tool or by their own names.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Policy:
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call waits, after which the turn will have deleted so many tasks.
 
-        One whose arguments are no object does not: it cannot be made, and the model is told so. Nor does an undo.
+        One whose arguments are no object does not: it cannot be made, and the model reads why. Nor does an undo.
         """
         given = arguments_of(arguments)
         if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:

@@ -1,4 +1,4 @@
-"""The task tools for whoever is asked: whose tasks they are and the key of each call are ours to say."""
+"""The MCP client of the task tools: adds the user and the idempotency key to each call."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -17,7 +17,7 @@ USER = "todo/user_id"
 KEY = "todo/idempotency_key"
 ACTOR = "todo/actor"
 BATCH = "todo/batch"
-"""What a call can be taken back with: all that an answer has done, by its run's id, or a click, by its key."""
+"""What the changes of a call are undone with: the run's id for an answer, the key of the call for a click."""
 UNDO_BATCH = "todo/undo_batch"
 TIME_ZONE = "todo/time_zone"
 REFUSAL = "todo/refusal"

@@ -84,7 +84,7 @@ class FolderFiles:
     async def put(
         self, folder: str, path: str, content: AsyncIterator[bytes], headers: Mapping[str, str], *, user_id: str
     ) -> tuple[int, dict[str, Any]]:
-        """Hand it on as it comes, never held whole; returns the status and what is told."""
+        """Streams an upload to the workspace; returns the status and the body of its response."""
         where = _path_of(folder, path)
         async with self._send("PUT", where, user_id, content=content, headers=headers) as response:
             await response.aread()
@@ -104,7 +104,7 @@ class FolderFiles:
         meta = {USER: user_id, FOLDER: folder, KEY: new_id("key")}
         try:
             result = await self._tools.call_tool("commit", {"message": message}, meta)
-        except MCPError as error:  # somebody else's answer, or that nobody knows our tokens
+        except MCPError as error:  # the server is not the workspace, or rejects the tokens
             raise WorkspaceUnavailable from error
         if result.is_error:
             raise NotCommitted(text_of(result))

@@ -49,7 +49,7 @@ class NoRoom(BackendError):
 class WorkspaceTools(Connection):
     """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
 
-    `may_start` tells whether agents may be started now, `runs_commands` whether there are programs for them, and
+    `may_start` says whether agents can be started now, `runs_commands` whether they can run programs, and
     `is_unconfined` whether nothing confines those, as only a backend has it that is made with `unconfined`: what the
     service said when it was last asked, and nothing works once it does not answer any more.
     """
@@ -80,7 +80,7 @@ class WorkspaceTools(Connection):
         self._unconfined = unconfined
         self.confinement: str | None = None
         self._is_there = False
-        self._missed = 0  # looks in a row that nobody answered
+        self._missed = 0  # probes in a row without a response
         self._was_there = False
         self._starting_until = 0.0
         self.http = httpx2.AsyncClient(
