@@ -21,7 +21,7 @@ from backend.composition import open_services
 from backend.conversations.ids import OPENAPI
 from backend.model.providers import Endpoint
 from backend.settings import Settings
-from backend.tools.connectors.server import Server
+from backend.tools.connectors.connector import Connector
 from service.single_flight import SingleFlight
 from service.telemetry.middleware import Watched
 
@@ -37,7 +37,7 @@ def create_app(
     settings: Settings,
     endpoint: Endpoint,
     *,
-    servers: Sequence[Server] = (),
+    servers: Sequence[Connector] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> FastAPI:
     """`servers` are the other MCP servers.

@@ -10,7 +10,7 @@ from agents import Agent, ModelSettings
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import RunSubAgent, create_start_tools, create_sub_agents
 from backend.api.calendar.service import CalendarService
-from backend.api.chatkit.plain import PlainMessages
+from backend.api.chatkit.plain_messages import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
@@ -23,7 +23,7 @@ from backend.cards.service import CardService
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
 from backend.conversations.errors import from_database
-from backend.conversations.limits import Limits
+from backend.conversations.limits import UserLimits
 from backend.conversations.runs import ASSISTANT, SIGNAL
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
@@ -36,12 +36,12 @@ from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import CHANGED, FOLLOWED, Streams
 from backend.settings import SHUTDOWN_SECONDS, Settings
+from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
 from backend.tools.connectors.configuration import usable
+from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.connectors import Connectors, limits_with, reach_with
-from backend.tools.connectors.server import Server
-from backend.tools.consent.policy import Policy
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, ProcessConnection, run_sweeps
@@ -50,7 +50,9 @@ from service.workers import Pace
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, endpoint: Endpoint, servers: Sequence[Server]) -> AsyncIterator[Services]:
+async def open_services(
+    settings: Settings, endpoint: Endpoint, servers: Sequence[Connector]
+) -> AsyncIterator[Services]:
     """What is opened last is closed first; `servers` are the other MCP servers."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
@@ -187,7 +189,7 @@ def _create_agents(
     return {ASSISTANT: assistant, **others}
 
 
-def _create_policy(settings: Settings, servers: Sequence[Server], workspace: WorkspaceTools | None) -> Policy:
+def _create_policy(settings: Settings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
     read_only = [server.name for server in servers if server.read_only]
     is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
     return Policy(
@@ -210,7 +212,7 @@ async def _open_tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
 
 
 async def _open_workspace(
-    settings: Settings, servers: Sequence[Server], stack: AsyncExitStack
+    settings: Settings, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> WorkspaceTools | None:
     """Where agents work; None where there are none."""
     secret, url = settings.workspace_token_secret, settings.workspace_url
@@ -229,8 +231,8 @@ async def _open_workspace(
     return workspace
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _limits(settings: Settings) -> UserLimits:
+    return UserLimits(
         per_minute=settings.limit_runs_per_minute,
         running=settings.limit_running_runs,
         per_day=settings.limit_runs_per_day,

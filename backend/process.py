@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from backend.commands import check as check_command
 from backend.model.providers import Endpoint
 from backend.settings import SHUTDOWN_SECONDS, Settings, renamed_settings
-from backend.tools.connectors.server import Server
+from backend.tools.connectors.connector import Connector
 from common.database import PoolerFound, require_direct_address
 from common.watchdog import watchdog
 from service import process, workers
@@ -48,7 +48,7 @@ def main() -> None:
 def _serve(
     settings: Settings,
     endpoint: Endpoint,
-    servers: Sequence[Server],
+    servers: Sequence[Connector],
     listener: socket.socket,
     on_ready: Callable[[], None],
 ) -> None:

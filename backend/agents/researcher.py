@@ -16,7 +16,7 @@ _OF_OTHERS = {
     "reads": "asks other servers, which may reach the internet",
     "limits": (
         "Of this conversation's files it sees those that the person put in, in uploads/, and not the task list: what "
-        "it reads or is told leaves this machine."
+        "it reads or is given leaves this machine."
     ),
 }
 

@@ -21,7 +21,7 @@ class NoVersion(BackendError):
     code, status = "no_version", 428
 
 
-class Changed(BackendError):
+class MemoryChanged(BackendError):
     """The memory has changed since you read it. Read it again and send your change with its new ETag."""
 
     code, status = "memory_changed", 412
@@ -33,7 +33,7 @@ class MemoryTooLong(BackendError):
     code, status = "memory_too_long", 413
 
 
-class Memory(BaseModel):
+class MemoryBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: StrictStr
@@ -57,13 +57,13 @@ async def get_memory(services: AppServices, user: LimitedUser, response: Respons
 
 @router.put("/memory")
 async def set_memory(
-    request: Request, services: AppServices, user: LimitedUser, body: Memory, response: Response
+    request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
     versions = _parse_if_match(request.headers.getlist("if-match"))
     if len(body.text.encode()) > memory.LONGEST:
         raise MemoryTooLong
     if not await profiles.set_memory(services.database, user.user_id, body.text, versions=versions):
-        raise Changed
+        raise MemoryChanged
     return _show(body.text, services, response)
 
 

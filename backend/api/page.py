@@ -32,7 +32,7 @@ _WIDGET_POLICY = _POLICY.replace("script-src 'self'", f"script-src 'self' {WIDGE
 )
 
 
-class Page:
+class PageRenderer:
     """Renders index.html, with what the page needs to know in a block of JSON."""
 
     def __init__(self, settings: Settings, endpoint: Endpoint) -> None:
@@ -87,7 +87,7 @@ class _Files(StaticFiles):
 
 def routes(settings: Settings, endpoint: Endpoint) -> list[BaseRoute]:
     """`/`, the same page at `/c/ID`, which opens that conversation, `/widget` with OpenAI's widget, and their files."""
-    page = Page(settings, endpoint)
+    page = PageRenderer(settings, endpoint)
 
     def of_conversation(request: Request) -> Response:
         known = _CONVERSATION.fullmatch(request.path_params["chat_id"])

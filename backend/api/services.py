@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from backend.api.calendar.service import CalendarService
-from backend.api.chatkit.plain import PlainMessages
+from backend.api.chatkit.plain_messages import PlainMessages
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.files.service import FilesService
 from backend.api.frontends.service import FrontendService
@@ -16,7 +16,7 @@ from backend.cards.service import CardService
 from backend.model.chat_model import ChatModel
 from backend.runs.service import RunService
 from backend.tools.connectors.connectors import Connectors
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database

@@ -1,4 +1,4 @@
-"""The address of a calendar: whoever knows the secret can read the calendar, so only its hash is stored."""
+"""The address of a calendar. Its secret opens the calendar, so only the hash of the secret is stored."""
 
 import secrets
 from hashlib import sha256

@@ -33,7 +33,7 @@ class Events:
     def of(self, task: DatedTask) -> list[Event]:
         """One; two where a task of a repeat was moved away from its rule: the task, and what follows by the rule."""
         day = task.due.date() if isinstance(task.due, datetime) else task.due
-        series = recurrence.read(task.repeat, day)
+        series = recurrence.parse_rule(task.repeat, day)
         if series is None:
             return [self._event(task, task.due)]
         if series.first == day:

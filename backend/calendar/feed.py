@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from backend.calendar.events import DatedTask, Events
 from backend.conversations import profiles
 from backend.errors import BackendError
-from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
+from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from common.database import Database
 from service.clock import find_zone
 
@@ -65,12 +65,12 @@ class Feeds:
             own = self._own.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(self._seconds), own, self._room:
                 known = await profiles.load_time_zone(self._database, user_id)
-                return await self._read(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
+                return await self._load_feed(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
         except (TimeoutError, TasksUnavailable, CallRefused, ValidationError) as error:
             logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error
 
-    async def _read(self, user_id: str, zone: ZoneInfo) -> Feed:
+    async def _load_feed(self, user_id: str, zone: ZoneInfo) -> Feed:
         events, parts = Events(user_id, zone), dict[int, bytes]()
         cursor, paused = None, time.perf_counter()
         for _ in range(_MOST_PAGES):

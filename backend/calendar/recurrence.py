@@ -38,7 +38,7 @@ class Recurrence:
     until: date | None
 
 
-def read(rule: str | None, due: date) -> Recurrence | None:
+def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     """None for a task that does not repeat, or of which only the next date is known."""
     if rule is None or (found := _RULE.fullmatch(rule)) is None:
         return None

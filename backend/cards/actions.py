@@ -35,7 +35,7 @@ class Click:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ClickChange:
     """A call of a task tool. Where the tool rejects it the user reads `rejected`, or else what the tool says.
 
     `kind` names for the model what the user did: completed, reopened or undone.
@@ -70,7 +70,7 @@ _TASK_ACTIONS: Mapping[str, _TaskAction] = {
 }
 
 
-def change_of(click: Click, card: Card) -> Change | None:
+def change_of(click: Click, card: Card) -> ClickChange | None:
     """The change that a click asks for; None for one that changes nothing.
 
     Raises `InvalidRequest` for what the card does not offer.
@@ -88,10 +88,10 @@ def change_of(click: Click, card: Card) -> Change | None:
     if click.type == OPEN:  # the client opens the task itself; one that does not sends it here
         return None
     wanted = _TASK_ACTIONS[click.type]
-    return Change(wanted.kind, wanted.tool, {"task_id": task_id, **wanted.arguments}, wanted.rejected)
+    return ClickChange(wanted.kind, wanted.tool, {"task_id": task_id, **wanted.arguments}, wanted.rejected)
 
 
-def _undo(click: Click, card: Card) -> Change:
+def _undo(click: Click, card: Card) -> ClickChange:
     try:
         batch = _OfBatch.model_validate(click.payload).batch
     except ValidationError:
@@ -99,7 +99,7 @@ def _undo(click: Click, card: Card) -> Change:
     if not batch or batch != card.batch:
         raise InvalidRequest("This cannot be undone any more. It was undone already, or the task has changed since.")
     # Which task is named is not looked at: all of the batch's are restored.
-    return Change("undone", "update_task", {"task_id": min(card.task_ids)}, undo_batch=batch)
+    return ClickChange("undone", "update_task", {"task_id": min(card.task_ids)}, undo_batch=batch)
 
 
 def key_of_act(user_id: str, key: str) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from backend.cards.widget import Json, Workflow
 from backend.conversations.records import ENDED, Entry, Event, Record, Run, ToolCall
-from backend.tools.consent.policy import arguments_of
+from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
-from backend.tools.workspace import shown
+from backend.tools.workspace import call_steps
 
 _ENDED_AS = {"cancelled": "stopped"}
-_WHY_LEFT = {"rejected": "refused", "unknown": shown.STOPPED}
+_WHY_LEFT = {"rejected": "refused", "unknown": call_steps.STOPPED}
 
 
 _ITEM = "wf_"
@@ -54,21 +54,23 @@ def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, T
             if record.reason != "too_many":
                 yield _step(record, folder_url), record
         elif record.kind == "assistant_message" and record.complete and record.model_turn in with_calls:
-            yield shown.said(record.text), None
+            yield call_steps.render_text(record.text), None
 
 
 def _step(call: ToolCall, folder_url: str) -> Json:
     match call.state:
         case "requested" | "awaiting_approval" | "approved":
-            return {**shown.running(call.tool, call.arguments, folder_url), "state": "none"}
+            return {**call_steps.render_running(call.tool, call.arguments, folder_url), "state": "none"}
         case "running":
-            return shown.running(call.tool, call.arguments, folder_url)
+            return call_steps.render_running(call.tool, call.arguments, folder_url)
         case "done" | "failed":
             details = call.details if call.details is not None or call.state == "done" else {"ok": False}
-            return shown.done(call.tool, call.arguments, folder_url, text=call.output or "", details=details)
+            return call_steps.render_done(
+                call.tool, call.arguments, folder_url, text=call.output or "", details=details
+            )
         case state:
             why = "cannot be shown whole" if call.reason == "not_shown" else _WHY_LEFT.get(state, "not made")
-            return shown.left(call.tool, call.arguments, folder_url, why=why)
+            return call_steps.render_unfinished(call.tool, call.arguments, folder_url, why=why)
 
 
 def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
@@ -83,7 +85,7 @@ def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
 
 
 def _files_of(call: ToolCall) -> Mapping[str, int | None]:
-    return shown.written(call.tool, call.details) if call.state in ("done", "failed") else {}
+    return call_steps.written_files(call.tool, call.details) if call.state in ("done", "failed") else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +115,18 @@ class WorkflowStream:
     _calls: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
     _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
 
-    def read(self, event: Event) -> WorkflowChange | None:
+    def apply_event(self, event: Event) -> WorkflowChange | None:
         """What an event changes in the item of a sub-agent, if it does."""
         run, record = event.run, event.record
         if run is not None and run.parent_call_id is not None:
-            return self._read_agent(event, run)
+            return self._apply_agent_event(event, run)
         if isinstance(record, ToolCall) and find_tool(record.tool).agent is not None:
             self._calls[record.id] = record
             if event.type == "call_completed" and (agent := self._agents.pop(record.id, None)) is not None:
                 return self._change(agent, has_ended=True)
         return None
 
-    def _read_agent(self, event: Event, run: Run) -> WorkflowChange | None:
+    def _apply_agent_event(self, event: Event, run: Run) -> WorkflowChange | None:
         assert run.parent_call_id is not None
         agent = self._agents.get(run.parent_call_id)
         if agent is None:

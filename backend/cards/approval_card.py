@@ -9,8 +9,8 @@ from pydantic import BaseModel, StrictStr, ValidationError
 
 from backend.cards.widget import Json
 from backend.errors import InvalidRequest
+from backend.tools.approval_policy import arguments_of, named_in
 from backend.tools.connectors.names import for_people
-from backend.tools.consent.policy import arguments_of, named_in
 from backend.tools.table import normalize_arguments, words_for
 from service.database.text import can_be_seen, without_unseen
 

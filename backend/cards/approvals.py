@@ -6,7 +6,7 @@ from backend.cards.approval_card import Decided, answered, card
 from backend.cards.widget import Card
 from backend.conversations.records import ToolCall
 from backend.conversations.tool_calls import Decision
-from backend.tools.consent.policy import deleted_by
+from backend.tools.approval_policy import deleted_by
 from backend.tools.table import find_tool
 
 _REASONS = {

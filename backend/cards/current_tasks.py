@@ -7,11 +7,11 @@ from datetime import datetime
 
 from pydantic import BaseModel, ValidationError
 
-from backend.cards.task import Changed, Task, TaskPage
+from backend.cards.task import ChangedTask, Task, TaskPage
 from backend.conversations.records import ToolCall
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.table import find_tool
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 
 MOST_TASKS = 1_000  # of one request, by the task service
 _SECONDS = 1.0  # a conversation opens without the tasks, too
@@ -84,7 +84,7 @@ def changed_by(call: ToolCall) -> Sequence[Task]:
     if call.state != "done" or words is None or not words.label:
         return ()
     try:
-        return Changed.model_validate(call.details).tasks
+        return ChangedTask.model_validate(call.details).tasks
     except ValidationError:
         return ()
 
@@ -100,7 +100,7 @@ async def load_current_tasks(
 ) -> CurrentTasks:
     """One request by ids; without an answer within a second nothing is known of the tasks."""
     ids = sorted(set(task_ids))[-MOST_TASKS:]
-    read = await _read(tools, user_id, ids)
+    read = await _request_tasks(tools, user_id, ids)
     if read is None:
         return CurrentTasks(now)
     return CurrentTasks(
@@ -116,15 +116,17 @@ async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str
 
     Of more than `MOST_TASKS` those of the first.
     """
-    read = await _read(tools, user_id, sorted(set(task_ids))[:MOST_TASKS])
+    read = await _request_tasks(tools, user_id, sorted(set(task_ids))[:MOST_TASKS])
     return None if read is None else {task.id: task.title for task in read.tasks if task.status != "deleted"}
 
 
-async def _read(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _TaskResponse | None:
+async def _request_tasks(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _TaskResponse | None:
     if not ids:
         return _TaskResponse(tasks=[], last_changes=[])
     try:
         async with asyncio.timeout(_SECONDS):
-            return _TaskResponse.model_validate(await tools.read("tasks", user_id=user_id, ids=",".join(map(str, ids))))
+            return _TaskResponse.model_validate(
+                await tools.get_json("tasks", user_id=user_id, ids=",".join(map(str, ids)))
+            )
     except (TimeoutError, ToolsUnavailable, ValidationError):
         return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.conversations.records import ToolCall
-from backend.tools.consent.policy import arguments_of
+from backend.tools.approval_policy import arguments_of
 from backend.tools.table import words_for
 
 _LONGEST = 60  # characters of a value

@@ -15,7 +15,7 @@ from backend.cards.task_cards import (
 from backend.cards.task_lists import ReadList, list_below
 from backend.cards.widget import Card, Json
 from backend.conversations.records import Entry, Record, ToolCall
-from backend.tools.consent.policy import arguments_of
+from backend.tools.approval_policy import arguments_of
 from backend.tools.table import READING, Words, words_for
 
 _MOST_CARDS = 3  # of one call; more tasks are shown as a list

@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from backend.cards.actions import Change, Click, change_of, key_of_act
+from backend.cards.actions import Click, ClickChange, change_of, key_of_act
 from backend.cards.current_tasks import CurrentTasks, load_current_tasks, tasks_of
 from backend.cards.render import call_of_card, render_cards
-from backend.cards.task import Changed, Task
+from backend.cards.task import ChangedTask, Task
 from backend.cards.widget import Card
 from backend.conversations import changes, timeline
 from backend.conversations.records import Record, ToolCall
 from backend.errors import InvalidRequest, NotFound
-from backend.tools.tasks.tools import CallRefused, TaskTools
+from backend.tools.task_tools import CallRefused, TaskTools
 from common.database import Database
 from service.clock import Clock, wall_time
 from service.database import new_id
@@ -104,7 +104,7 @@ class CardService:
             raise NotFound
         return found.records, card
 
-    async def _change(self, user_id: str, wanted: Change, act_id: str, time_zone: str | None) -> Sequence[Task]:
+    async def _change(self, user_id: str, wanted: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
         """The tasks as they are after a change."""
         try:
             result = await self.tools.change(
@@ -117,7 +117,7 @@ class CardService:
             )
         except CallRefused as rejection:
             raise wanted.rejected or InvalidRequest(str(rejection)) from None
-        return Changed.model_validate(result).tasks
+        return ChangedTask.model_validate(result).tasks
 
 
 def _live_task_ids(records: Iterable[Record]) -> set[int]:

@@ -35,10 +35,10 @@ class CardStream:
     def __post_init__(self) -> None:
         self._current = CurrentTasks(self.service.now(self.time_zone))
 
-    async def read(self, event: Event) -> list[ShownCard]:
+    async def apply_event(self, event: Event) -> list[ShownCard]:
         """The cards that an event adds or changes."""
         if event.run is not None and event.run.is_sub_agent:
-            return self._read_approval(event)
+            return self._apply_approval_event(event)
         if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
             self._records[event.record.id] = event.record
         match event.type, event.record:
@@ -52,7 +52,7 @@ class CardStream:
             case _:
                 return []
 
-    def _read_approval(self, event: Event) -> list[ShownCard]:
+    def _apply_approval_event(self, event: Event) -> list[ShownCard]:
         """A sub-agent's calls have cards for their approvals only."""
         kinds = ("approval_requested", "approval_decided", "call_completed")
         if event.type in kinds and isinstance(event.record, ToolCall):

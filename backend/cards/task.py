@@ -42,7 +42,7 @@ class Task(BaseModel):
         return {**values, "status": "deleted"} if isinstance(values, dict) and values.get("deleted") else values
 
 
-class Changed(Task):
+class ChangedTask(Task):
     """A result of a tool that changes tasks: the first of them, and the others of the same call."""
 
     also: tuple[Task, ...] = ()

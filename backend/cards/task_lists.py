@@ -8,7 +8,7 @@ from backend.cards.current_tasks import page_of
 from backend.cards.task import Task
 from backend.cards.task_lines import task_lines
 from backend.conversations.records import Entry, Record, ToolCall
-from backend.tools.consent.policy import arguments_of
+from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.

@@ -4,15 +4,15 @@ from functools import partial
 
 from backend.model.providers import Endpoint, resolve
 from backend.settings import Settings, read_settings
+from backend.tools.approval_policy import Policy
 from backend.tools.connectors import configuration
-from backend.tools.connectors.server import Server
-from backend.tools.consent.policy import Policy
+from backend.tools.connectors.connector import Connector
 from service.environment import or_stop
 
 
-def run() -> tuple[Settings, Endpoint, Sequence[Server]]:
+def run() -> tuple[Settings, Endpoint, Sequence[Connector]]:
     """What the environment asks for; where that cannot work, the process ends with a sentence, as its start would."""
     settings = or_stop(read_settings)
     or_stop(partial(Policy, settings.approvals))
-    servers = or_stop(partial(configuration.read, settings.mcp_servers_file, os.environ))
+    servers = or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))
     return settings, or_stop(partial(resolve, settings)), servers

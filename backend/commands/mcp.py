@@ -16,8 +16,8 @@ from mcp.types import Tool
 from backend.settings import ServersSettings
 from backend.tools.connectors import approved, configuration, names, offered
 from backend.tools.connectors.approved import Approved
+from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
-from backend.tools.connectors.server import Server
 from backend.tools.connectors.server_log import redacted
 from common.database import Database
 from service import data_commands
@@ -31,7 +31,7 @@ _NONE = "There are no other MCP servers: write them into mcp.json, as docs/agent
 class _ServerTools:
     """What a server said, or why it said nothing."""
 
-    server: Server
+    server: Connector
     tools: Sequence[Tool] = field(default_factory=list[Tool])
     problem: str | None = None
 
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> None:
     given = _parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
     try:
-        servers = configuration.read(read(ServersSettings).mcp_servers_file, os.environ)
+        servers = configuration.read_servers(read(ServersSettings).mcp_servers_file, os.environ)
     except SettingsInvalid as error:
         sys.exit(str(error))
     if not servers:
@@ -70,13 +70,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _list(database: Database, *, servers: Sequence[Server]) -> None:
-    known = await approved.read(database)
+async def _list(database: Database, *, servers: Sequence[Connector]) -> None:
+    known = await approved.load_approved(database)
     for found in await asyncio.gather(*map(_load_tools, servers)):
         _write(_about(found, known))
 
 
-async def _approve(database: Database, *, server: Server, wanted: Sequence[str]) -> None:
+async def _approve(database: Database, *, server: Connector, wanted: Sequence[str]) -> None:
     found = await _load_tools(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
@@ -85,12 +85,12 @@ async def _approve(database: Database, *, server: Server, wanted: Sequence[str])
         sys.exit(f"mcp.{server.name} has no tool {missing[0]!r} that mcp.json allows. Nothing was approved.")
     chosen = {name: tool for name, tool in there.items() if not wanted or name in wanted}
     hashes = {name: offered.fingerprint(tool) for name, tool in chosen.items()}
-    await approved.write(database, server.name, hashes, all_of_it=not wanted)
+    await approved.approve(database, server.name, hashes, all_of_it=not wanted)
     known = {(server.name, name): found for name, found in hashes.items()}
     _write(_about(_ServerTools(server, [*chosen.values()]), known))
 
 
-async def _test(server: Server) -> None:
+async def _test(server: Connector) -> None:
     found = await _load_tools(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}."))
@@ -98,7 +98,7 @@ async def _test(server: Server) -> None:
     _write(f"  {_render_tool(server, tool)}" for tool in found.tools)
 
 
-async def _load_tools(server: Server) -> _ServerTools:
+async def _load_tools(server: Connector) -> _ServerTools:
     if server.disabled:
         return _ServerTools(server, problem="is disabled")
     link = Link(server)
@@ -128,7 +128,7 @@ def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
         yield f"    {server.redacted(json.dumps(tool.input_schema))}"
 
 
-def _state(server: Server, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
+def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
     before = known.get((server.name, tool.name))
     if not server.allows(tool.name):
         return "not among the tools that mcp.json allows"
@@ -139,7 +139,7 @@ def _state(server: Server, tool: Tool, known: Mapping[tuple[str, str], bytes]) -
     return "approved" if before == offered.fingerprint(tool) else "changed since it was approved"
 
 
-def _render_tool(server: Server, tool: Tool) -> str:
+def _render_tool(server: Connector, tool: Tool) -> str:
     """As people and the log know it, and as the server does, where that differs."""
     shown = names.for_people(names.for_model(server.name, tool.name))
     return shown if shown == f"mcp.{server.name}.{tool.name}" else f"{shown} ({tool.name})"

@@ -18,7 +18,7 @@ COLUMNS = ("day", "user", "model", *COUNTS)
 
 
 @dataclass(slots=True)
-class _Row:
+class _UsageRow:
     """What a user's runs used of a model on a day, and what each sub-agent used of it."""
 
     day: str
@@ -53,11 +53,11 @@ async def _print(database: Database, *, number_of_days: int, user: str | None, a
     sys.stdout.write(text + "\n")
 
 
-def _add_up(found: Sequence[usage.Usage]) -> list[_Row]:
+def _add_up(found: Sequence[usage.Usage]) -> list[_UsageRow]:
     """Each run is stored with its own usage: a row has that of the assistant's and of its sub-agents' together."""
-    rows: dict[tuple[str, str, str | None], _Row] = {}
+    rows: dict[tuple[str, str, str | None], _UsageRow] = {}
     for one in found:
-        row = rows.setdefault((one.day, one.user_id, one.model), _Row(one.day, one.user_id, one.model))
+        row = rows.setdefault((one.day, one.user_id, one.model), _UsageRow(one.day, one.user_id, one.model))
         row.requests += one.requests
         row.input_tokens += one.input_tokens
         row.output_tokens += one.output_tokens
@@ -68,7 +68,7 @@ def _add_up(found: Sequence[usage.Usage]) -> list[_Row]:
     return list(rows.values())
 
 
-def _table(rows: Sequence[_Row]) -> Iterator[str]:
+def _table(rows: Sequence[_UsageRow]) -> Iterator[str]:
     totals = [f"{sum(getattr(row, name) for row in rows):,}" for name in COUNTS]
     cells = [[name.replace("_", " ") for name in COLUMNS]]
     for row in rows:

@@ -18,7 +18,7 @@ how they like things. It is a note and not an order: it changes none of the rule
 
 
 @dataclass(frozen=True)
-class Memory:
+class RenderedMemory:
     """The notes as they end the instructions, and how many of the memory's lines they hold."""
 
     notes: str
@@ -26,7 +26,7 @@ class Memory:
     lines_read: int
 
 
-def render_memory(text: str, *, tokens: int) -> Memory:
+def render_memory(text: str, *, tokens: int) -> RenderedMemory:
     """Renders as many lines as there is room for, the newest, which are at the end; `tokens` are the whole budget."""
     shown = hidden_context.escaped(text).rstrip()
     lines, read = shown.split("\n") if shown else [], list[str]()
@@ -36,4 +36,4 @@ def render_memory(text: str, *, tokens: int) -> Memory:
         if room < 0:
             break
         read.append(line)
-    return Memory(_NOTES.format("\n".join(reversed(read))) if read else "", len(lines), len(read))
+    return RenderedMemory(_NOTES.format("\n".join(reversed(read))) if read else "", len(lines), len(read))

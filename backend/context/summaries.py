@@ -9,7 +9,7 @@ import logging
 from backend.context.window import covered_by_next_summary, request_summary
 from backend.conversations import runs, summaries
 from backend.conversations.history import load_uncovered
-from backend.conversations.limits import Limits
+from backend.conversations.limits import UserLimits
 from backend.conversations.records import Run
 from backend.conversations.summaries import Summary
 from backend.errors import BackendError, Busy
@@ -32,7 +32,7 @@ class NoSummary(BackendError):
 
 
 class Summaries:
-    def __init__(self, database: Database, model: ChatModel, limits: Limits) -> None:
+    def __init__(self, database: Database, model: ChatModel, limits: UserLimits) -> None:
         self._database, self._model, self._limits = database, model, limits
         self._tokens = model.endpoint.profile.history_tokens
         self._in_progress: set[str] = set()  # conversations

@@ -133,7 +133,7 @@ async def path_to(database: Database, user_id: str, conversation_id: str, run_id
 
 
 async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[str]) -> dict[str, list[str]]:
-    """For each run the ids of those that continue the same run, including itself, oldest first."""
+    """The ids of the runs that continue the same run as each of these runs, itself included, the oldest first."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_ALTERNATIVES, user=user_id, runs=list(run_ids))
     alternatives = defaultdict[str, list[str]](list)

@@ -7,7 +7,7 @@ from typing import Any
 from psycopg import AsyncCursor
 from psycopg.types.json import Jsonb
 
-from backend.conversations.limits import Limits, send_request
+from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import ConversationHead
 from backend.errors import NotFound
 from common.database import Database, Transaction
@@ -80,7 +80,7 @@ async def send_conversation(
 
 
 async def create(
-    database: Database, user_id: str, *, title: str, details: dict[str, Any] | None = None, limits: Limits
+    database: Database, user_id: str, *, title: str, details: dict[str, Any] | None = None, limits: UserLimits
 ) -> tuple[str, ConversationHead]:
     """Makes a conversation in which nothing is said yet; returns its id. Raises `LimitReached`."""
     conversation_id = new_id("thr")

@@ -36,7 +36,7 @@ async def load_events(database: Database, user_id: str, runs: Sequence[Run]) -> 
     async with database.transaction(user_id, snapshot=True) as tx:
         sent = SentTimeline(await tx.execute(_ENTRIES, Entry, **where), await tx.execute(_CALLS, ToolCall, **where))
         turns = await tx.execute(_MODEL_TURNS, ModelTurn, **where)
-    return events_of([*(await sent.read()).records, *await turns.fetchall()], by_id)
+    return events_of([*(await sent.fetch()).records, *await turns.fetchall()], by_id)
 
 
 async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:

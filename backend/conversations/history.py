@@ -64,7 +64,7 @@ class SentHistory:
     memory: AsyncCursor[DictRow]
     limit: int
 
-    async def read(self) -> Timeline:
+    async def fetch(self) -> Timeline:
         found = _timeline_of(await self.entries.fetchall(), await self.calls.fetchall())
         # Where one of both was cut off, the other begins there, too.
         starts = [
@@ -116,7 +116,7 @@ async def send_history(tx: Transaction, user_id: str, conversation_id: str) -> S
 async def load_history(database: Database, user_id: str, conversation_id: str) -> Timeline:
     async with database.transaction(user_id) as tx:
         sent = await send_history(tx, user_id, conversation_id)
-    return await sent.read()
+    return await sent.fetch()
 
 
 async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:

@@ -12,7 +12,7 @@ _SWEEP = "SELECT sweep_requests(1000)"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class UserLimits:
     """The most of each that one user may have; None for any number."""
 
     per_minute: int | None = None
@@ -21,10 +21,10 @@ class Limits:
     conversations: int | None = None
 
 
-UNLIMITED = Limits()
+UNLIMITED = UserLimits()
 
 
-async def send_request(tx: Transaction, limits: Limits, *, is_new: bool) -> None:
+async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:
     """Counts a message or command; the transaction fails with `LimitReached` where it is one too many.
 
     `is_new` tells that it makes a conversation.

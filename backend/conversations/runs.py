@@ -17,7 +17,7 @@ from backend.conversations import idempotency
 from backend.conversations.conversations import first_words, send_conversation
 from backend.conversations.history import send_history
 from backend.conversations.idempotency import IdempotencyKey
-from backend.conversations.limits import Limits, send_request
+from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import CallReason, ConversationHead, Entry, ModelTurn, Outcome, Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
 from backend.errors import Busy, NotFound
@@ -242,7 +242,7 @@ class StartedRun:
 
 
 async def start(
-    database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: Limits
+    database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: UserLimits
 ) -> StartedRun:
     """Takes the lease, stores the message and reads the history: one round trip, two where another run waits.
 
@@ -256,7 +256,7 @@ async def start(
 
 
 async def _try_to_start(
-    database: Database, user_id: str, request: RunRequest, process_id: int, limits: Limits, *, cancels_waiting: bool
+    database: Database, user_id: str, request: RunRequest, process_id: int, limits: UserLimits, *, cancels_waiting: bool
 ) -> StartedRun:
     where = {"user": user_id, "conversation": request.conversation_id, "run": new_id("run")}
     async with database.transaction(user_id) as tx:
@@ -290,7 +290,7 @@ async def _try_to_start(
     run = await started.fetchone()
     assert run is not None
     ids = await read_cancelled(cancelled) if cancelled else ()
-    return StartedRun(run, await sent.read(), await found.fetchone(), ids)
+    return StartedRun(run, await sent.fetch(), await found.fetchone(), ids)
 
 
 async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:

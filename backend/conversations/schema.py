@@ -52,11 +52,11 @@ def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]
 _NEXT = "nextval('event_seq')"
 
 
-class _Row(SQLModel):
+class _TableRow(SQLModel):
     metadata = MetaData()
 
 
-class ConversationRow(_Row, table=True):
+class ConversationRow(_TableRow, table=True):
     """A conversation; `name` is what its user's program calls it at the run API."""
 
     __tablename__ = "conversations"  # pyright: ignore[reportAssignmentType]
@@ -72,7 +72,7 @@ class ConversationRow(_Row, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class RunRow(_Row, table=True):
+class RunRow(_TableRow, table=True):
     """One answer, also a sub-agent's; it outlives its conversation, without any text, so that usage stays counted.
 
     `previous_run_id` is the run that it continues; the runs of a conversation are a tree, whose shown path is `active`.
@@ -142,7 +142,7 @@ class RunRow(_Row, table=True):
     end_seq: int | None = Field(sa_column=_number())
 
 
-class ModelTurnRow(_Row, table=True):
+class ModelTurnRow(_TableRow, table=True):
     """One request to the model: what it used and how it ended."""
 
     __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
@@ -158,7 +158,7 @@ class ModelTurnRow(_Row, table=True):
     finish_reason: str | None = None
 
 
-class EntryRow(_Row, table=True):
+class EntryRow(_TableRow, table=True):
     """Something said or noted. Without `seq` it waits in the steering queue of its run.
 
     `completion_seq` is set when a row that was stored while it grew is complete.
@@ -198,7 +198,7 @@ class EntryRow(_Row, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ToolCallRow(_Row, table=True):
+class ToolCallRow(_TableRow, table=True):
     """A use of a tool. Each of its moments (request, approval request, decision, result) has a number of its own.
 
     `reach` is a fingerprint of what its approval card says that it may reach; `reason` tells why it was not made, and
@@ -241,7 +241,7 @@ class ToolCallRow(_Row, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ConsentRow(_Row, table=True):
+class ConsentRow(_TableRow, table=True):
     """A tool whose calls the user allows in a conversation without approval, as long as its `reach` stays the same."""
 
     __tablename__ = "consents"  # pyright: ignore[reportAssignmentType]
@@ -254,7 +254,7 @@ class ConsentRow(_Row, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class RequestRow(_Row, table=True):
+class RequestRow(_TableRow, table=True):
     """A message or command of a user, counted by the limits for a day."""
 
     __tablename__ = "requests"  # pyright: ignore[reportAssignmentType]
@@ -265,7 +265,7 @@ class RequestRow(_Row, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ProfileRow(_Row, table=True):
+class ProfileRow(_TableRow, table=True):
     """What is stored about a user apart from conversations; `calendar_hash` is that of their calendar's address."""
 
     __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
@@ -281,7 +281,7 @@ class ProfileRow(_Row, table=True):
     memory: str | None = None
 
 
-class EndedSessionRow(_Row, table=True):
+class EndedSessionRow(_TableRow, table=True):
     """A sign-in that its user ended before it expires."""
 
     __tablename__ = "ended_sessions"  # pyright: ignore[reportAssignmentType]
@@ -291,7 +291,7 @@ class EndedSessionRow(_Row, table=True):
     expires_at: datetime = Field(sa_column=Column(TIMESTAMP(timezone=True), nullable=False))
 
 
-class KeptRequestRow(_Row, table=True):
+class KeptRequestRow(_TableRow, table=True):
     """An idempotency key. `request` is a hash of the request; its response is the run, or `answer` with `status`."""
 
     __tablename__ = "kept_requests"  # pyright: ignore[reportAssignmentType]
@@ -306,7 +306,7 @@ class KeptRequestRow(_Row, table=True):
     created_at: datetime = Field(sa_column=_time())
 
 
-class ApprovedToolRow(_Row, table=True):
+class ApprovedToolRow(_TableRow, table=True):
     """A tool of another MCP server that the operator allows while its SHA-256 stays the same. It is no user's."""
 
     __tablename__ = "approved_tools"  # pyright: ignore[reportAssignmentType]
@@ -318,7 +318,7 @@ class ApprovedToolRow(_Row, table=True):
     approved_at: datetime = Field(sa_column=_time())
 
 
-METADATA = _Row.metadata
+METADATA = _TableRow.metadata
 for _table in METADATA.tables.values():  # sqlmodel 0.0.50 makes `str` VARCHAR, which PostgreSQL takes for another type
     for _column in _table.columns:
         if isinstance(_column.type, AutoString):

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from backend.conversations import runs, timeline, tool_calls
 from backend.conversations.errors import RunEnded
 from backend.conversations.history import send_history
-from backend.conversations.limits import Limits, send_request
+from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import Entry, Run
 from backend.conversations.runs import SIGNAL, Message, StartedRun
 from backend.conversations.timeline import ENTRY_COLUMNS
@@ -94,7 +94,7 @@ class QueuedMessage:
 
 
 async def add(
-    database: Database, run: Run, message: Message, mode: Mode, *, process_id: int, limits: Limits
+    database: Database, run: Run, message: Message, mode: Mode, *, process_id: int, limits: UserLimits
 ) -> QueuedMessage:
     """Lets a run read a message before its next request to the model, or answers it in a run of its own afterwards.
 
@@ -153,7 +153,7 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
         await tx.execute(_NOTIFY, channel=SIGNAL, payload=row["run_id"])
 
 
-async def read(database: Database, run: Run) -> list[Entry]:
+async def take_messages(database: Database, run: Run) -> list[Entry]:
     """Takes the steering messages of a run from its queue, for the model's next request."""
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
@@ -183,4 +183,4 @@ async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
         sent = await send_history(tx, run.user_id, run.conversation_id)
     following = await started.fetchone()
     assert following is not None
-    return StartedRun(following, await sent.read())
+    return StartedRun(following, await sent.fetch())

@@ -123,7 +123,7 @@ async def send_run(tx: Transaction, run: Run) -> SentTimeline:
 async def load_run(database: Database, run: Run) -> Timeline:
     async with database.transaction(run.user_id) as tx:
         sent = await send_run(tx, run)
-    return await sent.read()
+    return await sent.fetch()
 
 
 async def send_model_turns(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from psycopg.types.json import Jsonb
 
 from backend.conversations.history import send_history
-from backend.conversations.limits import Limits, send_request
+from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
 from backend.errors import Busy, NotFound
@@ -59,10 +59,10 @@ async def load_newest(database: Database, user_id: str, conversation_id: str) ->
     run = await newest.fetchone()
     if run is not None and run.status in ("running", "waiting"):
         raise Busy
-    return run, await sent.read()
+    return run, await sent.fetch()
 
 
-async def count_request(database: Database, user_id: str, limits: Limits) -> None:
+async def count_request(database: Database, user_id: str, limits: UserLimits) -> None:
     """Counts a summary that its user has asked for as one of their messages. Raises `LimitReached`."""
     async with database.transaction(user_id) as tx:
         await send_request(tx, limits, is_new=False)

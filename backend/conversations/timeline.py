@@ -107,12 +107,12 @@ ORDER BY c.seq DESC LIMIT %(limit)s"""
 
 @dataclass(slots=True)
 class SentTimeline:
-    """Two statements that were sent; `read` their rows once the transaction is over, and they cost no round trip."""
+    """Two statements that were sent; `fetch` reads their rows after the transaction, without another round trip."""
 
     entries: AsyncCursor[Entry]
     calls: AsyncCursor[ToolCall]
 
-    async def read(self) -> Timeline:
+    async def fetch(self) -> Timeline:
         records: list[Record] = [*await self.entries.fetchall(), *await self.calls.fetchall()]
         return Timeline(sorted(records, key=lambda record: record.seq or 0))
 
@@ -161,7 +161,7 @@ async def send_shown(
 async def load_shown(database: Database, user_id: str, conversation_id: str, **page: int) -> Timeline:
     async with database.transaction(user_id) as tx:
         sent = await send_shown(tx, user_id, conversation_id, **page)
-    return await sent.read()
+    return await sent.fetch()
 
 
 async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str]) -> Trees:
@@ -172,7 +172,7 @@ async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str
         sent = SentTimeline(
             await tx.execute(_ENTRIES_OF_TREES, Entry, **where), await tx.execute(_CALLS_OF_TREES, ToolCall, **where)
         )
-    return Trees(await runs.fetchall(), await sent.read())
+    return Trees(await runs.fetchall(), await sent.fetch())
 
 
 async def load_path(
@@ -196,7 +196,7 @@ async def load_path(
         sent = SentTimeline(
             await tx.execute(_PATH_ENTRIES, Entry, **where), await tx.execute(_PATH_CALLS, ToolCall, **where)
         )
-    return await sent.read()
+    return await sent.fetch()
 
 
 async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
@@ -207,7 +207,7 @@ async def load_run_of_call(database: Database, user_id: str, conversation_id: st
             await tx.execute(_ENTRIES_BESIDE_CALL, Entry, **where),
             await tx.execute(_CALLS_BESIDE_CALL, ToolCall, **where),
         )
-    return await sent.read()
+    return await sent.fetch()
 
 
 async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[str]) -> tuple[list[Run], Timeline]:
@@ -219,7 +219,7 @@ async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[st
             await tx.execute(_ENTRIES_OF_SUB_AGENTS, Entry, **where),
             await tx.execute(_CALLS_OF_SUB_AGENTS, ToolCall, **where),
         )
-    return await found.fetchall(), await sent.read()
+    return await found.fetchall(), await sent.fetch()
 
 
 async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:
@@ -235,7 +235,7 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
         )
         turns = await tx.execute(_NEW_MODEL_TURNS, ModelTurn, **where)
         summaries = await tx.execute(_NEW_SUMMARY, Entry, **where)
-    records = (await sent.read()).records
+    records = (await sent.fetch()).records
     tree = await runs.fetchall()
     growing = [record for record in records if isinstance(record, Entry) and not record.complete]
     found = [*records, *await turns.fetchall()]

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from backend.model.tool_calls import ToolCall, parse_json, storable
+from backend.model.tool_calls import ParsedToolCall, parse_json, storable
 
 _KEYS = frozenset({"thought", "action", "tool", "target_agent", "args", "answer"})
 _CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "thought"})
@@ -31,7 +31,7 @@ class Fault:
     reason: str
 
 
-Action = ToolCall | Final | Fault
+Action = ParsedToolCall | Final | Fault
 
 
 def read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]:
@@ -113,7 +113,7 @@ def _call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -
         if not task:
             return Fault(f'The task is missing: say in "args" what {tool} is to do, as {{"task": "…"}}.')
         arguments = {**arguments, "task": task}
-    return ToolCall(tool, storable(json.dumps(arguments, ensure_ascii=False)))
+    return ParsedToolCall(tool, storable(json.dumps(arguments, ensure_ascii=False)))
 
 
 def _unknown(kind: str, name: str, existing: Collection[str]) -> Fault:

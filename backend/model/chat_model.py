@@ -13,7 +13,7 @@ from httpx2 import AsyncBaseTransport
 from openai import AsyncOpenAI
 from openai.types.responses.response import IncompleteDetails
 
-from backend.model.client import Ending, ProviderClient, ending
+from backend.model.client import FinishReason, ProviderClient, finish_reason
 from backend.model.providers import Endpoint
 from backend.model.reader import Finish
 from backend.model.retries import retry_settings
@@ -58,8 +58,8 @@ class ChatModel(OpenAIChatCompletionsModel):
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         ids = _ItemIds()
-        end = Ending()
-        ending.set(end)
+        end = FinishReason()
+        finish_reason.set(end)
         with measure_request(str(self.model)) as request:
             async with aclosing(cast(Any, super().stream_response(*args, **kwargs))) as events:
                 async for event in events:
@@ -68,7 +68,7 @@ class ChatModel(OpenAIChatCompletionsModel):
                         request.is_complete = True
                         if (usage := event.response.usage) is not None:
                             count_tokens(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-                        event = _incomplete(event, end.reason)
+                        event = _incomplete(event, end.value)
                     yield event
 
     async def complete(self, prompt: str, *, max_tokens: int) -> tuple[str, dict[str, int]]:

@@ -21,8 +21,8 @@ from backend.model.errors import ModelError
 from backend.model.frames import JsonStream
 from backend.model.limits import LimitedHttpClient
 from backend.model.providers import Endpoint, Profile
-from backend.model.reader import Finish, Piece, Reader
-from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read, read_actions
+from backend.model.reader import Finish, Piece, ResponseReader
+from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
 from backend.model.text_requests import request_correction
 from backend.model.tool_calls import parse_json
 from service.tls import tls_context
@@ -38,14 +38,14 @@ _TOKEN_CHARS, _CUT_SHARE, _LEAST_TOKENS = 4, 0.75, 1_000
 
 
 @dataclass
-class Ending:
+class FinishReason:
     """The finish reason of a response, which the SDK's events do not have."""
 
-    reason: Finish | None = None
+    value: Finish | None = None
 
 
 # The SDK calls `create` itself, on the client that all runs share.
-ending: ContextVar[Ending] = ContextVar("ending")
+finish_reason: ContextVar[FinishReason] = ContextVar("finish_reason")
 
 
 class ProviderClient:
@@ -62,7 +62,7 @@ class ProviderClient:
             base_url=endpoint.base_url,
             api_key=endpoint.api_key,
             max_retries=0,
-            timeout=Timeout(None, connect=5),  # `_send` and `read` limit the rest
+            timeout=Timeout(None, connect=5),  # `_send` and `read_pieces` limit the rest
             http_client=LimitedHttpClient(
                 endpoint.limits,
                 verify=tls_context(),
@@ -89,7 +89,7 @@ class ProviderClient:
 
     async def request(self, given: dict[str, Any]) -> Pieces:
         """The response to a request in OpenAI's form; raises `ModelError`, as reading it does."""
-        end = ending.get(Ending())
+        end = finish_reason.get(FinishReason())
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         body = self._profile.shape({**given, "messages": messages})
         response = await self._respond(body, end)
@@ -107,7 +107,7 @@ class ProviderClient:
             return find_lost_calls(response, request_whole, self._stop_streaming_calls)
         return response
 
-    async def _respond(self, body: dict[str, Any], end: Ending) -> Pieces:
+    async def _respond(self, body: dict[str, Any], end: FinishReason) -> Pieces:
         """The response to one request, streamed or whole."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
@@ -115,13 +115,13 @@ class ProviderClient:
         stream = await self._post(body, seconds)
         return self._pieces(stream, body, deadline, end)
 
-    async def _pieces(self, stream: JsonStream, body: dict[str, Any], deadline: float, end: Ending) -> Pieces:
-        reader = Reader(begins_thinking=body["model"] in self._begin_thinking)
+    async def _pieces(self, stream: JsonStream, body: dict[str, Any], deadline: float, end: FinishReason) -> Pieces:
+        reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
         with self._outcome(body):
-            async with aclosing(read(stream, reader, self._limits, deadline)) as pieces:
+            async with aclosing(read_pieces(stream, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish is not None:
-                        end.reason = piece.finish
+                        end.value = piece.finish
                         self._learn(body, reader, piece)
                     yield piece
 
@@ -171,7 +171,7 @@ class ProviderClient:
         except openai.APIError as error:
             raise ModelError.of_client(error) from error
 
-    def _learn(self, body: dict[str, Any], reader: Reader, last: Piece) -> None:
+    def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
         """Notes what a complete response says about its server."""
         if reader.tags.lacks_opening:
             self._begin_thinking.add(body["model"])

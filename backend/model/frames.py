@@ -9,7 +9,7 @@ from httpx2 import HTTPError, Request, Response
 from openai import AsyncOpenAI, AsyncStream
 
 from backend.model.errors import ModelError
-from backend.model.limits import METER, Meter
+from backend.model.limits import METER, ResponseMeter
 from backend.model.tool_calls import INVALID, parse_json
 
 _DRAIN_SECONDS = 0.05  # to read the rest after [DONE], so that the connection can be reused
@@ -24,7 +24,7 @@ class JsonStream(AsyncStream[Any]):
 
     async def values(self) -> AsyncGenerator[Any]:
         """The values, and `END`; raises `ModelError`."""
-        meter: Meter = self.response.extensions[METER]
+        meter: ResponseMeter = self.response.extensions[METER]
         try:
             async for value in values_of(self.response.aiter_bytes()):
                 meter.has_frame()

@@ -16,7 +16,7 @@ _IN_FRAME = 6  # bytes of a character, which JSON may write as \uXXXX
 _IN_STREAM = 100  # bytes of a character: servers send a frame of about 400 bytes for each token of 4 characters
 _LONGEST_HOLD = 0.01  # seconds
 METER = "todo.meter"
-"""The extension of a response that has its `Meter`."""
+"""The extension of a response that has its `ResponseMeter`."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Pause:
             self._last = time.perf_counter()
 
 
-class Meter:
+class ResponseMeter:
     """Counts the decompressed bytes of one response; the reader calls `has_frame` for each frame."""
 
     def __init__(self, limits: ResponseLimits) -> None:
@@ -77,7 +77,7 @@ class LimitedHttpClient(DefaultAioHttpClient):
 
     async def send(self, *args: Any, stream: bool = False, **options: Any) -> Response:
         response = await super().send(*args, stream=True, **options)
-        meter = response.extensions[METER] = Meter(self._limits)
+        meter = response.extensions[METER] = ResponseMeter(self._limits)
         read = response.aiter_bytes
         response.aiter_bytes = lambda chunk_size=None: meter.count(read(chunk_size))
         if not stream:

@@ -14,7 +14,7 @@ from openai.types import CompletionUsage
 from backend.model.errors import ModelError
 from backend.model.frames import END
 from backend.model.think_tags import ThinkTags
-from backend.model.tool_calls import Fragment, ToolCall, ToolCallAssembler, storable
+from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, storable
 
 Frame = dict[str, Any]
 Finish = Literal["stop", "length", "content_filter"]
@@ -28,12 +28,12 @@ class Piece:
     text: str = ""
     thought: str = ""
     refusal: str = ""
-    calls: list[ToolCall] = field(default_factory=list)
+    calls: list[ParsedToolCall] = field(default_factory=list)
     finish: Finish | None = None
     usage: CompletionUsage | None = None
 
 
-class Reader:
+class ResponseReader:
     """Reads one response. With `begins_thinking`, its text begins with reasoning that no tag opens."""
 
     def __init__(self, *, begins_thinking: bool = False) -> None:
@@ -46,7 +46,7 @@ class Reader:
         self._is_done = False
         self._usage: CompletionUsage | None = None
 
-    def read(self, value: Any) -> Piece:
+    def read_frame(self, value: Any) -> Piece:
         """Raises `ModelError` for an error that is sent as a frame, or for a finish reason that is a failure."""
         self._is_done = self._is_done or value is END
         self.chars += 1

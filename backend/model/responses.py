@@ -18,9 +18,9 @@ from openai.types.chat.chat_completion_chunk import (
 from backend.model.errors import ModelError
 from backend.model.frames import JsonStream
 from backend.model.limits import Pause, ResponseLimits
-from backend.model.reader import Piece, Reader
+from backend.model.reader import Piece, ResponseReader
 from backend.model.text_responses import TextResponse
-from backend.model.tool_calls import ToolCall
+from backend.model.tool_calls import ParsedToolCall
 
 _SECONDS_AFTER_FINISH = 2  # for the usage; some servers keep the stream open after the finish reason
 
@@ -31,7 +31,7 @@ Pieces = AsyncGenerator[Piece]
 Chunks = AsyncGenerator[ChatCompletionChunk]
 
 
-async def read(stream: JsonStream, reader: Reader, limits: ResponseLimits, deadline: float) -> Pieces:
+async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: ResponseLimits, deadline: float) -> Pieces:
     """The pieces of a server's response, whose first token must come before the deadline; raises `ModelError`."""
     pause, has_begun = Pause(), False
     async with aclosing(stream.values()) as values:
@@ -49,7 +49,7 @@ async def read(stream: JsonStream, reader: Reader, limits: ResponseLimits, deadl
             if value is _CLOSED:
                 break
             chars = reader.chars
-            yield reader.read(value)
+            yield reader.read_frame(value)
             has_begun = has_begun or reader.chars > chars + 1
             if reader.chars > limits.chars:
                 raise ModelError("model_answer_too_long", most=limits.chars)
@@ -57,7 +57,7 @@ async def read(stream: JsonStream, reader: Reader, limits: ResponseLimits, deadl
     yield reader.end()
 
 
-def _read_until(reader: Reader, limits: ResponseLimits, deadline: float, *, has_begun: bool) -> float:
+def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float, *, has_begun: bool) -> float:
     now = asyncio.get_running_loop().time()
     if reader.finish is not None:
         return now + _SECONDS_AFTER_FINISH
@@ -156,7 +156,7 @@ async def as_chunks(response: Pieces, model: str) -> Chunks:
             )
 
 
-def _to_delta(index: int, call: ToolCall) -> ChoiceDeltaToolCall:
+def _to_delta(index: int, call: ParsedToolCall) -> ChoiceDeltaToolCall:
     function = ChoiceDeltaToolCallFunction(name=call.name, arguments=call.arguments)
     return ChoiceDeltaToolCall(index=index, id=call.id, type="function", function=function)
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from backend.model.actions import Action, Fault, Final, looks_like_action, read_object
 from backend.model.think_tags import Part
-from backend.model.tool_calls import ToolCall
+from backend.model.tool_calls import ParsedToolCall
 
 NO_ANSWER = "[NO ANSWER]"
 
@@ -31,7 +31,7 @@ class TextResponse:
 
     def __init__(self, tools: Collection[str], *, follows_text: bool = False) -> None:
         self.raw = ""
-        self.calls: list[ToolCall] = []
+        self.calls: list[ParsedToolCall] = []
         self.fault: str | None = None
         self.has_text = follows_text
         self._tools = tools
@@ -133,7 +133,7 @@ class TextResponse:
             self._part.thought += f"\n{thought}" if self._has_thought else thought
             self._has_thought = True
         match action:
-            case ToolCall():
+            case ParsedToolCall():
                 self.calls.append(action)
             case Final(answer):
                 self._is_final = True

@@ -41,7 +41,7 @@ class Fragment:
 
 
 @dataclass
-class ToolCall:
+class ParsedToolCall:
     name: str
     arguments: str
     extra_content: dict[str, Any] | None = None
@@ -72,10 +72,10 @@ class ToolCallAssembler:
             else:
                 self._begun.append(replace(fragment, frame=self._frame))
 
-    def finished(self) -> list[ToolCall]:
+    def finished(self) -> list[ParsedToolCall]:
         """The calls, with arguments that are valid JSON as far as that is possible without guessing."""
         return [
-            ToolCall(clean_name(one.name), repair_arguments(one.arguments), one.extra_content)
+            ParsedToolCall(clean_name(one.name), repair_arguments(one.arguments), one.extra_content)
             for one in self._begun
             if one.name
         ]

@@ -7,9 +7,9 @@ from backend.cards.approvals import may_allow_always
 from backend.cards.current_tasks import load_titles
 from backend.conversations import consents
 from backend.conversations.records import Run, ToolCall
-from backend.tools.consent.policy import Policy, deleted_by
+from backend.tools.approval_policy import Policy, deleted_by
 from backend.tools.table import starting
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 from common.database import Database
 
 

@@ -151,7 +151,7 @@ class Execution:
                 sent = await sub_agents.send_run(tx, self.run)
             else:
                 sent = await send_history(tx, self.run.user_id, self.run.conversation_id)
-        self._history = await sent.read()
+        self._history = await sent.fetch()
         self.recorder.continue_from(self._history.of_run(self.run.id))
 
     async def _copy_uploads(self) -> None:
@@ -394,7 +394,7 @@ class Execution:
         live = self._live
         if live.has_messages:
             live.has_messages = False
-            for entry in await steering.read(self._database, live.run):
+            for entry in await steering.take_messages(self._database, live.run):
                 live.messages.append(entry)
                 self.recorder.publish_read(entry)
         unread, self._messages_read = live.messages[self._messages_read :], len(live.messages)

@@ -94,7 +94,7 @@ class Executor:
         stream = RunStream(last["number"] if last else 0)
         live = LiveRun(top, stream, self._dependencies.agent_model_turns - model_turns, is_detached)
         live.has_messages = True
-        self._execute(live, await sent.read())
+        self._execute(live, await sent.fetch())
         return live
 
     def _execute(self, live: LiveRun, history: Timeline) -> None:

@@ -24,7 +24,7 @@ from backend.model.tool_calls import storable
 from backend.runs.approvals import Approvals
 from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending
-from backend.tools.connection import Failed
+from backend.tools.connection import FailedOutput
 from common.database import Database
 from service.database import new_id
 
@@ -239,7 +239,7 @@ class Recorder(RunHooks[RunContext]):
             details, is_error = context.context.results.pop(call.id, (None, False))
             call.details = storable_json(details)
             call.output = storable(_text_of(ItemHelpers.tool_call_output_item(context.tool_call, result)["output"]))
-            call.state = "failed" if is_error or isinstance(result, Failed) else "done"
+            call.state = "failed" if is_error or isinstance(result, FailedOutput) else "done"
         else:
             call.state = "not_made"
         await self.store_results([call])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from backend.cards.approvals import may_allow_always
 from backend.conversations import branches, consents, conversations, runs, steering, tool_calls
 from backend.conversations.errors import AlreadyEnded
-from backend.conversations.limits import Limits
+from backend.conversations.limits import UserLimits
 from backend.conversations.records import Event, Run, ToolCall
 from backend.conversations.runs import SIGNAL, Message, Moment, RunRequest
 from backend.conversations.steering import Mode
@@ -30,7 +30,7 @@ class RunService:
     executor: Executor
     streams: Streams
     connection: ProcessConnection
-    limits: Limits
+    limits: UserLimits
     admission: AdmissionControl
     clock: Clock
     time_zone: str

@@ -41,7 +41,7 @@ class RunStream:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    async def read(self, after: int = 0) -> AsyncIterator[Event]:
+    async def read_events(self, after: int = 0) -> AsyncIterator[Event]:
         """Every event after a number. Of a message that is complete by then only its completion is read."""
         position, open_entries = 0, set[str]()
         while True:
@@ -167,7 +167,7 @@ class _Follower:
                 await self._wait()
 
     async def _from_memory(self, stream: RunStream) -> AsyncIterator[Event]:
-        async for event in stream.read(self._after):
+        async for event in stream.read_events(self._after):
             self._after = max(self._after, event.number or 0)
             if event.run is not None and event.type in ("run_waiting", "run_ended"):
                 self._status = event.run.status

@@ -8,7 +8,7 @@ from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_sub_agents
 from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
-from backend.tools.workspace import shown as steps
+from backend.tools.workspace import call_steps
 from common.database import Database
 
 _LONGEST_RESULT = 8_192  # bytes
@@ -50,7 +50,7 @@ def _render_assignment(assignment: Entry, message: Entry | None) -> str:
 
 def render_steering(message: Entry) -> Entry:
     """A message of the user as a sub-agent reads it."""
-    return replace(message, text=f"The person writes meanwhile: {message.text}", details=None)
+    return replace(message, text=f"The person writes while you work: {message.text}", details=None)
 
 
 async def add_results(database: Database, user_id: str, timeline: Timeline) -> None:
@@ -112,9 +112,9 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
 def _title(call: ToolCall, *, is_ended: bool = True) -> str:
     """A call in a few words."""
     if call.state == "done" and is_ended:
-        return steps.done(call.tool, call.arguments, "", text="", details=call.details)["title"]
-    title = steps.running(call.tool, call.arguments, "")["title"].removesuffix("…")
-    return f"{title}: {steps.STOPPED}" if call.state == "unknown" and is_ended else title
+        return call_steps.render_done(call.tool, call.arguments, "", text="", details=call.details)["title"]
+    title = call_steps.render_running(call.tool, call.arguments, "")["title"].removesuffix("…")
+    return f"{title}: {call_steps.STOPPED}" if call.state == "unknown" and is_ended else title
 
 
 def _shorten(text: str) -> str:
@@ -126,7 +126,7 @@ def _render_files(calls: Sequence[ToolCall]) -> str:
     files: dict[str, int | None] = {}
     for call in calls:
         if call.state == "done":
-            files |= steps.written(call.tool, call.details)
+            files |= call_steps.written_files(call.tool, call.details)
     if not files:
         return "Files changed: none."
     sizes = {path: f" ({size:,} bytes)" if isinstance(size, int) else "" for path, size in files.items()}

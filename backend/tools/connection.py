@@ -42,11 +42,11 @@ class ToolsUnavailable(BackendError):
     allow_retry = True
 
 
-class Failed(str):
+class FailedOutput(str):
     """What a model reads of a call that failed."""
 
 
-class Connection(MCPServer):
+class McpConnection(MCPServer):
     """The tools of an MCP server, whenever it was last restarted.
 
     A request without a usable answer is sent again for `resend_seconds`, then `unavailable` is raised. A tool call that
@@ -163,7 +163,7 @@ def _store_result(context: MCPToolCustomDataContext) -> None:
         results[call.tool_call_id] = details, bool(context.is_error)
 
 
-def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> Failed:
+def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> FailedOutput:
     """The sentence the model reads when a call fails; an unreachable server ends the turn instead."""
     cause: BaseException | None = error
     while cause is not None:
@@ -172,5 +172,5 @@ def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> Fai
         cause = cause.__cause__
     logger.warning("tool call failed: %s", type(error).__name__)
     if not isinstance(error, ModelBehaviorError):
-        return Failed(UNKNOWN_OUTCOME)
-    return Failed(UNREADABLE)
+        return FailedOutput(UNKNOWN_OUTCOME)
+    return FailedOutput(UNREADABLE)

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from backend.tools.caller_token import CallerToken
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 from client.chatkit import user_input
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve

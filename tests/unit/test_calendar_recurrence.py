@@ -142,7 +142,7 @@ def check_dates(text: str, due: date, at: str) -> None:
     ],
 )
 def test_rules_are_written_as_programs_read_them(text: str, written: str) -> None:
-    found = recurrence.read(text, date(2027, 1, 1))
+    found = recurrence.parse_rule(text, date(2027, 1, 1))
     assert found is not None
     assert found.rule == written
 

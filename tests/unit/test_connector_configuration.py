@@ -16,7 +16,7 @@ VARIABLES = {"WEB_KEY": SECRET, "LINES": "one\ntwo", "HOME": "/home/ann", "CEREB
 def read(folder: Path, servers: Any, top: str = "mcpServers") -> Any:
     file = folder / "mcp.json"
     file.write_text(servers if isinstance(servers, str) else json.dumps({top: servers}))
-    return configuration.read(file, VARIABLES)
+    return configuration.read_servers(file, VARIABLES)
 
 
 def test_both_shapes_are_read_and_references_filled_in(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_all_mistakes_are_told_at_once_and_no_value(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid, match=r"^MCP_SERVERS_FILE: .*mcp.json cannot be read: No such file"):
-        configuration.read(tmp_path / "mcp.json", {})
+        configuration.read_servers(tmp_path / "mcp.json", {})
 
 
 def test_no_setting_of_a_service_may_be_named() -> None:

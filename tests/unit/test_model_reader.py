@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from backend.model import reader
 from backend.model.errors import ModelError
 from backend.model.frames import values_of
-from backend.model.reader import Behaviour, Piece, Reader
+from backend.model.reader import Behaviour, Piece, ResponseReader
 
 RESPONSES = Path(__file__).parent.parent / "api" / "model_servers"
 Json = dict[str, Any]
@@ -24,8 +24,8 @@ async def _read(pieces: list[bytes]) -> list[Piece]:
         for piece in pieces:
             yield piece
 
-    answer = Reader()
-    read = [answer.read(value) async for value in values_of(sent())]
+    answer = ResponseReader()
+    read = [answer.read_frame(value) async for value in values_of(sent())]
     return [*read, answer.end()]
 
 
@@ -310,17 +310,17 @@ UNOPENED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize("written", UNOPENED)
 def test_reasoning_without_an_opening_tag(written: str, size: int, begins_thinking: bool) -> None:
-    answer = Reader(begins_thinking=begins_thinking)
-    pieces = [answer.read(chunk(content=written[start : start + size])) for start in range(0, len(written), size)]
-    pieces += [answer.read(STOP), answer.end()]
+    answer = ResponseReader(begins_thinking=begins_thinking)
+    pieces = [answer.read_frame(chunk(content=written[start : start + size])) for start in range(0, len(written), size)]
+    pieces += [answer.read_frame(STOP), answer.end()]
     text, thought = ("".join(getattr(one, name) for one in pieces) for name in ("text", "thought"))
     assert (text, thought) == UNOPENED[written][begins_thinking]
     assert answer.tags.lacks_opening is not written.startswith("<think>")
 
 
 def test_text_that_was_expected_to_begin_with_reasoning() -> None:
-    answer = Reader(begins_thinking=True)
-    pieces = [answer.read(chunk(content="only an answer")), answer.read(STOP), answer.end()]
+    answer = ResponseReader(begins_thinking=True)
+    pieces = [answer.read_frame(chunk(content="only an answer")), answer.read_frame(STOP), answer.end()]
     assert "".join(piece.text for piece in pieces) == "only an answer"
 
 

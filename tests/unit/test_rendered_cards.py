@@ -174,21 +174,21 @@ def test_step_of_a_sub_agent(call: ToolCall, title: str, state: str) -> None:
 
 def test_work_of_a_sub_agent_as_it_is_read() -> None:
     stream, run = WorkflowStream("/files"), replace(RUN)
-    assert stream.read(Event("call_requested", START, 1)) is None
-    begun = stream.read(Event("entry_completed", Entry("run_2", "m", "user_message", "write it"), 2, run=run))
+    assert stream.apply_event(Event("call_requested", START, 1)) is None
+    begun = stream.apply_event(Event("entry_completed", Entry("run_2", "m", "user_message", "write it"), 2, run=run))
     assert begun is not None
     assert (begun.is_new, begun.added) == (True, (0,))
     said = Entry("run_2", "n", "assistant_message", "I write.", model_turn=1)
-    assert stream.read(Event("entry_completed", said, 3, run=run)) is None, "it may be the answer"
+    assert stream.apply_event(Event("entry_completed", said, 3, run=run)) is None, "it may be the answer"
     writing = replace(WRITE, state="running")
-    called = stream.read(Event("call_requested", writing, 4, run=run))
+    called = stream.apply_event(Event("call_requested", writing, 4, run=run))
     assert called is not None
     assert called.added == (1, 2)
     writing.state = "done"
-    done = stream.read(Event("call_completed", writing, 5, run=run))
+    done = stream.apply_event(Event("call_completed", writing, 5, run=run))
     assert done is not None
     assert done.changed == (2,)
     run.status = "completed"
-    ended = stream.read(Event("call_completed", replace(START, state="done"), 6))
+    ended = stream.apply_event(Event("call_completed", replace(START, state="done"), 6))
     assert ended is not None
     assert (ended.has_ended, ended.workflow.summary) == (True, "Coder: 1 step, 1 file written")

@@ -10,7 +10,7 @@ import { markdown } from "./markdown.js";
 
 /** What unfolds below a command, once it was asked for. @typedef {{stdout?: string, stderr?: string, problem?: string}} Details */
 
-const FILE = /^\[Open ((?:\\.|[^\]\\])*)\]\([^\s()]*\/files\/([\w.~%/-]+)\)(?: \(([\d,]+) bytes\))?\s*([^]*)$/; // as in backend/tools/workspace/shown.py
+const FILE = /^\[Open ((?:\\.|[^\]\\])*)\]\([^\s()]*\/files\/([\w.~%/-]+)\)(?: \(([\d,]+) bytes\))?\s*([^]*)$/; // as in backend/tools/workspace/call_steps.py
 const FENCED = /^(`{3,})\n([^]*)\n\1\s*$/;
 const CODE = /^(?:(`{3,})\n([^]*?)\n\1\n\n)?(Exit code [^\n]*)/;
 

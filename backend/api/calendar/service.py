@@ -55,11 +55,11 @@ class CalendarService:
         about = {"http.request.method": "GET", "http.route": address.TEMPLATE}
         with traces.span(f"GET {address.TEMPLATE}", about, kind="SERVER", parent=headers):
             try:
-                return await self._read(name, headers, report)
+                return await self._load_calendar(name, headers, report)
             finally:
                 _write_report(report, time.perf_counter() - began)
 
-    async def _read(self, name: str, headers: Headers, report: _Report) -> Response:
+    async def _load_calendar(self, name: str, headers: Headers, report: _Report) -> Response:
         secret = address.secret_in(name)
         # What cannot be a secret is looked for, too: an address that opens nothing takes as long as any other.
         hash = address.hash_of(name if secret is None else secret)

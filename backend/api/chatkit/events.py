@@ -32,9 +32,9 @@ class EventRenderer:
         if event.type == "progress":
             return [ck.ProgressUpdateEvent(text=event.text)]
         rendered = [] if event.run is not None and event.run.is_sub_agent else [*self._render(event)]
-        if (change := self._workflows.read(event)) is not None:
+        if (change := self._workflows.apply_event(event)) is not None:
             rendered += self._change_workflow(change)
-        for shown in await self._cards.read(event):
+        for shown in await self._cards.apply_event(event):
             item = render_card(self._thread_id, shown.card)
             rendered.append(
                 ck.ThreadItemDoneEvent(item=item) if shown.is_new else ck.ThreadItemReplacedEvent(item=item)

@@ -198,7 +198,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if isinstance(context.request, ck.ThreadsAddUserMessageReq) and head is not None:
             # Its reader may know another title, as one is made after the first answer; the SDK sends what has changed.
             thread.title, thread.created_at = head.title, head.created_at
-        async for event in self._read(thread.id, context, without_message=True):
+        async for event in self._stream_run(thread.id, context, without_message=True):
             yield event
 
     async def _begin_run(self, request: RunRequest, context: RequestContext) -> Events:
@@ -207,7 +207,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if context.is_detached:
             yield interaction_event(started.run.id)
 
-    async def _read(self, thread_id: str, context: RequestContext, *, without_message: bool = False) -> Events:
+    async def _stream_run(self, thread_id: str, context: RequestContext, *, without_message: bool = False) -> Events:
         """What the request's run says in this process; what came before is known to the reader.
 
         `without_message` leaves the message out that the run answers, as the reader has it.
@@ -218,7 +218,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if live.stream.base:
             before = await timeline.load_events(self._database, context.user_id, live.run.id, after=0)
             await renderer.skip([event for event in before.events if (event.number or 0) <= live.stream.base])
-        async for event in live.stream.read():
+        async for event in live.stream.read_events():
             if without_message and event.number == live.first_number and _is_message(event):
                 continue
             for rendered in await renderer.render(event):
@@ -335,7 +335,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if (card := render_approval(call)) is not None:
             yield ck.ThreadItemReplacedEvent(item=render_card(thread.id, card))
         if live is not None:
-            async for event in self._read(thread.id, context):
+            async for event in self._stream_run(thread.id, context):
                 yield event
 
     async def _click(
@@ -357,7 +357,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         request = RunRequest(thread.id, stored, replaces=message.run_id, options=context.options, key=context.key)
         async for event in self._begin_run(request, context):
             yield event
-        async for event in self._read(thread.id, context):
+        async for event in self._stream_run(thread.id, context):
             yield event
 
     async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.api.dependencies import LimitedUser
-from backend.api.files.service import NewConversation
+from backend.api.files.service import CreatedConversation
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices
 
@@ -33,7 +33,7 @@ class Title(BaseModel):
 
 
 @router.post("/conversations", status_code=201)
-async def create_conversation(services: AppServices, user: LimitedUser, body: Title) -> NewConversation:
+async def create_conversation(services: AppServices, user: LimitedUser, body: Title) -> CreatedConversation:
     return await services.files.create_conversation(user.user_id, body.title, replaced=body.left)
 
 

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from backend.cards.agent_workflow import call_of_workflow, find_call
 from backend.conversations import conversations, sub_agents
 from backend.conversations.ids import check_chat_id, is_valid
-from backend.conversations.limits import Limits
+from backend.conversations.limits import UserLimits
 from backend.errors import BackendError, NotFound
-from backend.tools.workspace import shown
+from backend.tools.workspace import call_steps
 from backend.tools.workspace.files import FolderFiles
 from common.database import Database
 
@@ -37,7 +37,7 @@ class NoWorkspace(BackendError):
     code, status = "no_workspace", 404
 
 
-class NewConversation(BaseModel):
+class CreatedConversation(BaseModel):
     """A conversation in which nothing is said yet."""
 
     id: str
@@ -51,9 +51,9 @@ class FilesService:
 
     database: Database
     folder_files: FolderFiles | None
-    limits: Limits
+    limits: UserLimits
 
-    async def create_conversation(self, user_id: str, title: str, *, replaced: str | None) -> NewConversation:
+    async def create_conversation(self, user_id: str, title: str, *, replaced: str | None) -> CreatedConversation:
         """Makes a conversation for files; `replaced` is the id or name of the one that the user cleared for it."""
         if self.folder_files is None:
             raise NoWorkspace
@@ -61,7 +61,7 @@ class FilesService:
         conversation_id, head = await conversations.create(
             self.database, user_id, title=title, details=details, limits=self.limits
         )
-        return NewConversation(id=conversation_id, title=head.title or "", created_at=head.created_at)
+        return CreatedConversation(id=conversation_id, title=head.title or "", created_at=head.created_at)
 
     async def get_call_details(self, user_id: str, chat_id: str, item_id: str, number: int) -> dict[str, Any]:
         """The details of the call that a step of a sub-agent's item shows. Raises `NotFound` before its result."""
@@ -80,7 +80,9 @@ class FilesService:
         if self.folder_files is None:
             raise NoWorkspace
         calls = await sub_agents.load_calls_for_task(self.database, user_id, task_id)
-        paths = ((call.conversation_id, path) for call in calls for path in shown.written(call.tool, call.details))
+        paths = (
+            (call.conversation_id, path) for call in calls for path in call_steps.written_files(call.tool, call.details)
+        )
         folders: dict[str, dict[str, Any]] = {}
         files: list[dict[str, object]] = []
         for chat_id, path in islice(dict.fromkeys(paths), _MOST_OF_TASK):

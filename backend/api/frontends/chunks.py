@@ -219,7 +219,7 @@ class ChunkRenderer:
         yield {"type": "tool-approval-request", **question}
 
     def _render_workflow(self, event: Event) -> Iterator[Chunk]:
-        if (change := self._workflows.read(event)) is None:
+        if (change := self._workflows.apply_event(event)) is None:
             return
         is_sub_agent = event.run is not None and event.run.is_sub_agent
         agent = event.run.agent if event.run is not None and is_sub_agent else _agent_of(event.record)

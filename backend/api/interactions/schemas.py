@@ -113,7 +113,7 @@ class ToolResultEvent(BaseModel):
     tool_output: str
     is_error: bool = False
     details: dict[str, Any] | None = Field(
-        default=None, description="Beside the text: exit code and output of a command, a file's diff, tasks."
+        default=None, description="Exit code and output of a command, a file's diff, tasks."
     )
 
 
@@ -179,7 +179,7 @@ class Step(BaseModel):
     agent: str
     kind: Literal["task", "step", "output", "end"]
     content: dict[str, Any] = Field(description="What the agent's model said and read.")
-    details: dict[str, Any] | None = Field(description="Beside it: exit code and output of a command, a file's diff.")
+    details: dict[str, Any] | None = Field(description="Exit code and output of a command, a file's diff.")
     created_at: datetime
 
 

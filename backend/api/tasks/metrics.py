@@ -13,7 +13,7 @@ from prometheus_client import Histogram
 from backend.api.dependencies import UserId
 from backend.api.tasks.schemas import ChangedTasks
 from backend.errors import BackendError
-from backend.tools.tasks.tools import TasksUnavailable
+from backend.tools.task_tools import TasksUnavailable
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields
 

@@ -14,7 +14,7 @@ from backend.api.identity import AuthenticatedUser
 from backend.api.tasks.schemas import ChangedTasks, NewTask, Task, TaskChanges, TaskPage, TaskUpdate, View
 from backend.conversations import profiles
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
-from backend.tools.tasks.tools import CallRefused, TasksUnavailable, TaskTools
+from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from common.database import Database
 from service.database import new_id
 
@@ -69,7 +69,7 @@ class TaskListService:
         with _translated_errors():
             page = await self.tools.list_tasks(**reader, cursor=query.cursor, limit=query.limit, **arguments)
             is_first_of_done = query.view == "done" and query.cursor is None
-            done = await self.tools.read("done", **reader, days=DAYS) if is_first_of_done else {"days": None}
+            done = await self.tools.get_json("done", **reader, days=DAYS) if is_first_of_done else {"days": None}
             _, day, time = page["now"].split(" ")
             return TaskPage(
                 view=query.view,
@@ -85,7 +85,7 @@ class TaskListService:
     async def find(self, task_id: int, user: AuthenticatedUser) -> Task:
         """A task, whatever its state. Raises `NotFound`."""
         with _translated_errors():
-            found = (await self.tools.read("tasks", user_id=user.user_id, ids=task_id))["tasks"]
+            found = (await self.tools.get_json("tasks", user_id=user.user_id, ids=task_id))["tasks"]
             tasks = [*map(Task.from_tool, found)]
         if not tasks:
             raise NotFound(f"There is no task {task_id}. It may have been deleted.")
@@ -94,7 +94,7 @@ class TaskListService:
     async def load_changes(self, after: int | None, user: AuthenticatedUser) -> TaskChanges:
         since = {} if after is None else {"after": after}
         with _translated_errors():
-            return TaskChanges.model_validate(await self.tools.read("changes", user_id=user.user_id, **since))
+            return TaskChanges.model_validate(await self.tools.get_json("changes", user_id=user.user_id, **since))
 
     async def add(self, new: NewTask, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
         arguments = {name: value for name, value in new.given_fields().items() if value is not None}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from common.database import Database
 
-_READ = "SELECT server, tool, hash FROM approved_tools"
+_LOAD = "SELECT server, tool, hash FROM approved_tools"
 _DELETE_OTHERS = "DELETE FROM approved_tools WHERE server = %(server)s AND tool <> ALL(%(tools)s)"
 _APPROVE = """
 INSERT INTO approved_tools (server, tool, hash, approved_at) VALUES (%(server)s, %(tool)s, %(hash)s, now())
@@ -14,13 +14,13 @@ Approved = Mapping[tuple[str, str], bytes]
 """The hash of each, by its server and name."""
 
 
-async def read(database: Database) -> Approved:
+async def load_approved(database: Database) -> Approved:
     async with database.system_transaction() as tx:
-        found = await tx.execute(_READ)
+        found = await tx.execute(_LOAD)
     return {(row["server"], row["tool"]): bytes(row["hash"]) for row in await found.fetchall()}
 
 
-async def write(database: Database, server: str, hashes: Mapping[str, bytes], *, all_of_it: bool) -> None:
+async def approve(database: Database, server: str, hashes: Mapping[str, bytes], *, all_of_it: bool) -> None:
     """Approves these tools, as the owner; `all_of_it`: and no other of the server's."""
     async with database.owner_transaction() as tx:
         if all_of_it:

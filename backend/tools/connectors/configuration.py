@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from backend.tools.connectors.server import AgentName, Server
+from backend.tools.connectors.connector import AgentName, Connector
 from service import given
 from service.environment import SettingsInvalid
 
@@ -64,7 +64,7 @@ class _Wrong(Exception):
     """Its text is the rest of a sentence about a server."""
 
 
-def read(file: Path | None, variables: Mapping[str, str]) -> tuple[Server, ...]:
+def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Connector, ...]:
     """The servers of the file; raises `SettingsInvalid` with a sentence for each mistake."""
     if file is None:
         return ()
@@ -79,7 +79,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> tuple[Server, ...]:
     entries = _entries(found)
     if entries is None:
         raise SettingsInvalid(f'{file} must be an object with "mcpServers" or "servers", which holds the servers.')
-    servers, mistakes = list[Server](), list[str]()
+    servers, mistakes = list[Connector](), list[str]()
     for name, entry in entries.items():
         try:
             servers.append(_server(name, _entry(name, entry), variables, file.parent))
@@ -118,7 +118,7 @@ def _about(key: str) -> str:
     return f"has the unknown key {key!r}. Known keys are {', '.join(_MUST_BE)}."
 
 
-def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Server:
+def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Connector:
     resolved: dict[str, str] = {}
 
     def put_in(text: str) -> str:
@@ -135,7 +135,7 @@ def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: P
     cwd = str(directory.absolute() / filled(entry.cwd)) if entry.cwd else None
     if cwd is not None and not entry.disabled and not Path(cwd).is_dir():
         raise _Wrong(f"cannot be started: its cwd {entry.cwd} is not a directory.")
-    return Server(
+    return Connector(
         name,
         entry.command and filled(entry.command),
         url,
@@ -171,5 +171,5 @@ def _value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[st
     return value
 
 
-def usable(servers: Sequence[Server]) -> list[Server]:
+def usable(servers: Sequence[Connector]) -> list[Connector]:
     return [server for server in servers if not server.disabled]

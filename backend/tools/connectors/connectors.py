@@ -16,14 +16,14 @@ from agents.tool_context import ToolContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import Tool
 
-from backend.tools.connection import UNREADABLE, Failed
+from backend.tools.approval_policy import arguments_of
+from backend.tools.connection import UNREADABLE, FailedOutput
 from backend.tools.connectors import approved, names, offered
 from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.configuration import usable
+from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.link import IDLE_SECONDS, Link, Unanswered, Unreachable
-from backend.tools.connectors.server import Server
 from backend.tools.connectors.server_log import redacted
-from backend.tools.consent.policy import arguments_of
 from backend.tools.table import TOOLS
 from common.database import Database
 from service.telemetry import logs, traces
@@ -52,7 +52,7 @@ class _Listed:
 class Connectors:
     def __init__(
         self,
-        servers: Sequence[Server],
+        servers: Sequence[Connector],
         database: Database,
         *,
         idle_seconds: float = IDLE_SECONDS,
@@ -81,7 +81,7 @@ class Connectors:
         if not servers:
             return []
         found = await asyncio.gather(*map(self._tools, servers))
-        known = await approved.read(self._database)
+        known = await approved.load_approved(self._database)
         return [
             self._tool(server, tool)
             for server, tools in zip(servers, found, strict=True)
@@ -93,7 +93,7 @@ class Connectors:
         await asyncio.gather(*(listed.link.close() for listed in self._listed.values()))
         self._stack.close()
 
-    async def _tools(self, server: Server) -> Sequence[Tool]:
+    async def _tools(self, server: Connector) -> Sequence[Tool]:
         """Those of a server, or none where it cannot be used."""
         listed = self._listed[server.name]
         if time.monotonic() < listed.until:
@@ -108,7 +108,7 @@ class Connectors:
         listed.until = time.monotonic() + seconds
         return listed.tools
 
-    def _is_offered(self, server: Server, tool: Tool, known: Approved) -> bool:
+    def _is_offered(self, server: Connector, tool: Tool, known: Approved) -> bool:
         if not server.allows(tool.name):
             return False
         found = offered.fingerprint(tool)
@@ -121,7 +121,7 @@ class Connectors:
             logger.warning("%s %s: it is not offered until ./todo mcp approve %s", shown, state, server.name)
         return False
 
-    def _tool(self, server: Server, tool: Tool) -> FunctionTool:
+    def _tool(self, server: Connector, tool: Tool) -> FunctionTool:
         name = names.for_model(server.name, tool.name)
         shown = names.for_people(name)
         return FunctionTool(
@@ -132,19 +132,21 @@ class Connectors:
             strict_json_schema=False,
         )
 
-    async def _invoke(self, server: Server, tool: Tool, shown: str, context: ToolContext[Any], arguments: str) -> str:
+    async def _invoke(
+        self, server: Connector, tool: Tool, shown: str, context: ToolContext[Any], arguments: str
+    ) -> str:
         """What the model reads of a call: a sentence, whatever happens."""
         given = arguments_of(arguments)
         if given is None:
-            return Failed(UNREADABLE)
+            return FailedOutput(UNREADABLE)
         began = time.monotonic()
         with traces.span(f"tools/call {shown}", {"gen_ai.tool.name": shown}, kind="CLIENT"):
             outcome, answer = await self._answer(server, tool, shown, given)
         seconds = round(time.monotonic() - began, 3)
         logger.info("called", extra=logs.fields(tool=shown, outcome=outcome, seconds=seconds))
-        return answer if outcome == _DONE else Failed(answer)
+        return answer if outcome == _DONE else FailedOutput(answer)
 
-    async def _answer(self, server: Server, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
+    async def _answer(self, server: Connector, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
         link = self._listed[server.name].link
         if not server.read_only and (refusal := await self._refusal(server, tool, shown)) is not None:
             return "not made", refusal
@@ -161,7 +163,7 @@ class Connectors:
             return "failed", f"{shown} gave no answer that can be read.{'' if server.read_only else _UNKNOWN}"
         return "failed" if result.is_error else _DONE, offered.text(server, result, shown)
 
-    async def _refusal(self, server: Server, tool: Tool, shown: str) -> str | None:
+    async def _refusal(self, server: Connector, tool: Tool, shown: str) -> str | None:
         """Why a call that may change something is not sent: the server is looked at once more, as it is now."""
         try:
             tools = await self._listed[server.name].link.tools()
@@ -171,7 +173,7 @@ class Connectors:
         return None if offered.fingerprint(tool) in found else _HIDDEN.format(shown)
 
 
-def _missing(server: Server) -> str | None:
+def _missing(server: Connector) -> str | None:
     """That there is no such program, where it would be started."""
     if server.command is None:
         return None
@@ -186,19 +188,19 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"
 
 
-def limits_with(servers: Sequence[Server]) -> dict[str, str]:
+def limits_with(servers: Sequence[Connector]) -> dict[str, str]:
     """What a card says of the tools by which agents start that may use these servers."""
     reached = _reached(servers)
     return {tool: _MAY.format(" and ".join(f"mcp.{one.name}" for one in found)) for tool, found in reached.items()}
 
 
-def reach_with(servers: Sequence[Server]) -> dict[str, Sequence[object]]:
+def reach_with(servers: Sequence[Connector]) -> dict[str, Sequence[object]]:
     """What these servers are, by their names, and by the tools by which agents start that may use them."""
     of_agents = {tool: [one.reach for one in found] for tool, found in _reached(servers).items()}
     return of_agents | {one.name: one.reach for one in usable(servers)}
 
 
-def _reached(servers: Sequence[Server]) -> dict[str, list[Server]]:
+def _reached(servers: Sequence[Connector]) -> dict[str, list[Connector]]:
     there = usable(servers)
     found = {tool: [one for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
     return {tool: reached for tool, reached in found.items() if reached}

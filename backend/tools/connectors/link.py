@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool
 
-from backend.tools.connectors.server import Server
+from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.server_log import logged
 from service.tls import tls_context
 
@@ -55,7 +55,7 @@ class _OpenConnection:
 class Link:
     """One process's connection to a server; what it is asked waits for it at most the server's time-out."""
 
-    def __init__(self, server: Server, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, server: Connector, *, idle_seconds: float = IDLE_SECONDS) -> None:
         self._server = server
         self._idle_seconds = idle_seconds
         self._held: _OpenConnection | None = None
@@ -166,7 +166,7 @@ class Link:
 
 
 @asynccontextmanager
-async def _client(server: Server) -> AsyncIterator[Client]:
+async def _client(server: Connector) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         if server.command is not None:
             errors = stack.enter_context(logged(server))
@@ -194,7 +194,7 @@ async def _all_tools(client: Client) -> list[Tool]:
     return found
 
 
-def _why(server: Server, error: BaseException) -> str:
+def _why(server: Connector, error: BaseException) -> str:
     """What went wrong, by the type of the first error that says it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from backend.tools.connectors.server import Server
+from backend.tools.connectors.connector import Connector
 from service.commands import printable
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ _OF_SDK = ("client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.shar
 
 
 @contextmanager
-def redacted(servers: Sequence[Server]) -> Iterator[None]:
+def redacted(servers: Sequence[Connector]) -> Iterator[None]:
     """While the block runs, the SDK's log lines have no text of an error and no value of a variable."""
 
     def redact(record: logging.LogRecord) -> bool:
@@ -38,15 +38,15 @@ def redacted(servers: Sequence[Server]) -> Iterator[None]:
 
 
 @contextmanager
-def logged(server: Server) -> Iterator[TextIO]:
+def logged(server: Connector) -> Iterator[TextIO]:
     """What a program of this server is given as its standard error; a thread reads it until its last writer ends."""
     reading, writing = os.pipe()
-    threading.Thread(target=_read, args=(server, reading), daemon=True).start()
+    threading.Thread(target=_log_lines, args=(server, reading), daemon=True).start()
     with open(writing, "w") as errors:
         yield errors
 
 
-def _read(server: Server, reading: int) -> None:
+def _log_lines(server: Connector, reading: int) -> None:
     with open(reading, errors="replace") as lines:
         while line := lines.readline(_READ):
             if said := server.redacted(line).rstrip():

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 
 from backend.errors import BackendError, LimitReached
 from backend.tools.caller_token import calling_for
-from backend.tools.connectors.server import AgentName
-from backend.tools.tasks.tools import KEY, USER
+from backend.tools.connectors.connector import AgentName
+from backend.tools.task_tools import KEY, USER
 from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
 from service.database import new_id
 

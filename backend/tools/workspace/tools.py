@@ -13,8 +13,8 @@ from mcp.types import CallToolResult, TextContent
 
 from backend.errors import BackendError
 from backend.tools.caller_token import CallerToken, calling_for
-from backend.tools.connection import Connection, ToolsUnavailable
-from backend.tools.tasks.tools import KEY, USER
+from backend.tools.connection import McpConnection, ToolsUnavailable
+from backend.tools.task_tools import KEY, USER
 from service.tls import tls_context
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class NoRoom(BackendError):
     code, status = "no_room", 507
 
 
-class WorkspaceTools(Connection):
+class WorkspaceTools(McpConnection):
     """The eight tools; whose they are, in which folder they work and the key of each call are added from its turn.
 
     `may_start` says whether agents can be started now, `runs_commands` whether they can run programs, and

@@ -1,4 +1,4 @@
-"""What a person sees of a call of an agent's: a line while it runs and when it is done, and what unfolds below it."""
+"""Renders calls of sub-agents as steps for the user: a line while a call runs and when it is done, and details."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from backend.tools.approval_policy import arguments_of
 from backend.tools.connectors.names import for_people
-from backend.tools.consent.policy import arguments_of
 from service.database.text import without_unseen
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ class Called:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _StepTexts:
     running: str
     done: str
     icon: str
@@ -62,7 +62,7 @@ def _link(called: Called, path: str, size: Any) -> str:
     """A file, to be opened."""
     sized = f" ({size:,} bytes)" if isinstance(size, int) else ""
     label = re.sub(r"([\\\[\]*_`<>])", r"\\\1", " ".join(without_unseen(path).split()))
-    return f"[Open {label}]({called.folder_url}/{quote(_place(path))}){sized}"
+    return f"[Open {label}]({called.folder_url}/{quote(_normalize_path(path))}){sized}"
 
 
 def _file(called: Called) -> str:
@@ -79,42 +79,46 @@ def _file(called: Called) -> str:
     return f"{link}\n\n{_fenced(chr(10).join(changed[:_DIFF]) + more)}"
 
 
-_TOOLS: Mapping[str, _Row] = {
-    "list_files": _Row("Listing files…", "Listed the files", "document"),
-    "read_file": _Row("Reading {path}…", "Read {path}", "document"),
-    "search_files": _Row("Searching for {pattern}…", "Searched for {pattern}", "search"),
-    "write_file": _Row("Writing {path}…", "Wrote {path}", "document", below=_file),
-    "edit_file": _Row("Changing {path}…", "Changed {path}", "document", below=_file),
-    "run_command": _Row("Running {command}…", "Ran {command}", "square-code", below=_ran),
-    "run_python": _Row("Running Python…", "Ran Python", "square-code", below=_ran),
-    "commit": _Row("Saving a version…", "Saved a version: {message}", "check"),
-    "list_tasks": _Row("Looking at the list…", "Looked at the list", "search"),
+_TOOLS: Mapping[str, _StepTexts] = {
+    "list_files": _StepTexts("Listing files…", "Listed the files", "document"),
+    "read_file": _StepTexts("Reading {path}…", "Read {path}", "document"),
+    "search_files": _StepTexts("Searching for {pattern}…", "Searched for {pattern}", "search"),
+    "write_file": _StepTexts("Writing {path}…", "Wrote {path}", "document", below=_file),
+    "edit_file": _StepTexts("Changing {path}…", "Changed {path}", "document", below=_file),
+    "run_command": _StepTexts("Running {command}…", "Ran {command}", "square-code", below=_ran),
+    "run_python": _StepTexts("Running Python…", "Ran Python", "square-code", below=_ran),
+    "commit": _StepTexts("Saving a version…", "Saved a version: {message}", "check"),
+    "list_tasks": _StepTexts("Looking at the list…", "Looked at the list", "search"),
 }
-_ADDING = _Row("Adding to {path}…", "Added to {path}", "document", below=_file)
+_ADDING = _StepTexts("Adding to {path}…", "Added to {path}", "document", below=_file)
 _WRITING = frozenset({"write_file", "edit_file"})
 STOPPED = "stopped"
 """Why a call that had begun was not carried out to its end."""
 
 
-def written(tool: str, details: Json | None) -> dict[str, int | None]:
+def written_files(tool: str, details: Json | None) -> dict[str, int | None]:
     """The files that a call wrote, as the folder's list has them, with their sizes."""
     found = details or {}
     if tool in _WRITING:
-        return {_place(str(found["path"])): found.get("bytes")} if found.get("ok", True) and "path" in found else {}
+        return (
+            {_normalize_path(str(found["path"])): found.get("bytes")}
+            if found.get("ok", True) and "path" in found
+            else {}
+        )
     return {str(file["path"]): file["bytes"] for file in found.get("files", ())}
 
 
-def _place(path: str) -> str:
+def _normalize_path(path: str) -> str:
     return "/".join(name for name in path.split("/") if name not in ("", "."))
 
 
-def running(tool: str, arguments: str, folder_url: str) -> Json:
+def render_running(tool: str, arguments: str, folder_url: str) -> Json:
     called = Called(arguments_of(arguments) or {}, folder_url)
     row = _row(tool, called)
     return _step(row.running, called, row, state="running")
 
 
-def done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
+def render_done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
     """A call that failed says so, with what its agent reads."""
     called = Called(arguments_of(arguments) or {}, folder_url, details or {}, text)
     row = _row(tool, called)
@@ -124,7 +128,7 @@ def done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json
     return _step(row.done, called, row, state="done")
 
 
-def left(tool: str, arguments: str, folder_url: str, *, why: str) -> Json:
+def render_unfinished(tool: str, arguments: str, folder_url: str, *, why: str) -> Json:
     """A call that was not made, or not to its end."""
     called = Called(arguments_of(arguments) or {}, folder_url)
     row = _row(tool, called)
@@ -136,12 +140,12 @@ def has_run(step: Json) -> bool:
     return step["state"] in ("running", "done") or step["title"].endswith(f": {STOPPED}")
 
 
-def said(text: str) -> Json:
+def render_text(text: str) -> Json:
     """What an agent says between its calls."""
     return {"title": "", "content": text, "icon": None, "state": "none"}
 
 
-def _step(template: str, called: Called, row: _Row, *, state: str) -> Json:
+def _step(template: str, called: Called, row: _StepTexts, *, state: str) -> Json:
     values = _Values({name: _line(value) for name, value in called.given.items()})
     icon = "info" if state == "failed" else row.icon
     return {"title": template.format_map(values), "content": row.below(called), "icon": icon, "state": state}
@@ -152,15 +156,15 @@ class _Values(dict[str, str]):
         return "…"
 
 
-def _row(tool: str, called: Called) -> _Row:
+def _row(tool: str, called: Called) -> _StepTexts:
     if tool == "write_file" and called.given.get("append") is True:
         return _ADDING
     return _TOOLS.get(tool) or _unknown(tool)
 
 
-def _unknown(tool: str) -> _Row:
+def _unknown(tool: str) -> _StepTexts:
     name = for_people(tool).replace("{", "").replace("}", "")
-    return _Row(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
+    return _StepTexts(f"Using {name}…", f"Used {name}", "agent", failed=f"Could not use {name}")
 
 
 def _line(value: Any) -> str:

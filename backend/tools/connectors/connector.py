@@ -17,7 +17,7 @@ _SHORTEST = 6  # characters of a secret: a shorter value would be found in any t
 
 
 @dataclass(frozen=True)
-class Server:
+class Connector:
     """Either a program with a `command`, or an address, `url`.
 
     `tools` are those that are allowed, None for all. `read_only` is the operator's word, never the server's. `resolved`

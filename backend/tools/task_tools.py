@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent, Tool
 
 from backend.tools.caller_token import CallerToken, calling_for
-from backend.tools.connection import Connection, ToolsUnavailable
+from backend.tools.connection import McpConnection, ToolsUnavailable
 from backend.tools.resending import watched
 from service.tls import tls_context
 
@@ -41,7 +41,7 @@ class CallRefused(Exception):
         self.kind = kind
 
 
-class TaskTools(Connection):
+class TaskTools(McpConnection):
     """The five task tools as the agent sees them: without `user_id`, which is added to each call from its turn."""
 
     unavailable = TasksUnavailable
@@ -139,7 +139,7 @@ class TaskTools(Connection):
         except MCPError as error:
             raise TasksUnavailable from error
 
-    async def read(
+    async def get_json(
         self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
     ) -> dict[str, Any]:
         """What the task service tells without a tool; raises `TasksUnavailable`.

@@ -147,7 +147,7 @@ def _is_sub_agent(event: Event) -> bool:
 async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
     renderer = _Renderer(about)
     try:
-        async for event in live.stream.read():
+        async for event in live.stream.read_events():
             if frame := renderer.render(event):
                 yield frame
     finally:
