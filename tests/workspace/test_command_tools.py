@@ -105,6 +105,12 @@ class TestCommit:
         await alice.call("run_command", command=f"touch .git/{left} b")
         assert (await alice.call("commit", message="second"))[1]["commit"]
 
+    @pytest.mark.parametrize("missing", ["HEAD", "objects", "refs", "config"])
+    async def test_after_a_killed_git_init(self, alice: Person, missing: str) -> None:
+        await put(alice, "a", "a")
+        await alice.call("run_command", command=f"git init -q && rm -rf .git/{missing}")
+        assert (await alice.call("commit", message="first"))[1]["commit"]
+
     async def test_hook(self, alice: Person) -> None:
         """What it does is confined, and its rejection is told."""
         await put(alice, "f", "x")

@@ -24,10 +24,11 @@ _MORE_BYTES, _MORE_FILES = 8 * 1024**2, 100  # in a folder that holds too much: 
 Held = Callable[[Path], tuple[int, int] | None]
 """The bytes and files that are in a folder; None where they cannot be counted."""
 _HIT = re.compile(r"^(?:\./)?(.+?):([0-9]+):(.*)$")
-# One command runs at a time in a folder: a lock, or a repository without a HEAD, was left by a git that was killed.
+# One command runs at a time in a folder: a lock, or a repository that is incomplete, was left by a git that was killed.
 _COMMIT = (
     "find .git -maxdepth 1 -name '*.lock' -delete 2>/dev/null; find .git/refs -name '*.lock' -delete 2>/dev/null; "
-    'test -e .git/HEAD || git init -q -b main && git add -A && git commit -q -m "$1" && git rev-parse --short HEAD'
+    "git --git-dir=.git rev-parse 2>/dev/null || git init -q -b main && "
+    'git add -A && git commit -q -m "$1" && git rev-parse --short HEAD'
 )
 _NOTHING_TO_COMMIT = "there are no changes since the last commit."
 
