@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from client.chatkit import request, user_input
 from client.sse import Frames, NamedFrames
 from tests.runs_client import id_of, names, plain
 from tests.scripted_model import ScriptedModel
@@ -222,6 +223,32 @@ async def test_requests_at_once_in_two_processes_act_once(
         await model.reset()
     assert stored.titles(user.name) == [f"task {number}" for number in range(5)]
     assert stored.run_statuses(user.name) == ["completed"] * 5
+
+
+async def say_in_new_chat(user: User, api: str) -> httpx2.Response:
+    """Says hello in a new chat without a name."""
+    if api == "chatkit":
+        body = request("threads.create", {"idempotency_key": "k"}, input=user_input("hello"))
+        return await user.chatkit.http.post("/chatkit", json=body)
+    messages = {"messages": [{"role": "user", "content": "hello"}]}
+    return await user.runs.http.post(f"/{api}", json=messages, headers={"Idempotency-Key": "k"})
+
+
+@pytest.mark.parametrize("stack_name", ["pair"])
+@pytest.mark.parametrize("api", ["chatkit", "chat", "chat/stream"])
+async def test_new_chat_is_made_once_by_requests_at_once(
+    api: str, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """Each of two processes has found neither the key nor a chat when the other one begins to make its own."""
+    await model.script(says("Hello."), says("Never."))
+    other = new_user(user.name, backend=1)
+    with stored.locked("conversations"):
+        sent = [asyncio.create_task(say_in_new_chat(one, api)) for one in (user, other)]
+        await until(lambda: stored.is_waited_for(by=2))
+    for response in await asyncio.gather(*sent):
+        assert (response.status_code, "Hello." in response.text) == (200, True), response.text
+    assert stored.run_statuses(user.name) == ["completed"]
+    assert len(stored.conversations(user.name)) == 1
 
 
 @pytest.mark.long(seconds=6)
