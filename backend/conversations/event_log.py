@@ -30,13 +30,22 @@ async def load_runs(database: Database, user_id: str, conversation_id: str) -> l
 
 
 async def load_events(database: Database, user_id: str, runs: Sequence[Run]) -> list[Event]:
-    """What happened in these runs, in order."""
+    """What happened in these runs, and what the user did to their conversation then, in order."""
     by_id = {run.id: run for run in runs}
     where = {"user": user_id, "runs": list(by_id)}
     async with database.transaction(user_id, snapshot=True) as tx:
         sent = SentTimeline(await tx.execute(_ENTRIES, Entry, **where), await tx.execute(_CALLS, ToolCall, **where))
         turns = await tx.execute(_MODEL_TURNS, ModelTurn, **where)
-    return events_of([*(await sent.fetch()).records, *await turns.fetchall()], by_id)
+    records = (await sent.fetch()).records
+    events = [
+        *events_of([*records, *await turns.fetchall()], by_id),
+        *(
+            Event("entry_completed", entry, entry.seq, run=by_id[entry.run_id])
+            for entry in records
+            if isinstance(entry, Entry) and entry.kind in ("command", "change")
+        ),
+    ]
+    return sorted(events, key=lambda event: event.number or 0)
 
 
 async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:

@@ -97,7 +97,7 @@ _CALLS_OF_TREES = f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(
 _PATH_ENTRIES = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.seq < %(before)s
-  AND (e.run_id = ANY(%(runs)s) OR e.kind = 'change')
+  AND (e.run_id = ANY(%(runs)s) OR e.kind = 'change') AND e.kind <> 'command'
 ORDER BY e.seq DESC LIMIT %(limit)s"""
 _PATH_CALLS = f"""
 SELECT {CALL_COLUMNS} FROM tool_calls c
@@ -277,8 +277,8 @@ def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
 
 def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
     if isinstance(record, Entry):
-        # What comes after its run's end belongs to the conversation; a branch note is for the model alone.
-        is_event = record.complete and record.kind not in ("summary", "change", "branch_note")
+        # What may come after its run's end belongs to the conversation; a branch note is for the model alone.
+        is_event = record.complete and record.kind not in ("summary", "change", "branch_note", "command")
         return [("entry_completed", record.last_seq)] if is_event else []
     if isinstance(record, ModelTurn):
         return [("model_turn_ended", record.seq)]

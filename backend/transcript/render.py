@@ -1,5 +1,6 @@
 """Renders the events of a conversation's runs as lines of its event log: a tree of what follows what."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -83,10 +84,10 @@ class LogRenderer:
                 is_error = is_failure(details["code"]) or details["code"] == "interrupted"
                 values = {"level": "ERROR" if is_error else "WARNING", "error": sentence_of_notice(notice)}
                 yield self._add(run, "error", _time_of(notice, run), id=notice.id, actor="system", **values)
-            case "entry_completed", Entry(kind="command", text=text) as command:
-                values = {"id": command.id, "actor": "user", "tool_name": text.partition(" ")[0], "input": text}
-                output = (command.details or {}).get("output")
-                yield self._add(run, "tool_result", _time_of(command, run), output=output, **values)
+            case "entry_completed", Entry(kind="command", text=text, details=result) as command:
+                yield self._render_command(command, run, text, result)
+            case "entry_completed", Entry(kind="change", details={"change": "undone", "tasks": tasks}) as change:
+                yield self._render_command(change, run, "/undo", {"tasks": tasks})
             case "model_turn_ended", ModelTurn() as turn:
                 yield from self._render_turn(turn, run)
             case "call_requested", ToolCall() as call:
@@ -132,6 +133,12 @@ class LogRenderer:
         error = {} if call.state == "done" else {"level": "ERROR", "error": output}
         at, kind = _time_of(call, run), _kind_of(call, "result")
         return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)
+
+    def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
+        """A command is not called by the model, so that its result is its only line."""
+        values = {"actor": "user", "tool_name": text.partition(" ")[0], "input": text}
+        output = json.dumps(result or {}, ensure_ascii=False)
+        return self._add(run, "tool_result", _time_of(entry, run), id=entry.id, output=output, **values)
 
     def _add(self, run: Run, event: str, at: datetime, *, id: str, parent_id: str | None = None, **values: Any) -> Line:
         """A line of a run, from which the run's next one goes on."""

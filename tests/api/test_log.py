@@ -9,10 +9,15 @@ import pytest
 
 from client.chatkit import user_input
 from client.connection import Refused
+from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.approvals import APIS, waiting_of
+from tests.support.cards import shown_widgets, undo
+from tests.support.commands import todo_at
 from tests.support.fixtures import NewUser, StartStack
+from tests.support.model_requests import requests_to
 from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder, start_researcher
+from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 
@@ -49,7 +54,7 @@ def check_tree(lines: list[Line]) -> dict[str, Line]:
         by_id[line["id"]] = line
     for line in lines:
         before = by_id.get(line["parent_id"] or "", {})
-        if line["event"] == "tool_result":
+        if line["event"] == "tool_result" and line["actor"] != "user":
             assert (before["event"], before["tool_name"]) == ("tool_call", line["tool_name"])
             assert before["agent"] == line["agent"]
             assert line["error"] or line["latency_ms"] >= 0
@@ -127,6 +132,57 @@ async def test_agents_edits_failures_and_another_conversation(user: User, model:
     ]
     counted = [one for one in usage if one]
     assert tokens(lines) == tuple(sum(one[key] for one in counted) for key in ("input_tokens", "output_tokens"))
+
+
+async def test_commands(stack: Stack, user: User, model: ScriptedModel) -> None:
+    """Those that do something to a conversation are logged and exported; neither the model nor the page reads them."""
+    await model.script(*[says("Hello.")] * 3, add_task("milk"), says("Added."), says("They talked."), says("Yes."))
+    for number in range(3):
+        await user.runs.say("chat", f"hello {number}")
+    added = await user.runs.say("chat", "add milk")
+    thread = (await user.runs.get_chats())["chats"][0]["id"]
+    [card] = await shown_widgets(user.chatkit, thread)
+    shown = await user.chatkit.items(thread)
+    follower = await user.runs.get_interaction("chat", id_of(added))
+
+    assert (await user.runs.branch("chat", id_of(added)))["leaf"] == id_of(added)
+    stored = await user.page.put_file(thread, "notes.txt", b"one")
+    committed = await user.page.commit(thread, "first notes")
+    with pytest.raises(Refused):
+        await user.page.commit(thread, "nothing new")
+    await undo(user.chatkit, card)
+    compacted = await user.runs.compact("chat", key="k")
+    assert await user.runs.compact("chat", key="k") == compacted
+
+    lines = await log_of(user, thread)
+    check_tree(lines)
+    logged = [line for line in lines if (line["event"], line["actor"]) == ("tool_result", "user")]
+    run = id_of(added)
+    assert [(line["tool_name"], line["input"], json.loads(line["output"])) for line in logged] == [
+        ("/version", f"/version {run}", {"leaf": run}),
+        ("/put", "/put notes.txt", stored),
+        ("/commit", "/commit first notes", committed),
+        ("/undo", "/undo", {"tasks": [{"id": 1, "title": "milk"}]}),
+        ("/compact", "/compact", compacted),
+    ]
+    texts = [item for item in await user.chatkit.items(thread) if item["type"] != "widget"]
+    assert texts[: len(shown) - 1] == [item for item in shown if item["type"] != "widget"]
+    assert [item["type"] for item in texts[len(shown) - 1 :]] == ["task"], "the summary alone"
+    assert (await user.runs.get_interaction("chat", run))["agent_events"] == follower["agent_events"]
+
+    assert await user.runs.branch("chat", None)
+    assert await user.runs.branch("chat", run)
+    await user.runs.say("chat", "still there?")
+    asked = str((await requests_to(model))[-1]["messages"])
+    assert not any(text in asked for text in (run, "notes", "/version", "/compact"))
+    lines = await log_of(user, thread)
+    assert [line["input"] for line in lines if line["tool_name"] == "/version"] == [
+        *(f"/version {run}", "/version", f"/version {run}")
+    ]
+    exported = json.loads((await todo_at(stack, "export", "--user", user.name)).stdout)
+    assert [one["text"].split()[0] for one in exported["chat"]["entries"] if one["kind"] == "command"] == [
+        *("/version", "/put", "/commit", "/compact", "/version", "/version")
+    ]
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
 from backend.cards.agent_workflow import call_of_workflow, find_call
-from backend.conversations import conversations, sub_agents
+from backend.conversations import commands, conversations, sub_agents
 from backend.conversations.ids import check_chat_id, is_valid
 from backend.conversations.limits import UserLimits
 from backend.errors import BackendError, NotFound
@@ -117,6 +117,7 @@ class FilesService:
         length = request.headers.get("content-length")
         headers = {"Content-Length": length} if length is not None else {}
         status, content = await files.put(folder, path, request.stream(), headers, user_id=user_id)
+        await commands.add(self.database, user_id, folder, f"/put {path}", content)
         return JSONResponse(content, status_code=status)
 
     async def delete(self, user_id: str, chat_id: str, path: str) -> None:
@@ -125,7 +126,9 @@ class FilesService:
 
     async def commit(self, user_id: str, chat_id: str, message: str) -> dict[str, Any]:
         folder, files = await self._open(user_id, chat_id)
-        return {"message": await files.commit(folder, message, user_id=user_id)}
+        result = {"message": await files.commit(folder, message, user_id=user_id)}
+        await commands.add(self.database, user_id, folder, f"/commit {message}", result)
+        return result
 
     async def _open(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:
         """The folder of a conversation, which has its id, and the files."""

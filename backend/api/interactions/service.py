@@ -10,7 +10,7 @@ from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.render import InteractionRenderer
 from backend.api.messages import check_text
 from backend.context.summaries import Summaries
-from backend.conversations import conversations, steering
+from backend.conversations import commands, conversations, steering
 from backend.conversations.errors import NameTaken, NotShown
 from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.ids import check_chat_id, is_generated, is_valid
@@ -159,13 +159,17 @@ class InteractionService:
         if run_id is not None:
             await self.find_interaction(user_id, chat_id, run_id)
         await self.runs.show(user_id, conversation.id, run_id)
+        text = f"/version {run_id}" if run_id is not None else "/version"
+        await commands.add(self.runs.database, user_id, conversation.id, text, {"leaf": run_id})
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
     async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:
         """Summarises all but the newest messages now."""
         conversation = await self.reader.find(user_id, chat_id)
         messages = await self.summaries.compact(user_id, conversation.id)
-        return schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
+        compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
+        await commands.add(self.runs.database, user_id, conversation.id, "/compact", compacted.model_dump())
+        return compacted
 
 
 async def _render_frames(events: AsyncIterator[Event], renderer: InteractionRenderer) -> AsyncIterator[bytes]:
