@@ -87,7 +87,7 @@ def _create_services(
     endpoint, chars = model.endpoint, settings.limit_message_chars
     files = FolderFiles(workspace) if workspace else None
     reader = ChatReader(database, model.messages, endpoint.profile.history_tokens)
-    interactions = InteractionService(runs, reader, summaries, endpoint, chars)
+    interactions = InteractionService(runs, reader, summaries, tools, endpoint, chars)
     feeds = Feeds(database, tools, time_zone=settings.time_zone)
     return Services(
         database=database,

@@ -56,8 +56,9 @@ class Runs(Client):
         headers = {"Last-Event-ID": str(after)} if after else {}
         return self._stream("GET", f"{_place(chat_id, interaction_id)}/events", headers=headers)
 
-    async def get_chats(self, *, limit: int = 20, after: str | None = None) -> Json:
-        params = {"limit": limit, **({"after": after} if after is not None else {})}
+    async def get_chats(self, *, limit: int = 20, after: str | None = None, titled: str = "") -> Json:
+        """The newest, or those before one; with `titled` only chats with these letters in their title."""
+        params = {"limit": limit, "titled": titled, **({"after": after} if after is not None else {})}
         return await self._ask("GET", "/chats", params=params)
 
     async def get_chat(self, chat_id: str, *, limit: int = 20, before: str | None = None) -> Json:
@@ -106,14 +107,22 @@ class Runs(Client):
         self,
         chat_id: str,
         interaction_id: str,
-        text: str,
+        text: str | list[Json],
         *,
         mode: Literal["steer", "follow_up"],
         key: str | None = None,
     ) -> Json:
-        """Say something to an interaction that goes on."""
+        """Say something to an interaction that goes on: a text, or its parts where it names tasks."""
         body = {"text": text, "mode": mode}
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/messages", body, key=key)
+
+    async def steer(self, chat_id: str, interaction_id: str, input_id: str, *, key: str | None = None) -> Json:
+        """Let a follow-up be read before the model is asked again."""
+        return await self._ask("POST", f"{_place(chat_id, interaction_id)}/messages/{input_id}/steer", key=key)
+
+    async def drop(self, chat_id: str, interaction_id: str, input_id: str) -> Json:
+        """Delete a message that was not read."""
+        return await self._ask("DELETE", f"{_place(chat_id, interaction_id)}/messages/{input_id}")
 
     async def cancel(self, chat_id: str, interaction_id: str, *, key: str | None = None) -> Json:
         return await self._ask("POST", f"{_place(chat_id, interaction_id)}/cancel", key=key)
@@ -128,7 +137,7 @@ class Runs(Client):
 
     async def _ask(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["DELETE", "GET", "POST"],
         path: str,
         body: Json | None = None,
         *,

@@ -1,7 +1,21 @@
-"""Checks of what users write, the same for every API."""
+"""Messages of users, for every API: their checks, what is stored of them, and their parts."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from chatkit import types as ck
+from pydantic import TypeAdapter
+
+from backend.cards.current_tasks import load_titles
+from backend.context import tags
+from backend.conversations.runs import Message, Moment
 from backend.errors import BackendError, InvalidRequest
+from backend.tools.tasks.tools import TaskTools
 from service.database.text import can_be_seen
+
+Content = Sequence[ck.UserMessageContent]
+
+_CONTENT = TypeAdapter[list[ck.UserMessageContent]](list[ck.UserMessageContent])
 
 
 class MessageTooLong(BackendError):
@@ -10,9 +24,39 @@ class MessageTooLong(BackendError):
     code, status = "message_too_long", 400
 
 
-def check_text(text: str, *, most_chars: int) -> None:
-    """Raises `MessageTooLong`, or `InvalidRequest` for a text in which nothing can be seen."""
-    if len(text) > most_chars:
-        raise MessageTooLong(f"The message has {len(text):,} characters, and the limit is {most_chars:,}. Split it up.")
-    if not can_be_seen(text):
+def check_content(content: Content, *, most_chars: int, other_chars: int = 0) -> None:
+    """Raises `MessageTooLong`, and `InvalidRequest` for invalid tags and for a message in which nothing can be seen.
+
+    Of a tag only the id is stored, so its title does not count; `other_chars` are stored beside the content.
+    """
+    tags.numbers_of(content)
+    length = other_chars + sum(len(part.text) for part in content if part.type != "input_tag")
+    if length > most_chars:
+        raise MessageTooLong(f"The message has {length:,} characters, and the limit is {most_chars:,}. Split it up.")
+    if not any(part.type == "input_tag" or can_be_seen(part.text) for part in content):
         raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
+
+
+async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> list[ck.UserMessageContent]:
+    """A message's parts, whose tags have the titles that their tasks have now."""
+    if not (numbers := tags.numbers_of(content)):
+        return list(content)
+    return tags.with_titles(content, await load_titles(numbers, tools, user_id=user_id))
+
+
+def create_message(
+    message_id: str, content: Content, *, quoted_text: str | None = None, moment: Moment | None
+) -> Message:
+    """A message to be stored. What a plain text cannot hold, tags and a quote, is in its details."""
+    details: dict[str, Any] = {}
+    if quoted_text or len(content) != 1 or content[0].type != "input_text":
+        details["content"] = _CONTENT.dump_python(list(content), mode="json", exclude_none=True)
+        details |= {"quoted_text": quoted_text} if quoted_text else {}
+    text = tags.with_quote(tags.as_text(content), quoted_text)
+    return Message(message_id, text, details or None, moment)
+
+
+def content_of(text: str, details: dict[str, Any] | None) -> list[ck.UserMessageContent]:
+    """The parts of a stored message."""
+    stored = (details or {}).get("content")
+    return _CONTENT.validate_python(stored) if stored else [ck.UserMessageTextContent(text=text)]

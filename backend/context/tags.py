@@ -7,7 +7,7 @@ the tag, so that the model reads the same of it in every later turn.
 import json
 from collections.abc import Iterable, Mapping
 
-from chatkit.types import UserMessageContent, UserMessageInput, UserMessageTagContent
+from chatkit.types import UserMessageContent, UserMessageTagContent
 from pydantic import TypeAdapter
 
 from backend.context import hidden_context
@@ -37,8 +37,8 @@ def _number(tag: UserMessageTagContent) -> int | None:
     return int(tag.id) if is_whole and 1 <= int(tag.id) <= LARGEST else None
 
 
-def with_titles(message: UserMessageInput, titles: Mapping[int, str] | None) -> UserMessageInput:
-    """The message with the titles of those tasks that are on the list; None: they could not be looked up."""
+def with_titles(content: Iterable[UserMessageContent], titles: Mapping[int, str] | None) -> list[UserMessageContent]:
+    """The parts with the titles of those tasks that are on the list; None: they could not be looked up."""
 
     def add_title(part: UserMessageContent) -> UserMessageContent:
         if not isinstance(part, UserMessageTagContent) or (number := _number(part)) is None:
@@ -51,7 +51,7 @@ def with_titles(message: UserMessageInput, titles: Mapping[int, str] | None) -> 
             text, state = titles[number], _LISTED
         return UserMessageTagContent(id=str(number), text=text, data=state, interactive=True)
 
-    return message.model_copy(update={"content": [add_title(part) for part in message.content]})
+    return [add_title(part) for part in content]
 
 
 def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) -> str:

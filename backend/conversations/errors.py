@@ -27,6 +27,12 @@ class RunEnded(Busy):
     retry_seconds = None
 
 
+class MessageRead(BackendError):
+    """The assistant has already read this message."""
+
+    code, status = "message_read", 409
+
+
 class NotShown(BackendError):
     """This interaction is on another branch. Switch to it with POST …/branch and edit it then."""
 

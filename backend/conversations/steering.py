@@ -7,7 +7,7 @@ from typing import Any, Literal
 from psycopg.types.json import Jsonb
 
 from backend.conversations import runs, timeline, tool_calls
-from backend.conversations.errors import RunEnded
+from backend.conversations.errors import MessageRead, RunEnded
 from backend.conversations.history import send_history
 from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import Entry, Run
@@ -46,13 +46,15 @@ ORDER BY e.created_at, e.id"""
 _DROP = """
 DELETE FROM entries
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(id)s AND seq IS NULL
-  AND (%(run)s::text IS NULL OR run_id = %(run)s)
 RETURNING id"""
 _STEER = """
 UPDATE entries e SET details = e.details || '{"mode": "steer"}' FROM runs r
 WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %(id)s AND e.seq IS NULL
   AND r.user_id = e.user_id AND r.id = e.run_id AND r.status IN ('running', 'waiting')
 RETURNING e.run_id"""
+_FIND = """
+SELECT seq FROM entries
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(id)s AND kind = 'user_message'"""
 _READ = f"""
 UPDATE entries e SET seq = nextval('event_seq')
 WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL AND e.details->>'mode' = 'steer'
@@ -133,22 +135,30 @@ async def load_unread(database: Database, user_id: str, conversation_id: str) ->
     return await found.fetchall()
 
 
-async def drop(
-    database: Database, user_id: str, conversation_id: str, message_id: str, *, run_id: str | None = None
-) -> None:
-    """Deletes a message that no model has read. Raises `NotFound` for one that was read."""
+async def drop(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
+    """Deletes a message that no model has read. Raises `NotFound`, and `MessageRead` for one that was read."""
+    where = {"user": user_id, "conversation": conversation_id, "id": message_id}
     async with database.transaction(user_id) as tx:
-        dropped = await tx.execute(_DROP, user=user_id, conversation=conversation_id, id=message_id, run=run_id)
+        dropped = await tx.execute(_DROP, **where)
+        found = await tx.execute(_FIND, **where)
     if await dropped.fetchone() is None:
-        raise NotFound
+        raise NotFound if await found.fetchone() is None else MessageRead
 
 
 async def steer(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
-    """Lets the model read a queued follow-up before its next request. Raises `NotFound` for one that was read."""
+    """Lets the model read a queued follow-up before its next request.
+
+    Raises `NotFound`, `MessageRead` for one that was read, and `RunEnded` for one that nobody will read.
+    """
+    where = {"user": user_id, "conversation": conversation_id, "id": message_id}
     async with database.transaction(user_id) as tx:
-        steered = await tx.execute(_STEER, user=user_id, conversation=conversation_id, id=message_id)
+        steered = await tx.execute(_STEER, **where)
+        found = await tx.execute(_FIND, **where)
     if (row := await steered.fetchone()) is None:
-        raise NotFound
+        message = await found.fetchone()
+        if message is None:
+            raise NotFound
+        raise RunEnded if message["seq"] is None else MessageRead
     async with database.transaction(user_id) as tx:
         await tx.execute(_NOTIFY, channel=SIGNAL, payload=row["run_id"])
 

@@ -39,15 +39,14 @@ class Queue:
         sent = await self._connection.runs.send(chat_id, run_id, text, mode="follow_up")
         self._waiting.append((sent["input_id"], text))
 
-    async def send_now(self, chat_id: str) -> None:
+    async def send_now(self, chat_id: str, run_id: str) -> None:
         """Have what waits read before the model is asked again; what was read already is left at that."""
-        thread = await self._connection.thread(chat_id)
         while self._waiting:
-            action = {"type": "send_input_now", "payload": {"input_id": self._waiting[0][0]}}
-            asked = {"thread_id": thread, "item_id": None, "action": action}
-            async with self._connection.chatkit.open("threads.custom_action", **asked) as events:
-                async for _ in events:
-                    pass
+            try:
+                await self._connection.runs.steer(chat_id, run_id, self._waiting[0][0])
+            except Refused as refusal:
+                if refusal.status != _NOT_NOW:
+                    raise
             self._hurried += self._waiting[:1]
             del self._waiting[:1]
 

@@ -192,8 +192,8 @@ class Talk:
                 await self._asked.decide(self.answer.reading, text.strip())
         elif text.strip():
             await self.say(text.removeprefix("/") if text.startswith("//") else text)
-        elif self._queue and self.chat_id is not None:
-            await self._queue.send_now(self.chat_id)
+        elif self._queue and self.answer is not None and self.answer.reading.run_id is not None:
+            await self._queue.send_now(self.answer.reading.chat_id, self.answer.reading.run_id)
             await self.screen.note("The assistant reads it before its next step.")
 
     async def _asks(self, asked: dict[str, Any]) -> None:

@@ -169,7 +169,7 @@ ROUTES = {
     "POST": [
         *("calendar", "chat", "chat/stream", "chatkit", f"{THREADS}/branch", f"{THREADS}/commit", f"{THREADS}/compact"),
         *(RUNS, f"{RUN}/approve", f"{RUN}/cancel", f"{RUN}/edit", f"{RUN}/messages", "conversations", "session"),
-        *("tasks", "tasks/undo"),
+        *(f"{RUN}/messages/{{input_id}}/steer", "tasks", "tasks/undo"),
     ],
     "PUT": [FILE, "memory"],
     "PATCH": ["tasks/{task_id}"],

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from client.chatkit import request, user_input
+from client.chatkit import user_input
 from client.connection import Refused
 from tests.chatkit_client import JSON
 from tests.runs_client import id_of, names
@@ -36,6 +36,8 @@ OPERATIONS: list[tuple[str, str, Any]] = [
     ("POST", "/interactions/{run}/approve", {"approval_id": "apr_0", "approved": True}),
     ("POST", "/interactions/{run}/edit", {"new_user_message": "hello"}),
     ("POST", "/interactions/{run}/messages", {"text": "hello", "mode": "steer"}),
+    ("POST", "/interactions/{run}/messages/msg_0/steer", None),
+    ("DELETE", "/interactions/{run}/messages/msg_0", None),
     ("POST", "/branch", {"interaction_id": None}),
     ("POST", "/compact", None),
 ]
@@ -60,14 +62,8 @@ async def each_operation(
     ]
 
 
-async def list_chats(user: User, titled: Any = None, **params: Any) -> httpx2.Response:
-    metadata = {} if titled is None else {"titled": titled}
-    body = {**request("threads.list", order="desc", **params), "metadata": metadata}
-    return await user.chatkit.http.post("/chatkit", json=body)
-
-
 async def titles(user: User, titled: str) -> list[str]:
-    return [one["title"] for one in (await list_chats(user, titled)).json()["data"]]
+    return [one["title"] for one in (await user.runs.get_chats(titled=titled))["chats"]]
 
 
 @pytest.mark.parametrize("name", ["groceries", "A-b_c.9", "a" * 100, ".a", "thr", "1"])
@@ -301,15 +297,14 @@ async def test_search_by_title(user: User, model: ScriptedModel) -> None:
     assert await titles(user, "_") == ["Call mum_"]
     assert await titles(user, "nothing of it") == []
     assert len(await titles(user, "")) == 4
-    first = (await list_chats(user, "buy", limit=2)).json()
-    assert ([one["title"] for one in first["data"]], first["has_more"]) == (["buy d", "buy 1000 nails"], True)
-    rest = (await list_chats(user, "buy", limit=2, after=first["after"])).json()
-    assert ([one["title"] for one in rest["data"]], rest["has_more"]) == (["Buy 100% juice"], False)
+    first = await user.runs.get_chats(titled="buy", limit=2)
+    assert ([one["title"] for one in first["chats"]], first["has_more"]) == (["buy d", "buy 1000 nails"], True)
+    rest = await user.runs.get_chats(titled="buy", limit=2, after=first["after"])
+    assert ([one["title"] for one in rest["chats"]], rest["has_more"]) == (["Buy 100% juice"], False)
 
 
-@pytest.mark.parametrize("titled", [7, ["buy"], "x" * 201])
-async def test_invalid_search(titled: Any, user: User) -> None:
-    check_error(await list_chats(user, titled), 400)
+async def test_search_for_a_long_title(user: User) -> None:
+    check_error(await user.runs.http.get("/chats", params={"titled": "x" * 201}), 400)
 
 
 async def test_title_is_the_first_message_until_it_is_renamed(user: User, model: ScriptedModel) -> None:
@@ -347,12 +342,11 @@ async def test_list_says_which_chat_is_answering(user: User, model: ScriptedMode
     await model.script(says("Hello."), HANGS)
     await user.chatkit.say("hello")
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    assert [bool(one.get("answering")) for one in (await list_chats(user)).json()["data"]] == [True, False]
-    thread = await thread_of(user, CHAT)
-    assert (await user.chatkit.get_thread(thread))["answering"] == run
+    assert [one["answering"] for one in (await user.runs.get_chats())["chats"]] == [run, None]
+    assert (await user.runs.get_chat(CHAT))["answering"] == run
     await user.runs.cancel(CHAT, run)
     await user.runs.read(CHAT, run)
-    assert not any(one.get("answering") for one in (await list_chats(user)).json()["data"])
+    assert [one["answering"] for one in (await user.runs.get_chats())["chats"]] == [None, None]
 
 
 @pytest.mark.parametrize("stack_name", ["pair"])

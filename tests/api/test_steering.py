@@ -5,11 +5,10 @@ import random
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
-from client.chatkit import user_input
 from client.connection import Refused
 from tests.chatkit_client import text_of
 from tests.runs_client import id_of, names
@@ -17,7 +16,7 @@ from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, shown_texts, start_run, thread_of, user_items
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, says, start_researcher
+from tests.support.script import SLOW, SLOW_TEXT, add_task, call, calls, delete_tasks, held, says, start_researcher
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -27,42 +26,19 @@ pytestmark = pytest.mark.long
 
 CHAT = "groceries"
 Mode = Literal["steer", "follow_up"]
-APIS = ("chatkit", "run_api")
 MODES: tuple[Mode, ...] = ("steer", "follow_up")
 ADD_MILK, ADD_BREAD = add_task("milk"), add_task("bread")
 
 
-async def queue(user: User, api: str, run: str, text: str, mode: Mode) -> str:
+async def queue(user: User, run: str, text: str, mode: Mode) -> str:
     """Sends a message to a run that goes on, and returns the message's id."""
-    if api == "run_api":
-        return (await user.runs.send(CHAT, run, text, mode=mode))["input_id"]
-    return (await queue_in_chatkit(user, text, mode))["input_id"]
-
-
-async def queue_in_chatkit(user: User, text: str, mode: Mode) -> dict[str, Any]:
-    answer = await user.chatkit.stream(
-        "threads.add_user_message",
-        thread_id=await thread_of(user, CHAT),
-        input=user_input(text),
-        metadata={"while_running": mode},
-    )
-    [event] = answer.events
-    assert event.get("name") == "todo.queued", event
-    return event["data"]
-
-
-async def act(user: User, kind: str, input_id: Any) -> dict[str, Any]:
-    """What a click on a queued message does."""
-    action = {"type": kind, "payload": {"input_id": input_id}}
-    thread = await thread_of(user, CHAT)
-    [event] = (await user.chatkit.stream("threads.custom_action", thread_id=thread, action=action)).events
-    return event
+    return (await user.runs.send(CHAT, run, text, mode=mode))["input_id"]
 
 
 async def unread(user: User) -> list[tuple[str, str, bool]]:
     """Each message that no model has read: its text, its mode, and whether it will still be read."""
-    thread = await user.chatkit.get_thread(await thread_of(user, CHAT))
-    return [(text_of(one), one["mode"], one["is_queued"]) for one in thread.get("unread", ())]
+    chat = await user.runs.get_chat(CHAT, limit=0)
+    return [(one["text"], one["mode"], one["is_queued"]) for one in chat["unread"]]
 
 
 async def last_said(model: ScriptedModel) -> list[str]:
@@ -81,13 +57,10 @@ async def tool_waits(user: User, stored: Stored) -> AsyncIterator[str]:
     await user.runs.read(CHAT, run)
 
 
-@pytest.mark.parametrize("api", APIS)
-async def test_steer_is_read_before_the_next_model_turn(
-    api: str, user: User, model: ScriptedModel, stored: Stored
-) -> None:
+async def test_steer_is_read_before_the_next_model_turn(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(ADD_MILK, ADD_BREAD, says("Both."))
     async with tool_waits(user, stored) as run:
-        queued = await queue(user, api, run, "and bread", "steer")
+        queued = await queue(user, run, "and bread", "steer")
         assert stored.queued_messages(user.name) == 1
     assert await last_said(model) == ["add milk", "and bread", "and bread"]
     assert stored.titles(user.name) == ["milk", "bread"]
@@ -99,13 +72,12 @@ async def test_steer_is_read_before_the_next_model_turn(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("api", APIS)
 async def test_message_during_the_last_words_is_answered_after_them(
-    api: str, mode: Mode, user: User, model: ScriptedModel, stored: Stored
+    mode: Mode, user: User, model: ScriptedModel, stored: Stored
 ) -> None:
     await model.script(SLOW, says("Eleven."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    await queue(user, api, run, "go on", mode)
+    await queue(user, run, "go on", mode)
     thread = await thread_of(user, CHAT)
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     assert await shown_texts(user, thread) == ["count", SLOW_TEXT, "go on", "Eleven."]
@@ -116,7 +88,7 @@ async def test_follow_ups_are_answered_one_after_the_other(user: User, model: Sc
     await model.script(ADD_MILK, says("Milk."), ADD_MILK, says("Second."), says("Third."))
     async with tool_waits(user, stored) as run:
         for text in ("once more", "third"):
-            await queue(user, "run_api", run, text, "follow_up")
+            await queue(user, run, text, "follow_up")
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     shown = ["add milk", "Milk.", "once more", "Second.", "third", "Third."]
     assert await shown_texts(user, await thread_of(user, CHAT)) == shown
@@ -126,10 +98,10 @@ async def test_follow_ups_are_answered_one_after_the_other(user: User, model: Sc
 
 async def test_steer_drops_waiting_follow_ups(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(ADD_MILK, says("Milk, quickly."))
-    async with tool_waits(user, stored):
-        waiting = await queue_in_chatkit(user, "then bread", "follow_up")
-        steered = await queue_in_chatkit(user, "quick", "steer")
-        assert steered["overtaken"] == [waiting["input_id"]]
+    async with tool_waits(user, stored) as run:
+        waiting = await queue(user, run, "then bread", "follow_up")
+        steered = await user.runs.send(CHAT, run, "quick", mode="steer")
+        assert steered["dropped"] == [waiting]
         assert await unread(user) == [("quick", "steer", True)]
     assert await last_said(model) == ["add milk", "quick"]
 
@@ -137,44 +109,78 @@ async def test_steer_drops_waiting_follow_ups(user: User, model: ScriptedModel, 
 async def test_queued_message_is_cancelled_or_sent_now(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(ADD_MILK, says("Milk."), says("Later."))
     async with tool_waits(user, stored) as run:
-        never, now, _ = [await queue(user, "chatkit", run, text, "follow_up") for text in ("never", "now", "later")]
-        assert (await act(user, "drop_input", never))["name"] == "todo.dropped"
-        sent = (await act(user, "send_input_now", now))["data"]
-        assert (sent["input_id"], sent["mode"], sent["overtaken"]) == (now, "steer", [])
+        never, now, _ = [await queue(user, run, text, "follow_up") for text in ("never", "now", "later")]
+        assert await user.runs.drop(CHAT, run, never) == {"status": "dropped", "input_id": never}
+        for _ in range(2):
+            assert await user.runs.steer(CHAT, run, now) == {"status": "steering", "input_id": now}
         assert await unread(user) == [("now", "steer", True), ("later", "follow_up", True)]
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     assert await last_said(model) == ["add milk", "now", "later"]
-    for kind in ("drop_input", "send_input_now"):
-        assert (await act(user, kind, now))["type"] in ("error", "notice"), "it was read"
+    for act in (user.runs.drop, user.runs.steer):
+        with pytest.raises(Refused, match="already read") as refused:
+            await act(CHAT, run, now)
+        assert refused.value.status == 409
+        with pytest.raises(Refused) as refused:
+            await act(CHAT, run, never)
+        assert refused.value.status == 404
     assert await unread(user) == []
 
 
-@pytest.mark.parametrize("payload", [None, {}, {"input_id": 1}, {"input_id": "x" * 101}, {"input_id": None}])
-async def test_invalid_action(payload: Any, user: User, model: ScriptedModel) -> None:
-    await model.script(says("Hello."))
-    thread = (await user.chatkit.say("hello")).thread_id
-    for kind in ("drop_input", "send_input_now"):
-        action = {"type": kind, "payload": payload}
-        response = await user.chatkit.post("threads.custom_action", thread_id=thread, action=action)
-        assert response.status_code == 400
+async def test_message_that_waits_for_a_later_run(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """It is found by the run that it was sent to."""
+    await model.script(ADD_MILK, says("Milk."), HANGS)
+    async with tool_waits(user, stored) as run:
+        _, never, later = [await queue(user, run, text, "follow_up") for text in ("next", "never", "later")]
+    await until(lambda: stored.run_statuses(user.name) == ["completed", "running"])
+    await user.runs.drop(CHAT, run, never)
+    await user.runs.steer(CHAT, run, later)
+    assert await unread(user) == [("later", "steer", True)]
+    await user.runs.cancel(CHAT, (await user.runs.get_chat(CHAT, limit=0))["answering"])
+
+
+async def test_message_of_another_user(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
+    await model.script(HANGS)
+    run = await start_run(user, CHAT, "count", until="answer_delta")
+    queued = await queue(user, run, "and then", "follow_up")
+    stranger = new_user()
+    for act in (stranger.runs.drop, stranger.runs.steer):
+        with pytest.raises(Refused) as refused:
+            await act(CHAT, run, queued)
+        assert refused.value.status == 404
+    assert await unread(user) == [("and then", "follow_up", True)]
+    await user.runs.cancel(CHAT, run)
+
+
+async def test_message_names_tasks(user: User, model: ScriptedModel, stored: Stored) -> None:
+    assert (await user.chatkit.http.post("/tasks", json={"title": "Buy milk"})).status_code == 201
+    await model.script(held("one ", "two"), says("Done."))
+    run = await start_run(user, CHAT, "count", until="answer_delta")
+    parts = [{"type": "text", "text": "complete "}, *({"type": "task", "task_id": number} for number in (1, 2))]
+    await user.runs.send(CHAT, run, parts, mode="follow_up")
+    [one] = (await user.runs.get_chat(CHAT, limit=0))["unread"]
+    assert one["text"] == "complete @Buy milk @task 2 (not on the list)"
+    titles = {"title": "Buy milk"}, {"title": "task 2 (not on the list)"}
+    assert one["parts"] == [parts[0], *(part | title for part, title in zip(parts[1:], titles, strict=True))]
+    await model.release()
+    await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
+    assert await last_said(model) == ["count", "complete @1 @2"]
 
 
 async def test_invalid_messages(user: User, new_user: NewUser, model: ScriptedModel, stored: Stored) -> None:
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    thread = await thread_of(user, CHAT)
     place = f"/chats/{CHAT}/interactions/{run}/messages"
-    for body in ({"text": "x"}, {"text": "x", "mode": "now"}, {"text": " ", "mode": "steer"}, {}):
-        assert (await user.runs.http.post(place, json=body)).status_code == 400
-    response = await user.chatkit.http.post(
-        "/chatkit",
-        json={
-            "type": "threads.add_user_message",
-            "params": {"thread_id": thread, "input": user_input("x")},
-            "metadata": {"while_running": "abort"},
-        },
+    steer = {"mode": "steer"}
+    odd = [{"type": "task", "task_id": 0}], [{"type": "task"}], [{"type": "text", "text": " "}], [{}], [], 7
+    bodies = (
+        {"text": "x"},
+        {"text": "x", "mode": "now"},
+        {"text": " ", **steer},
+        {},
+        *({"text": one, **steer} for one in odd),
     )
-    assert response.status_code == 400
+    for body in bodies:
+        assert (await user.runs.http.post(place, json=body)).status_code == 400
     body = {"text": "x", "mode": "steer"}
     for path in (f"/chats/{CHAT}/interactions/run_0/messages", f"/chats/another/interactions/{run}/messages"):
         assert (await user.runs.http.post(path, json=body)).status_code == 404
@@ -185,18 +191,12 @@ async def test_invalid_messages(user: User, new_user: NewUser, model: ScriptedMo
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_ended_run_reads_nothing(mode: Mode, user: User, model: ScriptedModel, stored: Stored) -> None:
-    """ChatKit, which names no run, takes it for a new message."""
-    await model.script(says("Hello."), says("Yes."))
+    await model.script(says("Hello."))
     run = id_of(await user.runs.say(CHAT, "hello"))
     with pytest.raises(Refused) as refused:
         await user.runs.send(CHAT, run, "and eggs", mode=mode)
     assert refused.value.status == 409
-    thread = await thread_of(user, CHAT)
-    assert await shown_texts(user, thread) == ["hello", "Hello."]
-    answer = await user.chatkit.stream(
-        "threads.add_user_message", thread_id=thread, input=user_input("eggs"), metadata={"while_running": mode}
-    )
-    assert answer.text == "Yes."
+    assert await shown_texts(user, await thread_of(user, CHAT)) == ["hello", "Hello."]
     assert stored.queued_messages(user.name) == 0
 
 
@@ -215,7 +215,7 @@ async def test_message_without_a_mode_finds_the_chat_busy(user: User, model: Scr
 async def test_stop_drops_queued_messages(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(HANGS, says("Never."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    await queue(user, "run_api", run, "and then", "follow_up")
+    await queue(user, run, "and then", "follow_up")
     await user.runs.cancel(CHAT, run)
     await user.runs.read(CHAT, run)
     assert stored.queued_messages(user.name) == 0
@@ -227,7 +227,7 @@ async def test_stop_drops_queued_messages(user: User, model: ScriptedModel, stor
 async def test_failed_run_leaves_queued_messages_unsent(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script({**SLOW, "cut_after": 9}, says("Hello."))
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    queued = await queue(user, "run_api", run, "and then", "follow_up")
+    queued = await queue(user, run, "and then", "follow_up")
     events = await user.runs.read(CHAT, run)
     assert events[-1].data["status"] == "FAILED"
     assert await unread(user) == [("and then", "follow_up", False)]
@@ -236,7 +236,9 @@ async def test_failed_run_leaves_queued_messages_unsent(user: User, model: Scrip
         "threads.retry_after_item", thread_id=thread, item_id=(await user_items(user, thread))[0]["id"]
     )
     assert await last_said(model) == ["count", "count"], "nobody asked for it any more"
-    assert (await act(user, "drop_input", queued))["name"] == "todo.dropped"
+    with pytest.raises(Refused, match="already ended"):
+        await user.runs.steer(CHAT, run, queued)
+    await user.runs.drop(CHAT, run, queued)
     assert await unread(user) == []
 
 
@@ -247,7 +249,7 @@ async def test_killed_process_leaves_queued_messages_unsent(
 ) -> None:
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
-    await queue(user, "run_api", run, "and then", "follow_up")
+    await queue(user, run, "and then", "follow_up")
     stack.backends[0].end(signal.SIGKILL)
     other = new_user(user.name, backend=1)
     assert (await other.runs.read(CHAT, run))[-1].data["status"] == "FAILED"
@@ -255,14 +257,13 @@ async def test_killed_process_leaves_queued_messages_unsent(
 
 
 @pytest.mark.parametrize("stack_name", ["pair"])
-@pytest.mark.parametrize("api", APIS)
 async def test_steer_reaches_a_run_in_another_process(
-    api: str, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
     await model.script(ADD_MILK, says("Quick."))
     other = new_user(user.name, backend=1)
     async with tool_waits(user, stored) as run:
-        await queue(other, api, run, "quick", "steer")
+        await queue(other, run, "quick", "steer")
     assert await last_said(model) == ["add milk", "quick"]
 
 
@@ -276,7 +277,7 @@ async def test_steer_reaches_a_sub_agent_of_another_process(
         run = await start_run(user, CHAT, "look it up")
         await model.received_requests(2)
         await until(stored.is_waited_for)
-        await queue(new_user(user.name, backend=1), "run_api", run, "quick", "steer")
+        await queue(new_user(user.name, backend=1), run, "quick", "steer")
     await user.runs.read(CHAT, run)
     assert [text.rpartition(" ")[2] for text in (await last_said(model))[2:]] == ["quick", "quick"]
 
@@ -285,9 +286,9 @@ async def test_queue_has_a_limit(user: User, model: ScriptedModel, stored: Store
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
     for number in range(20):
-        await queue(user, "run_api", run, str(number), "follow_up")
+        await queue(user, run, str(number), "follow_up")
     with pytest.raises(Refused) as refused:
-        await queue(user, "run_api", run, "one more", "follow_up")
+        await queue(user, run, "one more", "follow_up")
     assert refused.value.status in (409, 429)
     assert stored.queued_messages(user.name) == 20
     await user.runs.cancel(CHAT, run)
@@ -300,9 +301,9 @@ async def test_queued_messages_count_against_the_limit_per_minute(
     await model.script(HANGS)
     run = await start_run(user, CHAT, "count", until="answer_delta")
     for number in range(4):
-        await queue(user, "run_api", run, str(number), "follow_up")
+        await queue(user, run, str(number), "follow_up")
     with pytest.raises(Refused) as refused:
-        await queue(user, "run_api", run, "one more", "steer")
+        await queue(user, run, "one more", "steer")
     assert refused.value.status == 429
     await user.chatkit.delete_thread(await thread_of(user, CHAT))
     await until(lambda: "running" not in stored.run_statuses(user.name))
@@ -318,7 +319,7 @@ async def test_retry_of_such_a_message_repeats_no_call(
     """Where the product lets it be retried at all."""
     await model.script(ADD_MILK, *([says("Milk.")] if mode == "follow_up" else []), ADD_MILK, ADD_BREAD, says("All."))
     async with tool_waits(user, stored) as run:
-        queued = await queue(user, "run_api", run, "milk once more, and bread", mode)
+        queued = await queue(user, run, "milk once more, and bread", mode)
     await until(lambda: stored.queued_messages(user.name) == 0 and "running" not in stored.run_statuses(user.name))
     assert sorted(stored.titles(user.name)) == ["bread", "milk", "milk"]
     thread = await thread_of(user, CHAT)
@@ -354,7 +355,7 @@ async def test_message_to_a_run_that_waits_rejects_the_call(
 async def test_unknown_tool_is_answered_before_a_steer(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(calls(*ADD_MILK["tool_calls"], {"name": "fly", "arguments": {}}), says("Milk."))
     async with tool_waits(user, stored) as run:
-        await queue(user, "run_api", run, "quick", "steer")
+        await queue(user, run, "quick", "steer")
     roles = [one["role"] for one in (await requests_to(model))[-1]["messages"]]
     assert roles[-4:] == ["tool", "tool", "user", "user"]
 
@@ -375,20 +376,22 @@ async def test_message_around_the_end_is_read_once(
         await asyncio.sleep(chance.uniform(0, 0.06))
         mode, by = chance.choice(MODES), chance.choice(processes)
         while True:
-            answer = await by.chatkit.stream(
-                "threads.add_user_message",
-                thread_id=thread,
-                input=user_input(text),
-                metadata={"while_running": mode},
-            )
-            if answer.error is None:
-                break
-        overtaken.update(answer.events[0].get("data", {}).get("overtaken", ()))
-        if answer.events[0].get("name") == "todo.queued":
-            texts[answer.events[0]["data"]["input_id"]] = text
+            run = (await by.runs.get_chat(CHAT, limit=0))["answering"]
+            try:
+                if run is None:
+                    await by.runs.say(CHAT, text)
+                    return
+                queued = await by.runs.send(CHAT, run, text, mode=mode)
+            except Refused as refusal:
+                if refusal.status != 409:
+                    raise
+            else:
+                dropped.update(queued["dropped"])
+                texts[queued["input_id"]] = text
+                return
 
     for number in range(12):
-        texts, overtaken = dict[str, str](), set[str]()
+        texts, dropped = dict[str, str](), set[str]()
         await model.script({"text": "one two", "token_delay": 0.01}, *[says("Yes.")] * 6)
         sent = [f"message {number}.{place}" for place in range(3)]
         first, before = f"go {number}", len(stored.runs(user.name))
@@ -401,7 +404,7 @@ async def test_message_around_the_end_is_read_once(
         await until(lambda: stored.queued_messages(user.name) == 0)
         await until(lambda: "running" not in stored.run_statuses(user.name))
         await model.reset()
-        expected += [first, *(text for text in sent if text not in {texts.get(one) for one in overtaken})]
+        expected += [first, *(text for text in sent if text not in {texts.get(one) for one in dropped})]
     shown = [text_of(item) for item in await user_items(user, thread)]
     assert sorted(shown) == sorted(expected)
     await model.script(says("Bye."))

@@ -59,6 +59,25 @@ async def test_shown_message_has_the_titles(user: User, model: ScriptedModel) ->
     assert (await user.chatkit.list_threads()).data[0]["title"].startswith("complete @Buy milk")
 
 
+async def test_message_to_the_run_api(user: User, model: ScriptedModel) -> None:
+    await add(user, "Buy milk")
+    await model.script(says("Which?"), says("That one."))
+    parts = [{"type": "text", "text": "complete "}, {"type": "task", "task_id": 1}]
+    body = {"user_message": parts}
+    assert (await user.runs.http.post("/chats/groceries/interactions", json=body)).status_code == 200
+    [first] = (await user.runs.get_chat("groceries"))["interactions"]
+    assert first["user_message"] == "complete @Buy milk"
+    edit = {"new_user_message": [{"type": "text", "text": "what about "}, *parts[1:]]}
+    edited = await user.runs.http.post(f"/chats/groceries/interactions/{first['id']}/edit", json=edit)
+    assert edited.status_code == 200
+    for body in await requests_to(model):
+        [note] = hidden_notes(body)
+        assert '@1: "Buy milk"' in note
+    too_many = {"user_message": [parts[1]] * 100}
+    rejected = await user.runs.http.post("/chats/groceries/interactions", json=too_many)
+    assert rejected.status_code == 400
+
+
 async def test_requests_begin_as_before_whatever_becomes_of_the_tasks(user: User, model: ScriptedModel) -> None:
     await add(user, "milk", "bread")
     await model.script(*[says("Done.")] * 3)

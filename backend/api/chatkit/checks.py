@@ -3,19 +3,13 @@
 from chatkit import types as ck
 
 from backend.api.chatkit import requests
-from backend.context import tags
-from backend.errors import BackendError, InvalidRequest
-from service.database.text import can_be_seen, is_line, without_unseen
+from backend.api.messages import check_content
+from backend.errors import InvalidRequest
+from service.database.text import is_line, without_unseen
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
 _MOST_RATED = 100
 _FREE_CHARS = 500  # what a message of one part has around its text, and its choice of a model and a tool
-
-
-class MessageTooLong(BackendError):
-    """The message is too long."""
-
-    code, status = "message_too_long", 400
 
 
 def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
@@ -53,17 +47,11 @@ def check_message(message: ck.UserMessageInput, longest: int) -> None:
     """Raises `InvalidRequest` for a message without visible text, and `MessageTooLong`."""
     if message.attachments:
         raise InvalidRequest(_NO_ATTACHMENTS)
-    tags.numbers_of(message.content)
-    if (length := _length(message)) > longest:
-        raise MessageTooLong(f"The message has {length:,} characters, and the limit is {longest:,}. Split it up.")
-    if not any(part.type == "input_tag" or can_be_seen(part.text) for part in message.content):
-        raise InvalidRequest("The message is empty. Write what you want the assistant to do.")
+    check_content(message.content, most_chars=longest, other_chars=_other_chars(message))
 
 
-def _length(message: ck.UserMessageInput) -> int:
-    """Characters of what is stored: texts as they are, the rest as JSON; nothing of tags but their ids is stored."""
-    written = [part for part in message.content if part.type != "input_tag"]
-    length = sum(len(part.text) for part in written) + len(message.quoted_text or "")
-    parts = [part.model_copy(update={"text": ""}) for part in written]
+def _other_chars(message: ck.UserMessageInput) -> int:
+    """The characters of the quote, and of all but the texts as JSON."""
+    parts = [part.model_copy(update={"text": ""}) for part in message.content if part.type != "input_tag"]
     rest = message.model_copy(update={"content": parts, "quoted_text": None})
-    return length + max(0, len(rest.model_dump_json()) - _FREE_CHARS)
+    return len(message.quoted_text or "") + max(0, len(rest.model_dump_json()) - _FREE_CHARS)

@@ -7,9 +7,8 @@ from typing import Any
 
 from chatkit import types as ck
 
-from backend.api.chatkit.checks import MessageTooLong, check_message
-from backend.api.chatkit.messages import create_message
 from backend.api.chatkit.requests import PlainMessage
+from backend.api.messages import MessageTooLong, check_content, create_message
 from backend.api.sse import EventStream, format_event
 from backend.cards.approval_card import question
 from backend.cards.task_lists import render_list_text
@@ -46,10 +45,10 @@ class PlainMessages:
         given = body.conversation_id if body.conversation_id != "" else None
         if given is not None:
             check_chat_id(str(given))
-        message = _text_message(body.message)
+        content = [ck.UserMessageTextContent(text=body.message)]
         try:
-            check_message(message, self.message_chars)
-            stored = create_message(new_id("msg"), message, moment=self.runs.moment(time_zone))
+            check_content(content, most_chars=self.message_chars)
+            stored = create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
             live = await self._start(user_id, None if given is None else str(given), stored)
         except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
             return EventStream(_one(_frame({"type": "error", "message": str(error)})))
@@ -73,11 +72,6 @@ class PlainMessages:
 
     async def _create(self, user_id: str, new: NewConversation, message: Message) -> LiveRun:
         return await self.runs.start(user_id, RunRequest(new_id("thr"), message, new), is_detached=False)
-
-
-def _text_message(text: str) -> ck.UserMessageInput:
-    content: list[ck.UserMessageContent] = [ck.UserMessageTextContent(text=text)]
-    return ck.UserMessageInput(content=content, attachments=[], inference_options=ck.InferenceOptions())
 
 
 @dataclass(slots=True)

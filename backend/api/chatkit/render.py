@@ -9,8 +9,8 @@ from chatkit import types as ck
 from chatkit.widgets import WidgetRoot
 from pydantic import TypeAdapter
 
-from backend.api.chatkit import messages
 from backend.api.chatkit.schemas import RatedMessage, UnreadMessage, VersionedMessage, Versions
+from backend.api.messages import content_of
 from backend.cards.widget import Card, Json, Workflow
 from backend.conversations import steering
 from backend.conversations.pages import RunPage
@@ -118,7 +118,7 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
 
 def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
     return {
-        "content": messages.content_of(text, details),
+        "content": content_of(text, details),
         "quoted_text": (details or {}).get("quoted_text"),
         "inference_options": ck.InferenceOptions(),
     }

@@ -6,11 +6,11 @@ from chatkit.server import StreamingResult
 from chatkit.types import ErrorEvent, is_streaming_req
 from fastapi import APIRouter, Request, Response
 
-from backend.api.chatkit.checks import MessageTooLong
 from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.requests import parse_plain_message
 from backend.api.chatkit.stream import frame
 from backend.api.dependencies import LimitedUser
+from backend.api.messages import MessageTooLong
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices
 from backend.api.sse import EventStream

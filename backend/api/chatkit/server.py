@@ -1,7 +1,7 @@
 """The server of openai-chatkit: a run answers a message, and its events are rendered as ChatKit's."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
 from typing import Any
 
 from chatkit import types as ck
@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from backend.api.chatkit import checks, requests
 from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.events import EventRenderer
-from backend.api.chatkit.messages import create_message
 from backend.api.chatkit.render import record_of_item, render_card
 from backend.api.chatkit.schemas import ShownThread, ThreadHead
 from backend.api.chatkit.store import TimelineStore
 from backend.api.chatkit.stream import Events, explained, frame, frames_of, in_order, interaction_event, queued_event
 from backend.api.idempotency import find_started_run
+from backend.api.messages import create_message, with_titles
 from backend.cards.actions import Click
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approval_card import APPROVE, REFUSE
@@ -39,12 +39,6 @@ from backend.tools.workspace.files import FolderFiles
 from service.database import new_id
 
 _TRIES = 3  # a run may begin or end between two looks
-
-
-class MessageRead(BackendError):
-    """The assistant has already read this message."""
-
-    code, status = "message_read", 409
 
 
 class TodoChatKitServer(ChatKitServer[RequestContext]):
@@ -298,13 +292,11 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                     yield event
             case requests.DROP_INPUT:
                 input_id = requests.parse_input_id(action)
-                with _read_already():
-                    await steering.drop(self._database, context.user_id, thread.id, input_id)
+                await steering.drop(self._database, context.user_id, thread.id, input_id)
                 yield ck.ClientEffectEvent(name="todo.dropped", data={"input_id": input_id})
             case requests.SEND_INPUT_NOW:
                 input_id = requests.parse_input_id(action)
-                with _read_already():
-                    await steering.steer(self._database, context.user_id, thread.id, input_id)
+                await steering.steer(self._database, context.user_id, thread.id, input_id)
                 yield queued_event(input_id, "steer", [])
             case kind if kind in (APPROVE, REFUSE):
                 assert sender is not None
@@ -352,8 +344,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         """Answers another text in place of a message; what it quotes stays."""
         message = await self.store.find_message(thread.id, edit.item_id, context)
         edited = _edited(message.item, edit)
-        edited.content = await self.store.with_titles(edited.content, context)
-        stored = create_message(new_id("msg"), edited, moment=self._runs.moment(context.time_zone))
+        content = await with_titles(edited.content, self._cards.tools, user_id=context.user_id)
+        moment = self._runs.moment(context.time_zone)
+        stored = create_message(new_id("msg"), content, quoted_text=edited.quoted_text, moment=moment)
         request = RunRequest(thread.id, stored, replaces=message.run_id, options=context.options, key=context.key)
         async for event in self._begin_run(request, context):
             yield event
@@ -378,8 +371,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         run_id = (await self.store.find(thread_id, context)).answering
         if run_id is None:
             return None
-        message.content = await self.store.with_titles(message.content, context)
-        stored = create_message(new_id("msg"), message, moment=self._runs.moment(context.time_zone))
+        content = await with_titles(message.content, self._cards.tools, user_id=context.user_id)
+        moment = self._runs.moment(context.time_zone)
+        stored = create_message(new_id("msg"), content, quoted_text=message.quoted_text, moment=moment)
         run = await self._runs.find(context.user_id, thread_id, run_id)
         with suppress(Busy):
             overtaken = await self._runs.send_message(run, stored, mode)
@@ -453,14 +447,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
 
 def _is_message(event: Event) -> bool:
     return isinstance(event.record, Entry) and event.record.kind == "user_message"
-
-
-@contextmanager
-def _read_already() -> Iterator[None]:
-    try:
-        yield
-    except NotFound:
-        raise MessageRead from None
 
 
 def _edited(message: ck.UserMessageItem, edit: requests.Edit) -> ck.UserMessageInput:

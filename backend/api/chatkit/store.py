@@ -12,16 +12,16 @@ from urllib.parse import quote
 from chatkit import types as ck
 from chatkit.store import Store, StoreItemType
 
-from backend.api.chatkit import messages, render, requests
+from backend.api.chatkit import render, requests
 from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.schemas import ThreadHead
+from backend.api.messages import create_message, with_titles
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks, load_titles
+from backend.cards.current_tasks import CurrentTasks
 from backend.cards.render import render_cards
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow
-from backend.context import tags
 from backend.conversations import conversations, pages, steering, timeline
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
@@ -178,22 +178,13 @@ class TimelineStore(Store[RequestContext]):
                 new = None
             case _:
                 return
-        item.content = await self.with_titles(item.content, context)
-        message = messages.create_message(item.id, item, moment=self._runs.moment(context.time_zone))
+        item.content = await with_titles(item.content, self._cards.tools, user_id=context.user_id)
+        moment = self._runs.moment(context.time_zone)
+        message = create_message(item.id, item.content, quoted_text=item.quoted_text, moment=moment)
         request = RunRequest(thread_id, message, new, options=context.options, key=context.key)
         live = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
         item.created_at = live.run.created_at
         context.begin(live)
-
-    async def with_titles(
-        self, content: list[ck.UserMessageContent], context: RequestContext
-    ) -> list[ck.UserMessageContent]:
-        """A message's parts, whose tags have the titles that their tasks have now."""
-        if not (numbers := tags.numbers_of(content)):
-            return content
-        titles = await load_titles(numbers, self._cards.tools, user_id=context.user_id)
-        message = ck.UserMessageInput(content=content, attachments=[], inference_options=ck.InferenceOptions())
-        return tags.with_titles(message, titles).content
 
     async def _details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
         """What the log says of a conversation that was begun in place of another. Raises `NotFound`."""

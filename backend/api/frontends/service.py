@@ -108,7 +108,7 @@ class FrontendService:
         """The id of the run that answers a message, or of the run whose calls were decided."""
         if request.decisions:
             return await self._decide(request, user)
-        message = self.interactions.create_message(request.text, user.time_zone)
+        message = await self.interactions.create_message(user.user_id, request.text, user.time_zone)
         if request.again and (run := await self._find_run_of_text(request, user)) is not None:
             return await self.interactions.edit(user.user_id, run, None, key=key)
         return await self.interactions.start(user.user_id, request.thread, message, key=key)

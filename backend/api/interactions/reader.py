@@ -36,10 +36,10 @@ class ChatReader:
         check_chat_id(chat_id)
         return await conversations.find(self.database, user_id, chat_id)
 
-    async def list_chats(self, user_id: str, *, limit: int, after: str | None) -> schemas.Chats:
+    async def list_chats(self, user_id: str, *, limit: int, after: str | None, titled: str) -> schemas.Chats:
         last = await conversations.find(self.database, user_id, after) if after is not None else None
         found, has_more = await conversations.load_page(
-            self.database, user_id, limit=limit, after=last.id if last else None
+            self.database, user_id, limit=limit, after=last.id if last else None, titled=titled
         )
         heads = [render_chat_head(one, one.id) for one in found]
         return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)

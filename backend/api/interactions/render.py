@@ -5,8 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from chatkit.types import UserMessageContent, UserMessageTagContent, UserMessageTextContent
+
 from backend.api.interactions import schemas
-from backend.api.interactions.schemas import Name, Status
+from backend.api.interactions.schemas import MessagePart, Name, Status, TaskPart, TextPart
+from backend.api.messages import Content, content_of
 from backend.api.sse import format_event
 from backend.context.render import output_of
 from backend.conversations.conversations import Conversation
@@ -226,10 +229,32 @@ def render_unread(message: UnreadMessage) -> schemas.UnreadMessage:
         input_id=message.id,
         interaction_id=message.run_id,
         text=message.text,
+        parts=render_parts(content_of(message.text, message.details)),
         mode=message.mode,
         is_queued=message.is_queued,
         created_at=message.created_at,
     )
+
+
+def render_parts(content: Content) -> list[MessagePart]:
+    return [
+        TaskPart(type="task", task_id=int(part.id), title=part.text)
+        if part.type == "input_tag"
+        else TextPart(type="text", text=part.text)
+        for part in content
+        if part.type == "input_tag" or part.text
+    ]
+
+
+def parse_parts(message: str | Sequence[MessagePart]) -> list[UserMessageContent]:
+    """A message as it is stored, whose tags have no titles yet."""
+    parts = [TextPart(type="text", text=message)] if isinstance(message, str) else message
+    return [
+        UserMessageTagContent(id=str(part.task_id), text="", data={})
+        if part.type == "task"
+        else UserMessageTextContent(text=part.text)
+        for part in parts
+    ]
 
 
 def _json(data: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from backend.api.interactions.parameters import (
     InputId,
     InteractionId,
     Limit,
+    Titled,
 )
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
@@ -40,8 +41,10 @@ router = APIRouter(route_class=UserRoute)
 
 
 @router.get("/chats", responses=errors(404))
-async def list_chats(services: AppServices, user: LimitedUser, limit: Limit = 20, after: After = None) -> schemas.Chats:
-    return await services.interactions.reader.list_chats(user.user_id, limit=limit, after=after)
+async def list_chats(
+    services: AppServices, user: LimitedUser, limit: Limit = 20, after: After = None, titled: Titled = ""
+) -> schemas.Chats:
+    return await services.interactions.reader.list_chats(user.user_id, limit=limit, after=after, titled=titled)
 
 
 @router.get(_CHAT, responses=errors(404))
@@ -93,7 +96,7 @@ async def start_interaction(
     services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
 ) -> EventStream:
     service = services.interactions
-    message = service.create_message(body.user_message, user.time_zone)
+    message = await service.create_message(user.user_id, body.user_message, user.time_zone)
     options = service.create_options(body.model, body.metadata.get("temperature"))
     services.runs.streams.check_readers(user.user_id)
     run_id = await service.start(user.user_id, chat_id, message, options=options, key=key)
@@ -111,7 +114,7 @@ async def edit(
 ) -> EventStream:
     service = services.interactions
     run = await service.find_interaction(user.user_id, chat_id, interaction_id)
-    message = service.create_message(body.new_user_message, user.time_zone)
+    message = await service.create_message(user.user_id, body.new_user_message, user.time_zone)
     options = service.create_options(body.model, body.metadata.get("temperature"))
     services.runs.streams.check_readers(user.user_id)
     run_id = await service.edit(user.user_id, run, message, options=options, key=key)
@@ -149,12 +152,27 @@ async def send_message(
     key: KeyedRequest,
 ) -> Response:
     service = services.interactions
-    message = service.create_message(body.text, user.time_zone)
+    message = await service.create_message(user.user_id, body.text, user.time_zone)
     act = partial(service.send_message, user.user_id, chat_id, interaction_id, message, body.mode)
     return await _respond_once(services, user, key, act, status=202)
 
 
-@router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404))
+@router.post(
+    f"{_RUN}/messages/{{input_id}}/steer", status_code=202, response_model=schemas.Steering, responses=errors(404, 409)
+)
+async def steer_with_message(
+    services: AppServices,
+    user: LimitedUser,
+    chat_id: ChatId,
+    interaction_id: InteractionId,
+    input_id: InputId,
+    key: KeyedRequest,
+) -> Response:
+    act = partial(services.interactions.steer_with, user.user_id, chat_id, interaction_id, input_id)
+    return await _respond_once(services, user, key, act, status=202)
+
+
+@router.delete(f"{_RUN}/messages/{{input_id}}", responses=errors(404, 409))
 async def drop_message(
     services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
 ) -> schemas.Dropped:

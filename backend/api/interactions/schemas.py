@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 Name = Literal[
     "interaction_started",
@@ -33,17 +33,38 @@ class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="ignore", json_schema_serialization_defaults_required=True)
 
 
+class TextPart(_RequestBody):
+    type: Literal["text"]
+    text: Text
+
+
+class TaskPart(_RequestBody):
+    """A task that a message names; the model reads its title as it is when the message comes."""
+
+    type: Literal["task"]
+    task_id: StrictInt = Field(ge=1, lt=2**63)
+    title: StrictStr | None = Field(default=None, description="In a response; in a request it is ignored.")
+
+
+MessagePart = Annotated[TextPart | TaskPart, Field(discriminator="type")]
+UserMessage = Annotated[
+    Annotated[Text, Tag("text")] | Annotated[list[MessagePart], Field(min_length=1, max_length=200), Tag("parts")],
+    Discriminator(lambda value: "parts" if isinstance(value, list) else "text"),
+]
+"""A text, or its parts where it names tasks."""
+
+
 class _MessageBody(_RequestBody):
     model: StrictStr | None = Field(default=None, description="One of `LLM_MODELS`; null: the one that is set.")
     metadata: dict[str, Any] = Field(default={}, description="`temperature`: a number from 0 to 2.")
 
 
 class NewInteraction(_MessageBody):
-    user_message: Text = Field(description="What the user says.")
+    user_message: UserMessage = Field(description="What the user says, a text or its parts.")
 
 
 class Edit(_MessageBody):
-    new_user_message: Text = Field(description="What the user says instead.")
+    new_user_message: UserMessage = Field(description="What the user says instead, a text or its parts.")
 
 
 class Decision(_RequestBody):
@@ -54,7 +75,7 @@ class Decision(_RequestBody):
 
 
 class NewMessage(_RequestBody):
-    text: Text
+    text: UserMessage = Field(description="What the user says, a text or its parts.")
     mode: Mode = Field(
         description="`steer`: read before the model is asked again. `follow_up`: answered by the next interaction."
     )
@@ -81,6 +102,11 @@ class Queued(BaseModel):
     dropped: list[str] = Field(default=[], description="The follow-ups that waited, and that a `steer` replaces.")
 
 
+class Steering(BaseModel):
+    status: Literal["steering"] = "steering"
+    input_id: str
+
+
 class Dropped(BaseModel):
     status: Literal["dropped"] = "dropped"
     input_id: str
@@ -94,9 +120,6 @@ class Branched(BaseModel):
 class Compacted(BaseModel):
     status: Literal["compacted", "nothing to compact"]
     messages: int = Field(description="How many messages are summarised that were not before.")
-
-
-Answer = Decided | Cancelling | Queued | Branched | Compacted
 
 
 class ToolCallEvent(BaseModel):
@@ -240,6 +263,7 @@ class UnreadMessage(BaseModel):
     input_id: str
     interaction_id: str
     text: str
+    parts: list[MessagePart] = Field(description="The same; each task that it names is a part.")
     mode: Mode
     is_queued: bool = Field(description="false: its interaction has ended, and nobody will read it.")
     created_at: datetime

@@ -1,14 +1,14 @@
 """What the run API does with chats and interactions. The front ends start and decide their runs here, too."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.api.idempotency import find_started_run
 from backend.api.interactions import schemas
 from backend.api.interactions.reader import ChatReader
-from backend.api.interactions.render import InteractionRenderer
-from backend.api.messages import check_text
+from backend.api.interactions.render import InteractionRenderer, parse_parts
+from backend.api.messages import check_content, create_message, with_titles
 from backend.context.summaries import Summaries
 from backend.conversations import commands, conversations, steering
 from backend.conversations.errors import NameTaken, NotShown
@@ -22,6 +22,7 @@ from backend.errors import BackendError, NotFound
 from backend.model.choices import check_choice
 from backend.model.providers import Endpoint
 from backend.runs.service import RunService
+from backend.tools.tasks.tools import TaskTools
 from service.database import new_id
 
 
@@ -30,13 +31,18 @@ class InteractionService:
     runs: RunService
     reader: ChatReader
     summaries: Summaries
+    tasks: TaskTools
     endpoint: Endpoint
     message_chars: int
 
-    def create_message(self, text: str, time_zone: str | None) -> Message:
-        """A message of now. Raises `MessageTooLong`, and `InvalidRequest` for a text in which nothing can be seen."""
-        check_text(text, most_chars=self.message_chars)
-        return Message(new_id("msg"), text, moment=self.runs.moment(time_zone))
+    async def create_message(
+        self, user_id: str, message: str | Sequence[schemas.MessagePart], time_zone: str | None
+    ) -> Message:
+        """A message of now. Raises `MessageTooLong`, and `InvalidRequest` for one in which nothing can be seen."""
+        content = parse_parts(message)
+        check_content(content, most_chars=self.message_chars)
+        content = await with_titles(content, self.tasks, user_id=user_id)
+        return create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
 
     def create_options(self, model: Any = None, temperature: Any = None) -> dict[str, Any]:
         """The options of a run. Raises `InvalidRequest` for what the model's endpoint does not offer."""
@@ -146,12 +152,23 @@ class InteractionService:
         return schemas.Queued(input_id=message.id, dropped=dropped)
 
     async def drop_message(self, user_id: str, chat_id: str, run_id: str, message_id: str) -> schemas.Dropped:
-        """Deletes a message that no model has read."""
+        """Deletes a message that no model has read, also if it waits for a later interaction by now."""
+        conversation_id = await self._find_conversation(user_id, chat_id, run_id, message_id)
+        await steering.drop(self.runs.database, user_id, conversation_id, message_id)
+        return schemas.Dropped(input_id=message_id)
+
+    async def steer_with(self, user_id: str, chat_id: str, run_id: str, message_id: str) -> schemas.Steering:
+        """Lets a follow-up be read before the model is asked again, also if it waits for a later interaction by now."""
+        conversation_id = await self._find_conversation(user_id, chat_id, run_id, message_id)
+        await steering.steer(self.runs.database, user_id, conversation_id, message_id)
+        return schemas.Steering(input_id=message_id)
+
+    async def _find_conversation(self, user_id: str, chat_id: str, run_id: str, message_id: str) -> str:
+        """The id of the conversation of an interaction and a message to it."""
         run = await self.find_interaction(user_id, chat_id, run_id)
         if not is_valid(message_id):
             raise NotFound
-        await steering.drop(self.runs.database, user_id, run.conversation_id, message_id, run_id=run.id)
-        return schemas.Dropped(input_id=message_id)
+        return run.conversation_id
 
     async def show_branch(self, user_id: str, chat_id: str, run_id: str | None) -> schemas.Branched:
         """Shows the chat as it was after an interaction, or before its first."""
