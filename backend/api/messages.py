@@ -10,7 +10,7 @@ from backend.cards.current_tasks import load_titles
 from backend.context import tags
 from backend.conversations.runs import Message, Moment
 from backend.errors import BackendError, InvalidRequest
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 from service.database.text import can_be_seen
 
 Content = Sequence[ck.UserMessageContent]

@@ -22,7 +22,7 @@ from backend.errors import BackendError, NotFound
 from backend.model.choices import check_choice
 from backend.model.providers import Endpoint
 from backend.runs.service import RunService
-from backend.tools.tasks.tools import TaskTools
+from backend.tools.task_tools import TaskTools
 from service.database import new_id
 
 
