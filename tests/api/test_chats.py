@@ -197,7 +197,6 @@ async def test_other_users_find_nothing(user: User, new_user: NewUser, model: Sc
     await user.runs.cancel(CHAT, run)
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_two_first_messages_at_once_make_one_chat(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
@@ -349,7 +348,6 @@ async def test_list_says_which_chat_is_answering(user: User, model: ScriptedMode
     assert [one["answering"] for one in (await user.runs.get_chats())["chats"]] == [None, None]
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 @pytest.mark.parametrize("state", ["running", "waiting"])
 async def test_deletion_stops_the_run_in_any_process(
     state: str, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored

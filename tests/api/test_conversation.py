@@ -11,11 +11,6 @@ from tests.support.users import User
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture
-def stack_name() -> str:
-    return "pair"
-
-
 async def test_conversation_changes_the_list(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:

@@ -22,11 +22,6 @@ TASKS = [f"task {number}" for number in range(1, 12)]
 HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
 
 
-@pytest.fixture
-def stack_name() -> str:
-    return "pair"
-
-
 Act = Callable[[Runs, str], Awaitable[object]]
 
 

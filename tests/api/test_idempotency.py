@@ -210,7 +210,6 @@ async def test_key_is_free_after_a_day(user: User, model: ScriptedModel, stored:
     assert id_of(await user.runs.say(CHAT, "something else", key="k")) != id_of(first)
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_requests_at_once_in_two_processes_act_once(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
@@ -234,7 +233,6 @@ async def say_in_new_chat(user: User, api: str) -> httpx2.Response:
     return await user.runs.http.post(f"/{api}", json=messages, headers={"Idempotency-Key": "k"})
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 @pytest.mark.parametrize("api", ["chatkit", "chat", "chat/stream"])
 async def test_new_chat_is_made_once_by_requests_at_once(
     api: str, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
@@ -252,7 +250,6 @@ async def test_new_chat_is_made_once_by_requests_at_once(
 
 
 @pytest.mark.long(seconds=6)
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_message_of_a_killed_process_is_not_answered_again(
     user: User, new_user: NewUser, stack: Stack, model: ScriptedModel, stored: Stored
 ) -> None:

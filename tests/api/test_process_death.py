@@ -24,11 +24,6 @@ HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
 pytestmark = pytest.mark.long(seconds=6)
 
 
-@pytest.fixture
-def stack_name() -> str:
-    return "pair"
-
-
 async def start(user: User, text: str, *, until_event: str) -> str:
     async with user.runs.interact(CHAT, text) as events:
         run = (await anext(events)).data["interaction_id"]

@@ -23,11 +23,6 @@ pytestmark = pytest.mark.long
 CHAT = "groceries"
 
 
-@pytest.fixture
-def stack_name() -> str:
-    return "pair"
-
-
 async def test_reader_goes_on_from_any_event(user: User, model: ScriptedModel) -> None:
     await model.script(SLOW)
     seen: list[Event] = []

@@ -20,11 +20,6 @@ LIST = request("threads.list")
 SESSION = "todo-assistant/session"
 
 
-@pytest.fixture
-def stack_name() -> str:
-    return "pair"
-
-
 class Browser:
     """Requests as the page makes them; each cookie is named, none is remembered."""
 

@@ -243,7 +243,6 @@ async def test_failed_run_leaves_queued_messages_unsent(user: User, model: Scrip
 
 
 @pytest.mark.long(seconds=6)
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_killed_process_leaves_queued_messages_unsent(
     user: User, new_user: NewUser, stack: Stack, model: ScriptedModel, stored: Stored
 ) -> None:
@@ -256,7 +255,6 @@ async def test_killed_process_leaves_queued_messages_unsent(
     assert await unread(other) == [("and then", "follow_up", False)]
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_steer_reaches_a_run_in_another_process(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
@@ -267,7 +265,6 @@ async def test_steer_reaches_a_run_in_another_process(
     assert await last_said(model) == ["add milk", "quick"]
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_steer_reaches_a_sub_agent_of_another_process(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:
@@ -361,7 +358,6 @@ async def test_unknown_tool_is_answered_before_a_steer(user: User, model: Script
 
 
 @pytest.mark.long(seconds=5)
-@pytest.mark.parametrize("stack_name", ["pair"])
 @pytest.mark.parametrize("seed", range(2))
 async def test_message_around_the_end_is_read_once(
     seed: int, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored

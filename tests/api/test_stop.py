@@ -106,7 +106,6 @@ async def test_stop_around_the_end_of_a_tool(user: User, model: ScriptedModel, s
         assert all(title in output for title, output in zip(added, results, strict=True))
 
 
-@pytest.mark.parametrize("stack_name", ["pair"])
 async def test_stop_reaches_another_process(
     user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:

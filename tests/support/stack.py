@@ -30,8 +30,7 @@ class StackSettings:
 
 
 STACKS: dict[str, StackSettings] = {
-    "main": StackSettings(),
-    "pair": StackSettings(backends=2, environment={"APPROVALS": "bulk,commit"}),
+    "main": StackSettings(backends=2, environment={"APPROVALS": "bulk,commit"}),
     "approvals": StackSettings(
         backends=2, environment={"APPROVALS": "delete_task,agents,run_command", "LLM_MODELS": "large"}
     ),
