@@ -74,8 +74,8 @@ class Chat:
 
     async def answering(self, thread_id: str) -> Interaction:
         """The turn that answers in a conversation now."""
-        _, body = await self.http.post("/chatkit", request("threads.get_by_id", thread_id=thread_id))
-        return Interaction(thread_id, _named(body, b"answering"))
+        _, body = await self.http.get(f"/chats/{thread_id}?limit=1")
+        return Interaction(thread_id, _named(body, b"leaf"))
 
     async def follow(self, interaction: Interaction, after: int = 0) -> Timing:
         """To the first of what comes after that event; its reader leaves then."""

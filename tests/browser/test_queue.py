@@ -7,6 +7,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage, Violations
+from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
 from tests.support.script import call, calls, held, says
 from tests.support.stored import Stored
@@ -53,6 +54,25 @@ async def test_waiting_messages_are_answered_after_the_answer(open_page: OpenPag
     assert await screen.log(page).inner_text() == seen
 
 
+async def test_waiting_message_names_a_task(open_page: OpenPage, model: ScriptedModel, tasks: TaskApi) -> None:
+    await tasks.add("Buy milk")
+    page = await open_page()
+    await model.script(SLOW, says("Done."))
+    await count_and_queue(page)
+    await screen.message_box(page).focus()
+    await page.keyboard.type("complete @bu")
+    await expect(page.get_by_role("option", name="Buy milk")).to_be_visible()
+    await page.keyboard.press("Tab")
+    await screen.button(page, "Send next").click()
+    await expect(queue(page)).to_contain_text("complete @Buy milk")
+    await page.reload()
+    await expect(queue(page)).to_contain_text("complete @Buy milk")
+    await model.release()
+    await screen.answered(page)
+    await expect(screen.questions(page).last).to_contain_text("complete @Buy milk")
+    assert "complete @1" in str((await model.finished_requests())[-1]["body"]["messages"][-1]["content"])
+
+
 async def test_one_is_sent_at_once_and_one_is_removed(
     open_page: OpenPage, model: ScriptedModel, violations: Violations
 ) -> None:
@@ -81,9 +101,7 @@ async def test_rejected_and_stopped_messages_are_given_back(open_page: OpenPage,
     page = await open_page()
     await model.script(SLOW)
     await count_and_queue(page)
-    await screen.on(
-        page, "threads.add_user_message", lambda route: route.fulfill(status=429, json={"error": "Too many."})
-    )
+    await page.route("**/messages", lambda route: route.fulfill(status=429, json={"error": "Too many."}))
     await screen.send(page, "and then")
     await expect(page.get_by_role("alert")).to_contain_text("Too many.")
     await expect(screen.message_box(page)).to_have_value("and then")
@@ -126,12 +144,11 @@ async def test_message_that_arrives_after_the_end_is_answered_at_once(
     await model.script(SLOW, says("Second."))
 
     async def late(route: Any) -> None:
-        if "while_running" in route.request.post_data:
-            await model.release()
-            await stored.run_with_status(user.name, "completed")
+        await model.release()
+        await stored.run_with_status(user.name, "completed")
         await route.continue_()
 
-    await screen.on(page, "threads.add_user_message", late)
+    await page.route("**/messages", late)
     await screen.send(page, "count")
     await expect(screen.answers(page).last).to_contain_text("word word")
     await screen.send(page, "the second")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Literal
 
-from client.connection import ConnectionLost, Refused
+from client.connection import Refused
 from tests.chaos.doors.chatkit import DECIDED, ChatKitDoor
 from tests.chaos.doors.runs import RunsDoor, answers_of, new_key
 from tests.chaos.patience import NotDone, patiently
@@ -164,9 +164,6 @@ class Conversation:
     async def send(self, run_id: str, text: str, mode: Literal["steer", "follow_up"]) -> None:
         """Say something to an interaction that goes on, if it still does."""
         self._record.sent_to[text] = run_id
-        if self._chance.random() < 0.3:
-            await self._tried(lambda: self._chatkit.say_meanwhile(self.thread, text, mode))
-            return
         key = new_key()
         await self._unless_over(lambda: self._runs.send(self.chat, run_id, text, mode, key), text)
 
@@ -184,16 +181,6 @@ class Conversation:
             return True
 
         await self._patiently(attempt, what)
-
-    async def _tried(self, request: Callable[[], Awaitable[None]]) -> None:
-        """Once: nobody could tell whether it had arrived."""
-        try:
-            await request()
-        except (ConnectionLost, NotDone):
-            self._record.done["said in vain"] += 1
-        except Refused as refusal:
-            if refusal.status not in (409, 503):
-                raise
 
     async def _patiently(self, attempt: Callable[[], Awaitable[Any]], what: str) -> Any:
         return await patiently(attempt, what, self.chat)

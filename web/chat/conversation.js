@@ -3,7 +3,7 @@ import { TEXTS } from "../texts.js";
 import { Actions } from "./actions.js";
 import { Outgoing } from "./outgoing.js";
 import { Pages } from "./pages.js";
-import { ConnectionLost, HttpError } from "./protocol.js";
+import { ConnectionLost, HttpError, chatPath } from "./protocol.js";
 import { Queue } from "./queue.js";
 import { reduce } from "./reduce.js";
 /** @import {Api} from "./protocol.js" */
@@ -54,8 +54,8 @@ export class Conversation {
   #abort = new AbortController();
   /** Its beginning without a message, while that is on its way. @type {Promise<unknown> | null} */
   #begun = null;
-  /** The end of the answer that streams. @type {Promise<unknown>} */
-  #ended = Promise.resolve();
+  /** Those who wait for the next run, or for the end of what streams. @type {(() => void)[]} */
+  #waiting = [];
   #api;
   #owner;
 
@@ -71,10 +71,10 @@ export class Conversation {
         this.#version += 1;
         owner.changed();
       },
-      fail: (message) => this.#fail(message, null),
       returned: owner.returned,
       has: (itemId) => this.items.some((item) => item.id === itemId),
-      answered: (text, events, abort) => this.#answered(text, events, abort),
+      interaction: (ended) => this.#interaction(ended),
+      send: (text) => (this.streaming ? this.queue.add(text, String(this.id)) : this.send(text)),
     });
   }
 
@@ -117,17 +117,17 @@ export class Conversation {
     const version = ++this.#version;
     let running = false;
     await this.#loading(async () => {
-      const [thread, page] = await Promise.all([
-        this.#api.ask("threads.get_by_id", { thread_id: this.id }),
+      const [chat, page] = await Promise.all([
+        this.#api.json(`${chatPath(String(this.id))}?limit=0`),
         this.pages.load(this.id),
       ]);
-      this.#describe(thread);
+      this.#describe(chat);
       if (this.error?.retry === "load") this.error = null;
       if (version !== this.#version) return;
-      running = this.running = Boolean(thread.answering);
+      running = this.running = Boolean(chat.answering);
       if (!this.running) this.#stopPending = false;
       this.items = this.pages.join(this.items, page);
-      this.queue.load(thread.unread ?? [], this.items);
+      this.queue.load(chat.unread, this.items);
       this.notices = this.notices.filter(({ message }) => !this.items.some(({ task }) => task?.title === message));
       const { error } = this;
       if (error?.retry === "send" && error.after !== this.items.at(-1)?.id && !this.unanswered) this.error = null;
@@ -173,14 +173,14 @@ export class Conversation {
     return outgoing;
   }
 
-  /**
-   * A message that came when the answer it was to wait for had ended.
-   * @param {string} text @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort
-   */
-  async #answered(text, events, abort) {
-    await this.#ended.catch(() => {}); // whoever asked hears of it
-    this.#show(text);
-    await this.#stream(events, abort);
+  /** The run that answers, once it is known and another than the one that has ended; null once none does. @param {string} [ended] */
+  async #interaction(ended) {
+    while (this.streaming && (!this.#run || this.#run === ended)) await new Promise((resolve) => this.#waiting.push(() => resolve(null)));
+    return this.streaming ? this.#run : null;
+  }
+
+  #wake() {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   /** Answer the last message again. */
@@ -285,12 +285,7 @@ export class Conversation {
   async #turn(type, params, metadata) {
     const abort = new AbortController();
     if (params.action !== FOLLOW) this.#stopPending = false;
-    await this.#stream(this.#api.stream(type, params, abort.signal, { ...metadata }), abort);
-  }
-
-  /** @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort */
-  #stream(events, abort) {
-    return (this.#ended = this.#read(events, abort));
+    await this.#read(this.#api.stream(type, params, abort.signal, { ...metadata }), abort);
   }
 
   /** @param {AsyncGenerator<ThreadEvent, void>} events @param {AbortController} abort */
@@ -314,6 +309,7 @@ export class Conversation {
     } finally {
       this.streaming = false;
       this.progress = null;
+      this.#wake();
       this.#owner.answering(false);
     }
     const unread = this.queue.ended({ stopped: signal.aborted, failed: refused });
@@ -360,6 +356,7 @@ export class Conversation {
   /** @param {string} run */
   #begins(run) {
     this.#run = run;
+    this.#wake();
     if (this.#stopPending) this.stop();
   }
 

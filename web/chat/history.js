@@ -1,6 +1,6 @@
 // @ts-check
 /** @import {Api} from "./protocol.js" */
-/** @import {Page, Thread} from "./types" */
+/** @import {Thread} from "./types" */
 
 const PAGE = 20;
 const LONGEST_PAGE = 100;
@@ -78,12 +78,12 @@ export class History {
    */
   async #page(limit, after, take) {
     const { titled } = this;
-    const params = { limit, order: "desc", ...(after && { after }) };
-    /** @type {Page<Thread>} */
-    const page = await this.#api.ask("threads.list", params, titled ? { titled } : {});
+    const query = new URLSearchParams({ limit: String(limit), titled, ...(after && { after }) });
+    /** @type {{chats: Thread[], has_more: boolean, after: string | null}} */
+    const page = await this.#api.json(`/chats?${query}`);
     if (titled !== this.titled) return;
     this.hasMore = page.has_more;
-    this.#after = page.after ?? null;
-    take(page.data);
+    this.#after = page.after;
+    take(page.chats);
   }
 }

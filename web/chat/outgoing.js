@@ -1,5 +1,5 @@
 // @ts-check
-import { HttpError } from "./protocol.js";
+import { HttpError, chatPath } from "./protocol.js";
 import { contentOf, sentOf } from "./tags.js";
 /** @import {Pages} from "./pages.js" */
 /** @import {Api} from "./protocol.js" */
@@ -39,7 +39,7 @@ export class Outgoing {
    * @returns {Promise<Thread | null>}
    */
   async stored(api, pages, threadId) {
-    const thread = threadId === null ? await this.#newest(api) : await found(api.ask("threads.get_by_id", { thread_id: threadId }));
+    const thread = threadId === null ? await this.#newest(api) : await found(api.json(`${chatPath(threadId)}?limit=0`));
     const page = thread && (await found(pages.load(thread.id)));
     const message = page?.data.findLast((/** @type {Item} */ { type }) => type === "user_message");
     return message && !this.known.has(message.id) && sentOf(message.content) === sentOf(this.item.content) ? thread : null;
@@ -47,9 +47,9 @@ export class Outgoing {
 
   /** The newest conversation, if it was begun after this message. @param {Api} api @returns {Promise<Thread | null>} */
   async #newest(api) {
-    /** @type {{data: Thread[]}} */
-    const { data } = await api.ask("threads.list", { limit: 1, order: "desc" });
-    const [newest] = data;
+    /** @type {{chats: Thread[]}} */
+    const { chats } = await api.json("/chats?limit=1");
+    const [newest] = chats;
     return newest && Date.parse(newest.created_at) >= this.sentAt - CLOCK ? newest : null;
   }
 }

@@ -21,7 +21,13 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** ChatKit's requests, all of them POSTs to one address. */
+/** A conversation in the run API. @param {string} threadId */
+export const chatPath = (threadId) => `/chats/${encodeURIComponent(threadId)}`;
+
+/** @param {string} threadId @param {string} interaction */
+export const interactionPath = (threadId, interaction) => `${chatPath(threadId)}/interactions/${encodeURIComponent(interaction)}`;
+
+/** ChatKit's requests, all of them POSTs to one address, and those of other APIs. */
 export class Api {
   #clockDifference = 0;
 
@@ -88,13 +94,13 @@ export class Api {
 
   /** Stop an answer, wherever it runs. @param {string} threadId @param {string} run */
   async cancel(threadId, run) {
-    const path = `/chats/${encodeURIComponent(threadId)}/interactions/${encodeURIComponent(run)}/cancel`;
-    await this.#send(new URL(path, this.url), {}, { keepalive: true }); // the page may be left right then
+    const url = new URL(`${interactionPath(threadId, run)}/cancel`, this.url);
+    await this.#send(url, {}, { keepalive: true }); // the page may be left right then
   }
 
-  /** What another door answers: to a GET where there is no body. @param {string} path @param {object} [body] */
-  async json(path, body) {
-    return read(await this.#send(new URL(path, this.url), body, body ? {} : { method: "GET", cache: "no-store" }));
+  /** The JSON reply of another API than ChatKit's. @param {string} path @param {object} [body] @param {string} [method] */
+  async json(path, body, method = body ? "POST" : "GET") {
+    return read(await this.#send(new URL(path, this.url), body, { method, cache: "no-store" }));
   }
 
   /** Returns when the server is alive, throws `ConnectionLost` when it is not. */

@@ -1,10 +1,10 @@
 // @ts-check
-import { ConnectionLost, HttpError } from "./protocol.js";
-import { contentOf, sentOf, textOf } from "./tags.js";
+import { HttpError, interactionPath } from "./protocol.js";
+import { contentFrom, contentOf, partsOf, sentOf, textOf } from "./tags.js";
 /** @import {Api} from "./protocol.js" */
-/** @import {Item, QueueOwner, ThreadEvent, Unread, UnreadItem} from "./types" */
+/** @import {Item, QueueOwner, Unread, UnreadMessage} from "./types" */
 
-const QUEUED = "todo.queued";
+const ENDED = 409;
 
 /** What was written while an answer runs, until the assistant reads it; what an answer left unread is unsent. */
 export class Queue {
@@ -31,40 +31,34 @@ export class Queue {
   async add(text, threadId) {
     const message = /** @type {Unread} */ ({ id: `queued-${this.#count++}`, text, state: "sending" });
     this.#set([...this.messages, message]);
-    const abort = new AbortController();
-    const input = { content: contentOf(text), attachments: [], inference_options: {} };
-    const params = { thread_id: threadId, input };
-    const events = this.#api.stream("threads.add_user_message", params, abort.signal, { while_running: "follow_up" });
     this.#sending.add(message.id);
-    const first = await readFirst(events)
+    const queued = await this.#send(text, threadId)
       .catch((error) => {
         if (error instanceof HttpError) this.#giveBack(message);
         throw error; // of a lost connection, what is loaded later tells
       })
       .finally(() => this.#sending.delete(message.id));
-    if (first.type === "client_effect" && first.name === QUEUED) {
-      void events.return(); // else it is waited for, and holds its connection
-      const id = String(first.data?.input_id);
-      const read = this.#owner.has(id); // told by the answer before we were
-      this.#set(this.messages.flatMap((one) => (one !== message ? [one] : read ? [] : [{ ...one, id, state: "queued" }])));
-    } else if (first.type === "error") {
-      void events.return();
-      this.#giveBack(message);
-      this.#owner.fail(first.message);
-    } else {
+    if (queued) {
+      const read = this.#owner.has(queued.id); // told by the answer before we were
+      this.#set(this.messages.flatMap((one) => (one !== message ? [one] : read ? [] : [{ ...one, ...queued, state: "queued" }])));
+    } else if (this.messages.includes(message)) { // else it was given back
       this.#set(this.messages.filter((one) => one !== message));
-      await this.#owner.answered(text, continued(first, events), abort); // the answer had ended: this is its own
+      await this.#owner.send(text);
     }
   }
 
   /** Let it be read before the model's next request. @param {Unread} message @param {string} threadId */
-  async sendNow({ id }, threadId) {
-    if (await this.#act("send_input_now", id, threadId)) this.#change(id, { state: "next" });
+  async sendNow({ id, interaction }, threadId) {
+    await this.#api.json(`${messagesPath(threadId, interaction)}/${id}/steer`, {});
+    this.#change(id, { state: "next" });
   }
 
   /** @param {string} id @param {string} threadId */
   async remove(id, threadId) {
-    if (await this.#act("drop_input", id, threadId)) this.read(id);
+    const message = this.messages.find((one) => one.id === id);
+    if (!message) return;
+    await this.#api.json(`${messagesPath(threadId, message.interaction)}/${id}`, undefined, "DELETE");
+    this.read(id);
   }
 
   /** It is in the conversation, or gone. @param {string} id */
@@ -84,23 +78,33 @@ export class Queue {
     return left.length > 0;
   }
 
-  /** What the server holds. @param {UnreadItem[]} unread @param {readonly Item[]} items */
+  /** What the server holds. @param {UnreadMessage[]} unread @param {readonly Item[]} items */
   load(unread, items) {
     const lost = this.messages.filter(({ id, state }) => state === "sending" && !this.#sending.has(id));
-    const held = [...unread, ...items.filter(({ type }) => type === "user_message")].map(({ content }) => sentOf(content));
+    const messages = items.filter(({ type }) => type === "user_message");
+    const held = [...unread.map(({ parts }) => contentFrom(parts)), ...messages.map(({ content }) => content)].map(sentOf);
     const sending = this.messages.filter((one) => one.state === "sending" && !lost.includes(one));
     this.#set([...unread.map(shown), ...sending]);
     for (const message of lost) if (!held.includes(sentOf(contentOf(message.text)))) this.#owner.returned(message.text);
   }
 
-  /** Whether it was done. @param {string} type @param {string} id @param {string} threadId */
-  async #act(type, id, threadId) {
-    const params = { thread_id: threadId, action: { type, payload: { input_id: id } } };
-    const events = this.#api.stream("threads.custom_action", params);
-    const event = await readFirst(events);
-    void events.return();
-    if (event.type === "error") this.#owner.fail(event.message);
-    return event.type === "client_effect";
+  /**
+   * Send it to the interaction that answers, or to the one after it. Null: nothing is being answered any more.
+   * @param {string} text @param {string} threadId
+   */
+  async #send(text, threadId) {
+    const body = { text: partsOf(text), mode: "follow_up" };
+    let interaction = await this.#owner.interaction();
+    while (interaction) {
+      try {
+        const { input_id: id } = await this.#api.json(messagesPath(threadId, interaction), body);
+        return { id: String(id), interaction };
+      } catch (error) {
+        if (!(error instanceof HttpError && error.status === ENDED)) throw error;
+        interaction = await this.#owner.interaction(interaction);
+      }
+    }
+    return null;
   }
 
   /** @param {Unread} message */
@@ -121,24 +125,13 @@ export class Queue {
   }
 }
 
-/** The first event that says what became of a request. @param {AsyncGenerator<ThreadEvent, void>} events */
-async function readFirst(events) {
-  for (;;) {
-    const { value } = await events.next();
-    if (!value) throw new ConnectionLost();
-    if (value.type !== "progress_update") return value;
-  }
-}
+/** @param {string} threadId @param {string | undefined} interaction */
+const messagesPath = (threadId, interaction = "") => `${interactionPath(threadId, interaction)}/messages`;
 
-/** @param {ThreadEvent} first @param {AsyncGenerator<ThreadEvent, void>} others @returns {AsyncGenerator<ThreadEvent, void>} */
-async function* continued(first, others) {
-  yield first;
-  yield* others;
-}
-
-/** @param {UnreadItem} item @returns {Unread} */
-const shown = (item) => ({
-  id: item.id,
-  text: textOf(item),
-  state: !item.is_queued ? "unsent" : item.mode === "steer" ? "next" : "queued",
+/** @param {UnreadMessage} message @returns {Unread} */
+const shown = ({ input_id: id, interaction_id: interaction, parts, mode, is_queued: queued }) => ({
+  id,
+  interaction,
+  text: textOf({ content: contentFrom(parts) }),
+  state: !queued ? "unsent" : mode === "steer" ? "next" : "queued",
 });

@@ -1,6 +1,6 @@
 // @ts-check
 import { storage } from "./storage.js";
-/** @import {Content, Item} from "./types" */
+/** @import {Content, Item, Part} from "./types" */
 
 const KNOWN = "todo.tags";
 const MOST = 300;
@@ -59,10 +59,22 @@ export function contentOf(text) {
     );
 }
 
+/** The same as the run API takes it. @param {string} text @returns {Part[]} */
+export const partsOf = (text) =>
+  contentOf(text).map(({ id, text: part }) => (id ? { type: "task", task_id: Number(id) } : { type: "text", text: part }));
+
+/** What the run API tells of a message. @param {Part[]} parts @returns {Content[]} */
+export const contentFrom = (parts) =>
+  parts.map((part) =>
+    part.type === "task"
+      ? { type: "input_tag", id: String(part.task_id), text: part.title ?? "" }
+      : { type: "input_text", text: part.text },
+  );
+
 /** How long the server takes it to be. @param {string} text */
 export const lengthOf = (text) => pieces(text).reduce((length, part) => length + (part.id ? 0 : part.text.length), 0);
 
-/** The text of a message, as it was written. @param {Item} item */
+/** The text of a message, as it was written. @param {Partial<Item>} message */
 export function textOf({ content = [] }) {
   let all = "";
   content.forEach(({ type, id, text }, at) => {

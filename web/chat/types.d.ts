@@ -52,17 +52,25 @@ export type Item = {
 };
 
 export type Status = { type: "active" | "locked" | "closed"; reason?: string };
-/** A message that the assistant has not read yet: queued while an answer runs, else unsent. */
-export type UnreadItem = Item & { mode: "steer" | "follow_up"; is_queued: boolean };
-export type Unread = { id: string; text: string; state: "sending" | "queued" | "next" | "unsent" };
+/** A part of a message in the run API. */
+export type Part = { type: "text"; text: string } | { type: "task"; task_id: number; title?: string | null };
+/** A message that the assistant has not read yet, as the run API tells it: queued while its interaction runs, else unsent. */
+export type UnreadMessage = {
+  input_id: string;
+  interaction_id: string;
+  parts: Part[];
+  mode: "steer" | "follow_up";
+  is_queued: boolean;
+};
+/** The same as it is shown. It has an interaction once it is sent. */
+export type Unread = { id: string; interaction?: string; text: string; state: "sending" | "queued" | "next" | "unsent" };
 export type Thread = {
   id: string;
   title?: string | null;
   created_at: string;
   status?: Status;
-  /** The run that answers in it now. */
-  answering?: string | undefined;
-  unread?: UnreadItem[];
+  /** The interaction that answers in it now: the run API tells it. */
+  answering?: string | null | undefined;
 };
 export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };
 
@@ -120,12 +128,12 @@ export type ConversationOwner = {
 /** What a queue tells the conversation that it is of. */
 export type QueueOwner = {
   changed: () => void;
-  /** Something went wrong. */
-  fail: (message?: string) => void;
   /** A message was not sent: its text back to the person. */
   returned: (text: string) => void;
   /** Whether the conversation has this item. */
   has: (id: string) => boolean;
-  /** The message was not queued but is answered: by these events, which `abort` stops. */
-  answered: (text: string, events: AsyncGenerator<ThreadEvent, void>, abort: AbortController) => Promise<void>;
+  /** The interaction that answers here, once it is known and is not `ended`; null once nothing is answered any more. */
+  interaction: (ended?: string) => Promise<string | null>;
+  /** Send a message that came too late to be queued. */
+  send: (text: string) => Promise<void>;
 };

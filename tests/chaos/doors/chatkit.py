@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from client.chatkit import user_input
 from client.connection import ConnectionLost, Refused
 from tests.chaos.patience import NotDone
 from tests.chaos.record import Record
@@ -36,13 +35,6 @@ class ChatKitDoor:
 
     async def say(self, thread: str, text: str) -> None:
         await self._read(self._chat.add_user_message(thread, text), text)
-
-    async def say_meanwhile(self, thread: str, text: str, mode: str) -> None:
-        metadata = {"while_running": mode}
-        stream = self._chat.open(
-            "threads.add_user_message", metadata=metadata, thread_id=thread, input=user_input(text)
-        )
-        await self._read(stream, text)
 
     async def answer_again(self, thread: str, text: str) -> None:
         await self._read(self._chat.retry_after_item(thread, await self._message(thread, text)), text)
@@ -106,8 +98,6 @@ class ChatKitDoor:
                     self._record.messages[item["id"]] = text
             case {"type": "thread.item.done", "item": {"type": "assistant_message"} as item}:
                 shown[item["id"]] = text_of(item)
-            case {"type": "client_effect", "name": "todo.queued", "data": {"input_id": id}}:
-                self._record.inputs[id] = text
             case _:
                 pass
 
