@@ -82,6 +82,24 @@ async def test_tool_call_of_a_killed_process_is_made_once(
     assert [operation for operation, _ in stored.task_calls(user.name)] == ["add"]
 
 
+async def test_outcome_of_the_call_of_a_killed_process_is_unknown(
+    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """The task server has the call when the process dies; the model is told so when the user says something else."""
+    await model.script(add_task("milk"), says("It is on your list."))
+    with stored.locked("tasks"):
+        async with user.runs.interact(CHAT, "add milk") as events:
+            await anext(events)
+            await until(stored.is_waited_for)
+            stack.backends[0].end(signal.SIGKILL)
+    await say_when_free(new_user(user.name, backend=1), "is it there?")
+    messages = (await requests_to(model))[-1]["messages"]
+    check_pairs(messages)
+    assert [message["content"] for message in messages if message["role"] == "tool"] == [
+        "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
+    ]
+
+
 async def test_text_shown_before_an_orderly_end_is_kept(
     stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
 ) -> None:

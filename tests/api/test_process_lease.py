@@ -17,7 +17,7 @@ from tests.processes import ServiceProcess
 from tests.runs_client import names
 from tests.scripted_model import ScriptedModel
 from tests.support.database_proxy import DatabaseProxy, database_proxy
-from tests.support.script import held, says
+from tests.support.script import call, calls, held, says
 from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -123,6 +123,21 @@ async def test_listening_connections_that_are_away_cost_no_run(
         await model.release()
     assert all("answer" in one.result() for one in running)
     assert stored.run_statuses(user.name) == ["completed"] * 2
+
+
+async def test_stop_that_no_notification_tells(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
+    """The process that executes the run does not listen when another one stores the stop: no call begins after it."""
+    await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Added."))
+    async with User(pair) as user, user.at(1) as other:
+        with stored.locked("tasks"):
+            running = asyncio.create_task(answer(user, CHAT))
+            await until(stored.is_waited_for)
+            await pair.listening.cut()
+            [run] = stored.runs(user.name)
+            await other.runs.cancel(CHAT, run.id)
+        assert (await running)[-1] == "interaction_complete"
+    assert stored.run_statuses(user.name) == ["cancelled"]
+    assert stored.titles(user.name) == ["milk"]
 
 
 async def test_frozen_process_keeps_its_run(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
