@@ -11,6 +11,11 @@ from backend.runs.metrics import observe_process
 from service.database import schema
 from service.telemetry import metrics
 
+_NOT_LISTENING = (
+    "This process cannot listen to the database, so that others may end its runs."
+    " Check LISTEN_DATABASE_URL, else DATABASE_URL."
+)
+
 router = APIRouter()
 
 
@@ -40,7 +45,8 @@ async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
     found, tools_reason = await asyncio.gather(looking, services.tools.problem())
     files = services.folder_files
     starting = "The workspace has not answered yet." if files and files.is_starting else None
-    if reason := found.problem or tools_reason or starting:
+    lost = _NOT_LISTENING if services.runs.connection.may_be_judged_dead else None
+    if reason := found.problem or lost or tools_reason or starting:
         return 503, {"status": "not ready", "reason": reason}
     agents = files.agents() if files else None
     more = {"agents": agents, "unusable": services.connectors.unusable(), "warning": found.warning}

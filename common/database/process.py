@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, Self
@@ -88,8 +89,10 @@ class ProcessConnection:
         self._url, self._database = url, database
         self._channels, self._on_connect = dict(channels or {}), on_connect
         self._reconnect_seconds = reconnect_seconds
+        self._dead_after_seconds = dead_after_seconds
         self._absent = Confirmation[int](dead_after_seconds)
         self._connected = asyncio.Event()
+        self._lost_at = time.monotonic()
         self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def __aenter__(self) -> Self:
@@ -111,6 +114,11 @@ class ProcessConnection:
     @property
     def is_connected(self) -> bool:
         return self._connected.is_set()
+
+    @property
+    def may_be_judged_dead(self) -> bool:
+        """Whether it has been lost for so long that other processes may end the runs of this one."""
+        return not self.is_connected and time.monotonic() - self._lost_at > self._dead_after_seconds
 
     async def wait_until_connected(self) -> None:
         await self._connected.wait()
@@ -147,6 +155,8 @@ class ProcessConnection:
                 self._log_lost(error)
             except Exception:  # without its lock the process would lose its runs
                 logger.exception("the process connection failed")
+            if self.is_connected:
+                self._lost_at = time.monotonic()
             self._connected.clear()
             self._absent.clear()
             if self._connection:

@@ -125,6 +125,27 @@ async def test_listening_connections_that_are_away_cost_no_run(
     assert stored.run_statuses(user.name) == ["completed"] * 2
 
 
+async def test_process_that_others_judge_dead_is_not_ready(pair: Pair) -> None:
+    """A short interruption costs nothing; after a longer one the process would lose the runs that it started."""
+    async with User(pair) as user:
+
+        async def readiness() -> tuple[int, str]:
+            response = await user.page.http.get("/ready")
+            return response.status_code, response.text
+
+        await pair.listening.cut()
+        await asyncio.sleep(DEAD_AFTER_SECONDS - 4)
+        assert (await readiness())[0] == 200
+        async with asyncio.timeout(FREE_SECONDS):
+            while "cannot listen to the database" not in (found := await readiness())[1]:
+                await asyncio.sleep(0.2)
+        assert found[0] == 503
+        await pair.listening.restore()
+        async with asyncio.timeout(FREE_SECONDS):
+            while (await readiness())[0] != 200:
+                await asyncio.sleep(0.2)
+
+
 async def test_stop_that_no_notification_tells(pair: Pair, model: ScriptedModel, stored: Stored) -> None:
     """The process that executes the run does not listen when another one stores the stop: no call begins after it."""
     await model.script(calls(call("add_task", title="milk"), call("add_task", title="bread")), says("Added."))
