@@ -1,6 +1,7 @@
 """Renders a timeline as input items of the Agents SDK. Every tool call has an output, whatever became of it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -50,7 +51,7 @@ def render_input(timeline: Timeline) -> Items:
     turns = turns_with_calls(timeline.records)
     ended_waiting = {_turn_of(one) for one in timeline.records if isinstance(one, ToolCall) and _was_left(one)}
     previous: Record | None = None
-    for record in timeline.records:
+    for record in _join_reasoning(timeline.records):
         if calls and not (isinstance(record, ToolCall) and _turn_of(record) == _turn_of(calls[0])):
             items += map(_render_output, calls)
             calls = []
@@ -61,6 +62,20 @@ def render_input(timeline: Timeline) -> Items:
             items += _render_entry(record, timeline, has_calls=_turn_of(record) in turns)
         previous = record
     return [*items, *map(_render_output, calls)]
+
+
+def _join_reasoning(records: Iterable[Record]) -> list[Record]:
+    """All reasoning of a model turn in one record, as the SDK has it: users see what text comes between."""
+    joined: dict[_ModelTurn, Entry] = {}
+    result: list[Record] = []
+    for record in records:
+        if isinstance(record, Entry) and record.kind == "reasoning":
+            if (first := joined.get(_turn_of(record))) is not None:
+                first.text += record.text
+                continue
+            record = joined[_turn_of(record)] = replace(record)
+        result.append(record)
+    return result
 
 
 def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:

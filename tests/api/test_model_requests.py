@@ -8,6 +8,7 @@ import pytest
 from tests.runs_client import id_of
 from tests.scripted_model import ScriptedModel
 from tests.support.cards import tick, widgets_of
+from tests.support.completions import chunk
 from tests.support.golden import Golden
 from tests.support.model_requests import agent_of, conversation_of, requests_to, surface_of
 from tests.support.script import SLOW, add_task, call, calls, delete_tasks, says, start_coder, start_researcher
@@ -200,6 +201,23 @@ async def test_reasoning_is_sent_again_to_cerebras(user: User, model: ScriptedMo
     await run_of(user, "add milk")
     await run_of(user, "hello")
     await check(golden, "reasoning_is_sent_again_to_cerebras", model)
+
+
+@pytest.mark.parametrize("stack_name", ["small_window"])
+@pytest.mark.parametrize("first", ["Milk.", ""], ids=["before and after", "after"])
+async def test_reasoning_around_text(first: str, user: User, model: ScriptedModel) -> None:
+    """What is read from the database is sent as it was sent at once."""
+    added = {"index": 0, "id": "call_1", "function": {"name": "add_task", "arguments": '{"title": "milk"}'}}
+    frames = [
+        *(chunk({"reasoning": first}), chunk({"content": "I add it."}), chunk({"reasoning": " It is new."})),
+        *(chunk({"tool_calls": [added]}), chunk({}, "tool_calls")),
+    ]
+    await model.script({"raw": frames}, says("Added."), says("Hello."))
+    await run_of(user, "add milk")
+    await run_of(user, "hello")
+    _, at_once, later = [body["messages"] for body in await requests_to(model)]
+    assert later[: len(at_once)] == at_once
+    assert [message["reasoning"] for message in at_once if "reasoning" in message] == [f"{first} It is new."]
 
 
 @pytest.mark.parametrize("stack_name", ["text_calls"])
