@@ -1,6 +1,7 @@
 """A user's tasks as a calendar that other programs subscribe to: its address, and what they read there."""
 
 import json
+import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -204,6 +205,18 @@ class TestEvents:
     async def test_all_pages_of_tasks_in_the_order_of_their_days(self, user: User, stored: Stored) -> None:
         stored.add_daily_tasks(user.name, 330, long_descriptions=89)
         assert [*await read_events(await create_url(user))] == [f"task {number}" for number in range(1, 331)]
+
+    @pytest.mark.long(seconds=20)
+    async def test_largest_calendar_is_complete(self, user: User, stored: Stored) -> None:
+        """It has the 5,000 tasks that are due first."""
+        stored.add_daily_tasks(user.name, 5_001)
+        url = await create_url(user)
+        response = await read(url)
+        assert response.status_code == 200, response.text
+        titles = re.findall(rb"^SUMMARY:task (\d+)\r$", response.content, re.MULTILINE)
+        assert list(map(int, titles)) == [*range(1, 5_001)]
+        assert response.content.count(b"\r\nEND:VEVENT\r\n") == 5_000
+        assert response.content.endswith(b"\r\nEND:VCALENDAR\r\n")
 
 
 class TestResponse:
