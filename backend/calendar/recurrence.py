@@ -49,7 +49,7 @@ def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     parts += [f"BYMONTH={month}"] if month else []
     parts += [f"BYDAY={','.join(_numbered(weekdays))}"] if weekdays else []
     parts += [_month_days(days, shortest=monthrange(2026, month or 2)[1])] if days else []
-    first = due
+    first: date | None = due
     if freq == "WEEKLY":
         first = _in_weeks(due, interval, weekdays)
     elif weekdays or days:
@@ -86,12 +86,15 @@ def _month_days(days: Collection[int], *, shortest: int) -> str:
     return f"BYMONTHDAY={','.join(map(str, listed))};BYSETPOS={','.join(map(str, positions))}"
 
 
-def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date:
+def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date | None:
     """The rule's first day from the task's on; weeks begin on Mondays."""
     monday = due - timedelta(days=due.weekday())
     wanted = sorted(_WEEKDAYS.index(day) for day in weekdays) or [due.weekday()]
     later = [day for day in wanted if day >= due.weekday()]
-    return monday + (timedelta(days=later[0]) if later else timedelta(weeks=interval, days=wanted[0]))
+    try:
+        return monday + (timedelta(days=later[0]) if later else timedelta(weeks=interval, days=wanted[0]))
+    except OverflowError:  # after the last day that there is
+        return None
 
 
 def _in_months(due: date, step: int, month: int, weekdays: Collection[str], days: Collection[int]) -> date | None:

@@ -151,6 +151,11 @@ def test_of_what_is_counted_from_its_end_or_not_known_only_the_next_date_is_told
     assert event["dtstart"].dt == date(2026, 11, 23)
 
 
+def test_last_days_of_the_calendar() -> None:
+    [event] = of_alice(task(date(9999, 12, 28), "FREQ=WEEKLY;BYDAY=MO"))
+    assert event["dtstart"].dt == date(9999, 12, 28)
+
+
 def test_the_end_of_a_repeat_has_the_kind_of_its_beginning() -> None:
     text, due = "FREQ=DAILY;UNTIL=20270330", date(2027, 3, 1)
     [all_day] = of_alice(task(due, text))
