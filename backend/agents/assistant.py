@@ -16,9 +16,6 @@ from agents import (
 from agents.mcp import MCPServer
 from agents.tool_context import ToolContext
 
-MAX_STEPS = 10
-"""Requests to the model for one message, those of the agents that work for it among them."""
-
 _ASK = "add, complete or rename. Before you delete more than ten tasks, say how many and ask"
 _CALL = "add, complete, rename or delete: the server asks where it must"
 

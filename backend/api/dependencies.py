@@ -4,21 +4,27 @@ They are `async`, as FastAPI (0.165) calls other dependencies in a thread.
 """
 
 import hashlib
+import logging
 import re
+from functools import lru_cache
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
 
+from backend.api.edge import TIME_ZONE_HEADER
 from backend.api.identity import AuthenticatedUser
 from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
-from backend.api.time_zone import find_time_zone
 from backend.conversations import idempotency
 from backend.errors import InvalidRequest
+from service.clock import find_zone
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _MAX_EVENT_ID = 2**63
+_CHARS_IN_A_LINE = 20
+
+logger = logging.getLogger(__name__)
 
 
 async def authenticate(request: Request) -> str:
@@ -30,10 +36,24 @@ UserId = Annotated[str, Depends(authenticate)]
 
 
 async def get_user(request: Request, user_id: UserId) -> AuthenticatedUser:
-    return AuthenticatedUser(user_id, time_zone=find_time_zone(request))
+    return AuthenticatedUser(user_id, time_zone=_find_time_zone(request))
 
 
 User = Annotated[AuthenticatedUser, Depends(get_user)]
+
+
+def _find_time_zone(request: Request) -> str | None:
+    """None if the request names no zone, or an unknown one."""
+    name = request.headers.get(TIME_ZONE_HEADER, "")
+    if name and find_zone(name) is None:
+        _warn_of_time_zone(name[:_CHARS_IN_A_LINE])
+        return None
+    return name or None
+
+
+@lru_cache(maxsize=100)  # a client that is wrong is so with each request
+def _warn_of_time_zone(beginning: str) -> None:
+    logger.warning("a request's %s is not known and not used; it begins %r", TIME_ZONE_HEADER, beginning)
 
 
 async def get_limited_user(user: User, services: AppServices) -> AuthenticatedUser:

@@ -8,10 +8,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
-from backend.api.time_zone import HEADER
 from backend.errors import BackendError
 from service.edge import HEADERS, with_headers
 
+TIME_ZONE_HEADER = "X-Time-Zone"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HEADERS = HEADERS | {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"}
 _FOREIGN_WEBSITE = (
@@ -34,7 +34,7 @@ class Edge:
             allow_credentials=True,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=[
-                *("authorization", "content-type", HEADER, "idempotency-key", "last-event-id", "if-match"),
+                *("authorization", "content-type", TIME_ZONE_HEADER, "idempotency-key", "last-event-id", "if-match"),
                 "x-ai-sdk-version",
             ],
             expose_headers=["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream", "etag"],

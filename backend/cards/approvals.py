@@ -1,14 +1,33 @@
-"""The card of a tool call that needs approval, before and after the user's decision."""
+"""The card of a tool call that needs approval, before and after the user's decision, and its words."""
 
-from typing import Any
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from backend.cards.approval_card import Decided, answered, card
-from backend.cards.widget import Card
+from pydantic import BaseModel, StrictStr, ValidationError
+
+from backend.cards.widget import Card, Json
 from backend.conversations.records import ToolCall
 from backend.conversations.tool_calls import Decision
-from backend.tools.approval_policy import deleted_by
-from backend.tools.table import find_tool
+from backend.errors import InvalidRequest
+from backend.tools.approval_policy import arguments_of, deleted_by, named_in
+from backend.tools.connectors.names import for_people
+from backend.tools.table import find_tool, normalize_arguments, words_for
+from service.database.text import can_be_seen, without_unseen
 
+APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
+LONGEST_REASON = 1_000  # characters
+_BOX: Json = {"type": "Checkbox", "key": "box", "name": "always", "label": "Always allow in this conversation"}
+_ALWAYS: Sequence[Json] = ({"type": "Row", "key": "always", "children": [_BOX]},)
+_BESIDE = "\u00a0"  # what follows it stays where it is
+_BLANKS = re.compile("^ +| +(?= )")
+_REASON = "reason"  # the field, and its name in the action's payload
+_LINES, _CHARACTERS = 200, 20_000  # of what a card says: nothing is consented to unseen
+_DIGITS = 19  # a task's number has fewer
+_NAMING = ("also", "user_id")  # beside the first: they are no values
+_NOT_GIVEN = (None, False, "", [], "keep", "any")  # by the schemas of the task tools, as some models send everything
+_APPROVED, _REJECTED, _NOT_MADE = ("Approved", "success"), ("Rejected", "secondary"), ("Not done", "secondary")
 _REASONS = {
     "other_message": "You wrote something else instead.",
     "stopped": "You stopped this answer.",
@@ -17,18 +36,104 @@ _REASONS = {
 }
 
 
+class _Click(BaseModel):
+    """What a click in the card sends."""
+
+    approval_id: StrictStr
+    reason: StrictStr | None = None
+    always: Literal["on"] | bool = False  # as forms send it
+
+
+# What a call would do, in words
+
+
+def describe_call(
+    tool: str, arguments: str, titles: Mapping[int, str], limits: str | None = None, *, agent: str | None = None
+) -> str:
+    """What a call would do: a line, and below it what it names and what it sets, each in a line of its own.
+
+    The first names the `agent` that would do it, the last says its `limits`, where they are others than the table's.
+    """
+    given = normalize_arguments(tool, arguments_of(arguments) or {})
+    words = words_for(tool, given)
+    first = "task_id" if "task_id" in given else "title"
+    named = named_in(given, first)
+    lines = [_task(number, titles) for number in named] if first == "task_id" else [f"“{title}”" for title in named]
+    template = f"Use the tool {for_people(tool)}".replace("{", "{{").replace("}", "}}")
+    if words is not None:
+        template = words.asked_several if len(named) > 1 and words.asked_several else words.asked
+    is_in_head = "{which}" in template
+    head = template.format_map({"path": "…", **given, "which": lines[0] if lines else "…", "count": len(named)})
+    if agent is not None:
+        head = f"Let the {agent} {head[0].lower()}{head[1:]}"
+    not_given = _NOT_GIVEN if agent is None and words is not None else (None,)
+    values = [(name, _render_value(value)) for name, value in given.items() if value not in not_given]
+    limits = limits or (words.limits if words is not None else "")
+    last = [limits] if limits else []
+    if agent is not None:  # whose tools name no tasks, and may be given programs
+        return "\n".join([_line(head), *(line for value in values for line in _value(*value)), *last])
+    said = [f"{name}: {value}" for name, value in values if name not in (first, *_NAMING)]
+    return "\n".join(map(_line, [head, *(() if is_in_head else lines), *said, *last]))
+
+
+def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bool:
+    """Whether a card says all that a call would do; of what an `agent` would do also what no reader sees."""
+    given = arguments_of(arguments) or {}
+    parts = (
+        [part for name, value in given.items() for part in (name, _render_value(value))] if agent is not None else []
+    )
+    text = describe_call(tool, arguments, {}, agent=agent)
+    is_seen = all(without_unseen(part) == part for part in parts)
+    return is_seen and len(text) <= _CHARACTERS and text.count("\n") < _LINES
+
+
+def as_question(text: str) -> str:
+    """What is asked, of what `describe_call` says that a call would do."""
+    head, *lines = text.split("\n")
+    return "\n".join([f"{head}?", *lines])
+
+
+def find_named_tasks(arguments: str) -> list[int]:
+    """The numbers of the tasks that a call names, whose titles `describe_call` would say."""
+    named = named_in(arguments_of(arguments) or {}, "task_id")
+    return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) < _DIGITS]
+
+
+def _task(number: str, titles: Mapping[int, str]) -> str:
+    known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
+    return f"“{known}”" if known else f"task {number}"
+
+
+def _render_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _value(name: str, text: str) -> list[str]:
+    """What is set, in a line; of a text that has several each in its own, as a program is read."""
+    lines = without_unseen(text).rstrip().splitlines()
+    if len(lines) < 2:
+        return [f"{_line(name)}: {_as_written(text.strip())}"]
+    return [f"{_line(name)}:", *(_BESIDE * 2 + _as_written(line) for line in lines)]
+
+
+def _as_written(line: str) -> str:
+    """With all its blanks, which mean something in a program."""
+    text = without_unseen(line).expandtabs(4).rstrip()
+    return _BLANKS.sub(lambda found: _BESIDE * len(found[0]), text)
+
+
+def _line(text: str) -> str:
+    return " ".join(without_unseen(text).split())
+
+
+# The card
+
+
 def render_approval(call: ToolCall) -> Card | None:
     """None for a call that needs no approval, or was not requested yet."""
     if call.approval_seq is None or call.approval_text is None or call.created_at is None:
         return None
-    root = card(
-        call.id,
-        call.approval_text,
-        _decided(call),
-        call.decision_text or _REASONS.get(call.reason or ""),
-        lasting=may_allow_always(call.tool),
-        deletes=deleted_by(call.tool, call.arguments),
-    )
+    root = _render_question(call) if call.state in ("awaiting_approval", "requested") else _render_decision(call)
     return Card(f"apr_{call.id}", call.approval_seq, call.created_at, root, call.approval_text)
 
 
@@ -37,22 +142,77 @@ def may_allow_always(tool: str) -> bool:
     return find_tool(tool).asked_with is not None
 
 
+def _render_question(call: ToolCall) -> Json:
+    heading, lines = _render_text(call.approval_text or "")
+    deletes = deleted_by(call.tool, call.arguments)
+    label = {"type": "Label", "key": "label", "value": "Reason (optional)", "fieldName": _REASON, "size": "sm"}
+    reason = [label, {"type": "Textarea", "key": "field", "name": _REASON, "rows": 2}]
+    always = _ALWAYS if may_allow_always(call.tool) else ()
+    return {
+        "type": "Card",
+        "key": call.id,
+        "asForm": True,
+        "children": [{**heading, "value": f"{heading['value']}?"}, *lines, *reason, *always],
+        "confirm": _approve_button(call.id, deletes),
+        "cancel": _button("Reject" if not deletes else "Keep it" if deletes == 1 else "Keep them", REFUSE, call.id),
+    }
+
+
+def _render_decision(call: ToolCall) -> Json:
+    heading, lines = _render_text(call.approval_text or "")
+    is_not_made = call.state == "not_made" or (call.state == "rejected" and call.reason == "reach_changed")
+    label, color = _NOT_MADE if is_not_made else _REJECTED if call.state == "rejected" else _APPROVED
+    badge = {"type": "Badge", "key": "decision", "label": label, "color": color, "variant": "soft"}
+    first = {"type": "Row", "key": "first", "gap": 2, "wrap": "wrap", "align": "center", "children": [heading, badge]}
+    reason = call.decision_text or _REASONS.get(call.reason or "")
+    why = [{"type": "Caption", "key": "why", "value": f"Reason: {reason}"}] if reason else []
+    return {"type": "Card", "key": call.id, "children": [first, *lines, *why]}
+
+
+def _render_text(text: str) -> tuple[Json, list[Json]]:
+    """The heading of a card, and what is below it."""
+    head, *lines = text.split("\n")
+    heading: Json = {"type": "Text", "key": "head", "value": head, "weight": "semibold"}
+    listed = [
+        {"type": "Text", "key": f"line-{number}", "value": line, "size": "sm"} for number, line in enumerate(lines)
+    ]
+    return heading, [{"type": "Col", "key": "lines", "gap": 1, "children": listed}] if listed else []
+
+
+def _approve_button(approval_id: str, deletes: int) -> Json:
+    """States the effect where tasks would be deleted; the page draws it as dangerous then."""
+    if not deletes:
+        return _button("Approve", APPROVE, approval_id)
+    button = _button("Delete this task" if deletes == 1 else f"Delete {deletes} tasks", APPROVE, approval_id)
+    button["action"]["payload"]["deletes"] = deletes
+    return button
+
+
+def _button(label: str, action: str, approval_id: str) -> Json:
+    return {"label": label, "action": {"type": action, "payload": {"approval_id": approval_id}}}
+
+
+# Clicks
+
+
 def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool]:
     """The call that a click on Approve or Reject decides, the decision, and whether it is for all later calls too.
 
     Raises `InvalidRequest` for a payload that no card sends.
     """
-    given = answered(payload)
-    return given.approval_id, Decision(approved, text=given.reason), approved and bool(given.always)
+    try:
+        click = _Click.model_validate(payload)
+    except ValidationError:
+        raise InvalidRequest("This question cannot be answered any more. Open the conversation again.") from None
+    decision = Decision(approved, text=checked_reason(click.reason))
+    return click.approval_id, decision, approved and bool(click.always)
 
 
-def _decided(call: ToolCall) -> Decided | None:
-    match call.state:
-        case "awaiting_approval" | "requested":
-            return None
-        case "rejected":
-            return "not made" if call.reason == "reach_changed" else "refused"
-        case "not_made":
-            return "not made"
-        case _:
-            return "approved"
+def checked_reason(reason: str | None) -> str | None:
+    """The reason on one line, None where nothing of it can be seen; raises `InvalidRequest` for a long one."""
+    if reason is None or not can_be_seen(reason):
+        return None
+    line = " ".join(without_unseen(reason).split())
+    if len(line) > LONGEST_REASON:
+        raise InvalidRequest(f"A reason can have up to {LONGEST_REASON:,} characters. Shorten it.")
+    return line

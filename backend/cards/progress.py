@@ -5,7 +5,7 @@ from typing import Any
 
 from backend.conversations.records import ToolCall
 from backend.tools.approval_policy import arguments_of
-from backend.tools.table import words_for
+from backend.tools.table import LineValues, words_for
 
 _LONGEST = 60  # characters of a value
 
@@ -36,14 +36,5 @@ def _count(values: Mapping[str, Any]) -> int:
 
 
 def _line(template: str, values: Mapping[str, Any], count: int) -> str:
-    return template.format_map(_Values(values, count))
-
-
-class _Values(dict[str, str]):
-    """Values for a line: what is missing is left open, what is too long is cut."""
-
-    def __init__(self, values: Mapping[str, Any], count: int) -> None:
-        super().__init__({name: str(value)[:_LONGEST] for name, value in {**values, "count": count}.items()})
-
-    def __missing__(self, name: str) -> str:
-        return "…"
+    shortened = {name: str(value)[:_LONGEST] for name, value in {**values, "count": count}.items()}
+    return template.format_map(LineValues(shortened))

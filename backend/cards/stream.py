@@ -37,7 +37,7 @@ class CardStream:
 
     async def apply_event(self, event: Event) -> list[ShownCard]:
         """The cards that an event adds or changes."""
-        if event.run is not None and event.run.is_sub_agent:
+        if event.is_of_sub_agent:
             return self._apply_approval_event(event)
         if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
             self._records[event.record.id] = event.record

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from backend.cards.task import Task
-from backend.cards.task_details import DUE, details, tells
+from backend.cards.task_details import due_in_words, render_details
 from backend.cards.widget import Json, action, badge, caption, column, quiet_button, row
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
@@ -79,7 +79,7 @@ def _label(task: Task) -> str:
 
 def _below(task: Task, now: datetime | None) -> list[Json]:
     description = [caption(task.description[:200], maxLines=2)] if task.description else []
-    return [*description, *details(task, now)]
+    return [*description, *render_details(task, now)]
 
 
 def _open_buttons(task: Task) -> list[Json]:
@@ -90,6 +90,5 @@ def _open_buttons(task: Task) -> list[Json]:
 
 
 def _copied(task: Task, now: datetime | None) -> str:
-    shown = [part for line in details(task, now) for part in line["children"]]
-    due = "".join(f" ({part['label']})" for part in shown if tells(part, DUE))
+    due = f" ({due_in_words(task.due, now)})" if task.due and task.status != "deleted" else ""
     return f"- [{'x' if task.status == 'completed' else ' '}] {_label(task)}{due}"

@@ -3,18 +3,22 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from backend.cards.current_tasks import page_of
 from backend.cards.task import Task
-from backend.cards.task_lines import task_lines
+from backend.cards.task_details import due_in_words
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
+from service import repeats
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
 # Codes of notices about an answer that is complete as far as the provider has sent it.
 _WARNINGS = ("answer_over_limit", "answer_filtered")
+
+_MOST_LINES = 50
 
 
 @dataclass(slots=True)
@@ -45,7 +49,7 @@ class ReadList:
             return ""
         total = len(self.tasks) if self.total is None else max(self.total, len(self.tasks))
         page = page_of(self.calls[-1])
-        return task_lines(self.tasks, total=total, more=self.has_more, now=page.now if page else None)
+        return render_lines(self.tasks, total=total, more=self.has_more, now=page.now if page else None)
 
     def add(self, call: ToolCall) -> None:
         """A page with a cursor belongs to the page before; what was read before another call is out of date."""
@@ -88,6 +92,28 @@ def render_list_text(records: Iterable[Record]) -> str:
     """The list below an answer as plain text; empty where there is none, or the answer names its tasks."""
     read = list_below(records)
     return read.text if read is not None else ""
+
+
+def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime | None = None) -> str:
+    """A line for each of the first tasks, and how many of the `total` are left; `more` says that there are others."""
+    lines = [_line(task, now) for task in tasks[:_MOST_LINES]]
+    if total > len(lines):
+        lines.append(f"- and {total - len(lines)} more")
+    elif more:
+        lines.append("- and more")
+    return "\n".join(lines)
+
+
+def _line(task: Task, now: datetime | None) -> str:
+    details = [
+        *([due_in_words(task.due, now)] if task.due else []),
+        *([f"{task.priority} priority"] if task.priority else []),
+        *([repeats.in_words(task.repeat)] if task.repeat else []),
+        *(f"#{label}" for label in task.labels),
+        *(["done"] if task.status == "completed" else []),
+    ]
+    title = " ".join(task.title.split())
+    return f"- {title} ({', '.join(details)})" if details else f"- {title}"
 
 
 def _named_in(lines: Iterable[str], tasks: Sequence[Task]) -> list[Task]:

@@ -48,16 +48,12 @@ def action(kind: str, payload: Mapping[str, Any], *, on_client: bool = False) ->
     return {"type": kind, "payload": dict(payload), **({"handler": "client"} if on_client else {})}
 
 
-def text(value: str, **style: Any) -> Json:
-    return {"type": "Text", "value": value, **style}
-
-
 def caption(value: str, **style: Any) -> Json:
     return {"type": "Caption", "value": value, **style}
 
 
-def badge(label: str, color: str) -> Json:
-    return {"type": "Badge", "label": label, "color": color, "variant": "soft"}
+def badge(label: str, color: str, variant: str = "soft") -> Json:
+    return {"type": "Badge", "label": label, "color": color, "variant": variant}
 
 
 def quiet_button(clicked: Json, **looks: Any) -> Json:

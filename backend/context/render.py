@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from backend.context import hidden_context, tags
-from backend.context.branch_notes import render_note
-from backend.context.changes import render_change
+from backend.context.notes import render_branch_note, render_change
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Timeline, ToolCall
 from service.clock import wall_clock
 
@@ -161,7 +160,7 @@ def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
         case "change":
             return [entry.text or render_change(details)]  # of version 0.1.0 there is the text
         case "branch_note":
-            note = entry.text or render_note(entry, timeline.noted_calls, output_of)
+            note = entry.text or render_branch_note(entry, timeline.noted_calls, output_of)
             return [*_time_of(details), *([note] if note else [])]
         case "notice" if details.get("code") in _ENDED:
             return [_ENDED[details["code"]]]

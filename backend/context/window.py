@@ -58,12 +58,6 @@ class SummaryRequest:
     messages: int
 
 
-def find_summary(timeline: Timeline) -> Entry | None:
-    """The newest summary in a timeline."""
-    found = [one for one in timeline.records if isinstance(one, Entry) and one.kind == "summary"]
-    return found[-1] if found else None
-
-
 def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     """The newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
 
@@ -107,7 +101,7 @@ _Sizes = Mapping[int, int]  # of records, by `id()`
 
 def _measure(timeline: Timeline) -> tuple[Entry | None, list[Record], _Sizes]:
     """The newest summary, the records that the model reads after what it covers, and their sizes in tokens."""
-    summary = find_summary(timeline)
+    summary = timeline.newest_summary
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     turns = turns_with_calls(timeline.records)
     records: list[Record] = []
@@ -170,7 +164,7 @@ def _is_message(record: Record) -> bool:
 
 def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None:
     """What to ask the model: as much as a budget of tokens holds, the oldest first; None when there is nothing."""
-    summary = find_summary(timeline)
+    summary = timeline.newest_summary
     lines: list[str] = []
     covers, messages, last = 0, 0, 0
     for record in timeline.records:

@@ -17,7 +17,6 @@ UNKNOWN_OUTCOME = (
     "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
 )
 """What the model reads of a call that was made without a response."""
-OPEN_CALL_STATES: tuple[CallState, ...] = ("requested", "awaiting_approval", "approved", "running")
 
 
 @dataclass(slots=True)
@@ -145,6 +144,15 @@ class Event:
     text: str = ""
     run: Run | None = None
 
+    @property
+    def is_of_sub_agent(self) -> bool:
+        return self.run is not None and self.run.is_sub_agent
+
+    @property
+    def sub_agent(self) -> str | None:
+        """The name of the sub-agent whose run it is of; None for the assistant."""
+        return self.run.agent if self.run is not None and self.run.is_sub_agent else None
+
 
 @dataclass(slots=True)
 class Timeline:
@@ -164,6 +172,11 @@ class Timeline:
 
     def calls_of_run(self, run_id: str) -> list[ToolCall]:
         return [record for record in self.of_run(run_id) if isinstance(record, ToolCall)]
+
+    @property
+    def newest_summary(self) -> Entry | None:
+        found = [one for one in self.records if isinstance(one, Entry) and one.kind == "summary"]
+        return found[-1] if found else None
 
     @property
     def last_message(self) -> str:

@@ -262,8 +262,7 @@ def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: in
 
 def find_new_summary(history: Timeline, run: Run) -> Entry | None:
     """The summary that a run reads first, of what it has read when it was started."""
-    found = [one for one in history.records if isinstance(one, Entry) and one.kind == "summary"]
-    last = found[-1] if found else None
+    last = history.newest_summary
     return last if last and last.run_id == run.previous_run_id and (last.seq or 0) < run.seq else None
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from backend.cards.approval_card import in_words, shown_whole, titled
-from backend.cards.approvals import may_allow_always
+from backend.cards.approvals import can_show_whole, describe_call, find_named_tasks, may_allow_always
 from backend.cards.current_tasks import load_titles
 from backend.conversations import consents
 from backend.conversations.records import Run, ToolCall
@@ -31,7 +30,7 @@ class Approvals:
                 waiting.append(call)
         waiting = await self._without_allowed(run, waiting)
         for call in waiting:
-            if not shown_whole(call.tool, call.arguments, agent=_agent_of(run)):
+            if not can_show_whole(call.tool, call.arguments, agent=_agent_of(run)):
                 call.reason = "not_shown"
         return {call.id for call in waiting if call.reason is None}
 
@@ -61,9 +60,9 @@ class Approvals:
 
     async def describe(self, run: Run, call: ToolCall) -> str:
         """What the call would do, in words."""
-        titles = await load_titles(set(titled(call.arguments)), self._tools, user_id=run.user_id) or {}
+        titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self.policy.limits_of(call.tool)
-        return in_words(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
+        return describe_call(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
 
 
 def _agent_of(run: Run) -> str | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from backend.conversations.records import Entry, Record, Run, Timeline, ToolCall
+from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Run, Timeline, ToolCall
 from backend.conversations.timeline import load_sub_agents
 from backend.runs.outcomes import sentence_of
 from backend.tools.table import find_tool
@@ -18,7 +18,6 @@ _STOPPED_BECAUSE = {
     "reach_changed": "What it may reach is another now than what the person was asked about. ",
 }
 _READ_MESSAGES = "\n\nIt has read what the person wrote while it worked."
-_UNKNOWN = "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
 
 
 def render_history(run: Run, timeline: Timeline) -> Timeline:
@@ -74,7 +73,7 @@ def render_result(run: Run, timeline: Timeline) -> str:
     calls = timeline.calls_of_run(run.id)
     if run.status == "interrupted":
         lines = [f"- {_title(call, is_ended=False)}: {_shorten(call.output or 'outcome unknown')}" for call in calls]
-        text = f"{_UNKNOWN}\nThe steps that were recorded of the {run.agent}:\n" + ("\n".join(lines) or "- none")
+        text = f"{UNKNOWN_OUTCOME}\nThe steps that were recorded of the {run.agent}:\n" + ("\n".join(lines) or "- none")
     else:
         text = _render_end(run, timeline, calls)
         if any(

@@ -141,6 +141,13 @@ def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, An
     return given
 
 
+class LineValues(dict[str, str]):
+    """Values for a line about a call; those that are missing are left open."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
 def starting(agent: str) -> str:
     """The tool that starts an agent of this name."""
     return next(tool for tool, row in TOOLS.items() if row.agent == agent)

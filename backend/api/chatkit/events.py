@@ -31,7 +31,7 @@ class EventRenderer:
     async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
         if event.type == "progress":
             return [ck.ProgressUpdateEvent(text=event.text)]
-        rendered = [] if event.run is not None and event.run.is_sub_agent else [*self._render(event)]
+        rendered = [] if event.is_of_sub_agent else [*self._render(event)]
         if (change := self._workflows.apply_event(event)) is not None:
             rendered += self._change_workflow(change)
         for shown in await self._cards.apply_event(event):

@@ -10,7 +10,7 @@ from chatkit import types as ck
 from backend.api.chatkit.requests import PlainMessage
 from backend.api.messages import MessageTooLong, check_content, create_message
 from backend.api.sse import EventStream, format_event
-from backend.cards.approval_card import question
+from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
 from backend.conversations import conversations
 from backend.conversations.errors import NameTaken
@@ -86,16 +86,16 @@ class _Renderer:
     has_failed: bool = False
 
     def render(self, event: Event) -> bytes:
-        if not _is_sub_agent(event) and event.type in ("call_completed", "entry_completed"):
+        if not event.is_of_sub_agent and event.type in ("call_completed", "entry_completed"):
             assert isinstance(event.record, Entry | ToolCall)
             self.records.append(event.record)
         match event.type, event.record:
-            case "entry_delta", Entry(kind="assistant_message") as entry if not _is_sub_agent(event):
+            case "entry_delta", Entry(kind="assistant_message") as entry if not event.is_of_sub_agent:
                 before, self.written = self.written, entry.id
                 return _delta(event.text if before in (None, entry.id) else f"\n\n{event.text}")
             case "approval_requested", ToolCall() as call:
                 return self._ask(call, event)
-            case "entry_completed", Entry(kind="notice") as notice if not _is_sub_agent(event):
+            case "entry_completed", Entry(kind="notice") as notice if not event.is_of_sub_agent:
                 return self._notice(notice)
             case "run_waiting" | "run_ended", _:
                 return self._end(event)
@@ -103,10 +103,9 @@ class _Renderer:
                 return b""
 
     def _ask(self, call: ToolCall, event: Event) -> bytes:
-        agent = event.run.agent if event.run is not None and event.run.is_sub_agent else None
-        asked = {"agent": agent, "tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
-        self.waiting.append({"approval_id": call.id, **asked})
-        text, before, self.written = question(call.approval_text or ""), self.written, call.id
+        asked = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
+        self.waiting.append({"approval_id": call.id, "agent": event.sub_agent, **asked})
+        text, before, self.written = as_question(call.approval_text or ""), self.written, call.id
         return _delta(f"\n\n{text}" if before else text)
 
     def _notice(self, notice: Entry) -> bytes:
@@ -132,10 +131,6 @@ class _Renderer:
         if self.warning:
             end["notice"] = self.warning
         return text + _frame({"type": "message_complete", **end})
-
-
-def _is_sub_agent(event: Event) -> bool:
-    return event.run is not None and event.run.is_sub_agent
 
 
 async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:

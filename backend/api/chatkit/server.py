@@ -20,8 +20,7 @@ from backend.api.idempotency import find_started_run
 from backend.api.messages import create_message, with_titles
 from backend.cards.actions import Click
 from backend.cards.agent_workflow import WorkflowStream
-from backend.cards.approval_card import APPROVE, REFUSE
-from backend.cards.approvals import parse_decision, render_approval
+from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.stream import CardStream
 from backend.conversations import branches, runs, steering, timeline

@@ -3,10 +3,11 @@
 Where a call waits for approval the response ends, and another one goes on with the same message once it is decided.
 """
 
+import json
+import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from backend.api.frontends.json_values import parse_value
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.task_lists import render_list_text
 from backend.context.render import output_of
@@ -18,6 +19,7 @@ Chunk = dict[str, Any]
 _UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
 _LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
 _FINISH_REASONS = dict(zip(CUT_OFF_CODES, ("length", "content-filter"), strict=True))
+_UNSAFE_NAMES = ("__proto__", "constructor", "prototype")
 _PARTS = {"assistant_message": "text", "reasoning": "reasoning"}
 
 
@@ -66,7 +68,7 @@ class ChunkRenderer:
         if not self._has_started:
             self._has_started = True
             yield self._start(event)
-        if event.run is None or not event.run.is_sub_agent:
+        if not event.is_of_sub_agent:
             yield from self._render_run(event)
         yield from self._render_call(event)
         yield from self._render_workflow(event)
@@ -175,7 +177,7 @@ class ChunkRenderer:
         """Of a sub-agent only the calls that wait for approval."""
         if not isinstance(call := event.record, ToolCall):
             return
-        is_sub_agent = event.run is not None and event.run.is_sub_agent
+        is_sub_agent = event.is_of_sub_agent
         match event.type:
             case "call_requested" if not is_sub_agent and not _waits(call):
                 yield self._send_call(call)
@@ -221,8 +223,7 @@ class ChunkRenderer:
     def _render_workflow(self, event: Event) -> Iterator[Chunk]:
         if (change := self._workflows.apply_event(event)) is None:
             return
-        is_sub_agent = event.run is not None and event.run.is_sub_agent
-        agent = event.run.agent if event.run is not None and is_sub_agent else _agent_of(event.record)
+        agent = event.sub_agent or _agent_of(event.record)
         workflow = change.workflow
         for number in (*change.added, *change.changed):
             step = {name: workflow.steps[number].get(name) for name in ("title", "content", "state")}
@@ -242,13 +243,39 @@ def _agent_of(record: object) -> str | None:
 
 
 def _render_input(call: ToolCall) -> Chunk:
-    values = {"toolCallId": call.id, "toolName": call.tool, "input": parse_value(call.arguments or "{}")}
+    values = {"toolCallId": call.id, "toolName": call.tool, "input": _parse_value(call.arguments or "{}")}
     return {"type": "tool-input-available", **values, "dynamic": True}
 
 
 def _render_output(call: ToolCall) -> Chunk:
     output = output_of(call)
     if call.state == "done":
-        return {"type": "tool-output-available", "toolCallId": call.id, "output": parse_value(output), "dynamic": True}
+        return {"type": "tool-output-available", "toolCallId": call.id, "output": _parse_value(output), "dynamic": True}
     text = _UNFINISHED if call.state == "unknown" else output
     return {"type": "tool-output-error", "toolCallId": call.id, "errorText": text, "dynamic": True}
+
+
+def _parse_value(text: str) -> Any:
+    """The object or list in this JSON; the text where it is none, or has what clients in JavaScript reject."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_reject, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if any(name in _UNSAFE_NAMES for name, _ in pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _reject(_: str) -> Any:
+    raise ValueError
+
+
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError
+    return number

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from backend.api.frontends.schemas import ApprovalDecision, Message, NewChat
-from backend.cards.approval_card import checked_reason
+from backend.cards.approvals import checked_reason
 from backend.conversations.ids import check_chat_id
 from backend.errors import InvalidRequest
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from backend.api.frontends import schemas
 from backend.api.interactions.render import render_reason
-from backend.cards.approval_card import question
+from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Record, Run, ToolCall
 from backend.conversations.timeline import Trees
@@ -51,7 +51,7 @@ def _waits(call: ToolCall) -> bool:
 
 def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
     if waiting:
-        return "\n\n".join(question(call.approval_text or "") for call in waiting)
+        return "\n\n".join(as_question(call.approval_text or "") for call in waiting)
     if (stand_in := _STAND_INS.get(run.error_code or "")) is not None:
         return stand_in
     last_call = max((position for position, one in enumerate(records) if isinstance(one, ToolCall)), default=-1)

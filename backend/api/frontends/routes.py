@@ -1,18 +1,47 @@
 """`POST /chat` and `/chat/stream`."""
 
+import time
+from collections.abc import AsyncIterator, Callable
 from typing import ClassVar
 
 from fastapi import APIRouter, Depends, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import Histogram
 
 from backend.api.dependencies import KeyedRequest, LimitedUser
 from backend.api.frontends import schemas
 from backend.api.frontends.ai_sdk import NEWEST, Version
-from backend.api.frontends.metrics import measure
 from backend.api.frontends.request import parse_request
 from backend.api.interactions.parameters import ChatId
 from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices
+from backend.errors import BackendError
+from service.telemetry import metrics
+
+SECONDS = Histogram(
+    "todo_chat_seconds",
+    "Requests to /chat, to their answer, and to /chat/stream, to its beginning",
+    ["route", "outcome"],
+    buckets=metrics.SECONDS,
+)
+
+
+def measure(route: str) -> Callable[[], AsyncIterator[None]]:
+    """A dependency that observes the request, until its handler returns."""
+
+    async def observe() -> AsyncIterator[None]:
+        began, outcome = time.perf_counter(), "failed"
+        try:
+            yield
+            outcome = "ok"
+        except (BackendError, RequestValidationError):
+            outcome = "refused"
+            raise
+        finally:
+            SECONDS.labels(route, outcome).observe(time.perf_counter() - began)
+
+    return observe
 
 
 class ConversationRoute(UserRoute):

@@ -50,8 +50,8 @@ class InteractionRenderer:
         return b"".join(frames)
 
     def _events(self, event: Event) -> list[Rendered]:
-        if event.run is not None and event.run.is_sub_agent:
-            return render_sub_agent_event(event, event.run.agent)
+        if event.sub_agent is not None:
+            return render_sub_agent_event(event, event.sub_agent)
         of = {"interaction_id": self._interaction_id}
         match event.type:
             case "model_turn_started":
@@ -126,9 +126,8 @@ def render_approval_event(event: Event) -> list[Rendered]:
     """The approval of a call and its decision, also a sub-agent's."""
     match event.type, event.record:
         case "approval_requested", ToolCall() as call:
-            agent = event.run.agent if event.run is not None and event.run.is_sub_agent else None
-            of_tool = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text, "agent": agent}
-            return [("approval_required", {"approval_id": call.id, **of_tool})]
+            of_tool = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
+            return [("approval_required", {"approval_id": call.id, **of_tool, "agent": event.sub_agent})]
         case "approval_decided", ToolCall() as call:
             name: Name = "rejected" if call.state == "rejected" else "approved"
             return [(name, {"approval_id": call.id, "reason": call.decision_text})]

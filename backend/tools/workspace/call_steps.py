@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connectors.names import for_people
+from backend.tools.table import LineValues
 from service.database.text import without_unseen
 
 Json = dict[str, Any]
@@ -26,7 +27,6 @@ class Called:
     given: Mapping[str, Any]
     folder_url: str
     details: Mapping[str, Any] | None = None
-    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def render_running(tool: str, arguments: str, folder_url: str) -> Json:
 
 def render_done(tool: str, arguments: str, folder_url: str, *, text: str, details: Json | None) -> Json:
     """A call that failed says so, with what its agent reads."""
-    called = Called(arguments_of(arguments) or {}, folder_url, details or {}, text)
+    called = Called(arguments_of(arguments) or {}, folder_url, details or {})
     row = _row(tool, called)
     if not (details or {}).get("ok", True):
         title = row.failed or f"{row.running.removesuffix('…')} failed"
@@ -135,25 +135,15 @@ def render_unfinished(tool: str, arguments: str, folder_url: str, *, why: str) -
     return _step(f"{row.running.removesuffix('…')}: {why}", called, row, state="failed")
 
 
-def has_run(step: Json) -> bool:
-    """Whether the step shows a call that was carried out, at least in part."""
-    return step["state"] in ("running", "done") or step["title"].endswith(f": {STOPPED}")
-
-
 def render_text(text: str) -> Json:
     """What an agent says between its calls."""
     return {"title": "", "content": text, "icon": None, "state": "none"}
 
 
 def _step(template: str, called: Called, row: _StepTexts, *, state: str) -> Json:
-    values = _Values({name: _line(value) for name, value in called.given.items()})
+    values = LineValues({name: _line(value) for name, value in called.given.items()})
     icon = "info" if state == "failed" else row.icon
     return {"title": template.format_map(values), "content": row.below(called), "icon": icon, "state": state}
-
-
-class _Values(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return "…"
 
 
 def _row(tool: str, called: Called) -> _StepTexts:

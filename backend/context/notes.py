@@ -1,10 +1,18 @@
-"""Renders what answers have done that are not shown any more: the task list has no branches."""
+"""Renders notes for the model: what users changed by hand, and what answers of other branches have done."""
 
+import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from backend.conversations.records import Entry, ToolCall
 from backend.tools.table import READING
 
+_MOST_TASKS = 10  # of one change
+_CHANGES = {
+    "completed": "The person ticked task {tasks}: it is completed.",
+    "reopened": "The person unticked task {tasks}: it is open again.",
+    "undone": "The person undid what was done to these tasks, which are as they were before: {tasks}.",
+}
 _REASONS = {
     "retry": "The person asked for their last message to be answered again. An attempt that is not shown any more had",
     "edit": "The person changed this message. What followed it before is not shown any more, but the tasks are as that "
@@ -16,10 +24,21 @@ _CALLS = 50
 _CHARS = 200  # of a call, and of its outcome
 
 
-def render_note(
+def render_change(details: Mapping[str, Any]) -> str:
+    """A sentence about a change by hand, for the model."""
+    tasks = details["tasks"]
+    named = "; ".join(f"{task['id']}, {json.dumps(task['title'], ensure_ascii=False)}" for task in tasks[:_MOST_TASKS])
+    more = f"; and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
+    return _CHANGES[details["change"]].format(tasks=named + more)
+
+
+def render_branch_note(
     entry: Entry, noted_calls: Mapping[tuple[str, str], ToolCall], output_of: Callable[[ToolCall], str]
 ) -> str | None:
-    """None where no call has changed anything. The same call of several attempts was made once, and is listed once."""
+    """What other branches have done: the task list has no branches.
+
+    None where no call has changed anything. The same call of several attempts was made once, and is listed once.
+    """
     details = entry.details or {}
     made: dict[str, ToolCall] = {}
     for named in details.get("calls", ()):
