@@ -54,7 +54,7 @@ whether to complete the task; never complete it unasked.
 
 
 @cache  # each answer holds it to its end
-def instructions(*, asks: bool, has_agents: bool = False) -> str:
+def instructions(*, asks: bool, has_agents: bool) -> str:
     """The instructions of the assistant.
 
     `asks` says whether the server asks before many tasks are deleted, `has_agents` whether it may start some.
@@ -97,10 +97,6 @@ def reason_not_made(context: ToolContext[Any]) -> str | None:
     return context.context.not_made.get(context.tool_call_id) if context.context else None
 
 
-def _never(tool: str) -> bool:
-    return False
-
-
 async def needs_approval(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
     """Stops the SDK's run before the call; which ones wait was decided when the step was written."""
     return call_id in context.context.waiting
@@ -116,9 +112,9 @@ def create_assistant(
     settings: ModelSettings,
     tool_sources: Sequence[MCPServer],
     *,
-    may_ask: Callable[[str], bool] | None = None,
+    may_ask: Callable[[str], bool],
     team: Sequence[FunctionTool] = (),
-    has_agents: Callable[[], bool] | None = None,
+    has_agents: Callable[[], bool] = lambda: False,
 ) -> Agent[Any]:
     """The agent of every turn; it holds nothing of a person or a conversation.
 
@@ -126,15 +122,14 @@ def create_assistant(
     `team` start agents, where `has_agents` tells that there are some now. The instructions end with the `notes` of the
     run's context, if it has one: what comes before is the same for everybody.
     """
-    asked = may_ask or _never
-    asks = asked("delete_task")
+    asks = may_ask("delete_task")
     for tool in team:
         guard(tool, reason_not_made)
-        if asked(tool.name):
+        if may_ask(tool.name):
             tool.needs_approval = needs_approval
 
     def render_instructions(context: RunContextWrapper[Any], agent: object) -> str:
-        own = instructions(asks=asks, has_agents=bool(team) and has_agents is not None and has_agents())
+        own = instructions(asks=asks, has_agents=has_agents())
         return own + (context.context.notes if context.context else "")
 
     assistant = _Assistant(
@@ -148,5 +143,5 @@ def create_assistant(
         reset_tool_choice=False,
         tool_use_behavior=_pauses if team else "run_llm_again",
     )
-    assistant.may_ask = asked
+    assistant.may_ask = may_ask
     return assistant

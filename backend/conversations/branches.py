@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from backend.conversations import runs
-from backend.conversations.errors import SteeringMessage
 from backend.conversations.records import Run
 from backend.conversations.timeline import FOREVER, RUN_COLUMNS
 from backend.errors import Busy, NotFound
@@ -59,23 +58,12 @@ SELECT r.id AS run_id, a.id FROM runs r JOIN runs a ON a.user_id = r.user_id AND
     AND (a.previous_run_id = r.previous_run_id OR (a.previous_run_id IS NULL AND r.previous_run_id IS NULL))
     AND a.parent_call_id IS NULL
 WHERE r.user_id = %(user)s AND r.id = ANY(%(runs)s) ORDER BY a.seq"""
-_RUN_OF_MESSAGE = f"""
-SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id
-WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.parent_call_id IS NULL
-  AND e.id = %(message)s AND e.kind = 'user_message'
-ORDER BY r.active DESC, r.seq DESC LIMIT 1"""
-
 _RUN_OF_TEXT = f"""
 SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.active AND r.parent_call_id IS NULL
   AND e.kind = 'user_message' AND e.text = %(text)s AND e.seq IS NOT NULL
   AND NOT EXISTS (SELECT FROM entries b WHERE b.user_id = e.user_id AND b.run_id = e.run_id AND b.seq < e.seq)
 ORDER BY r.seq DESC LIMIT 1"""
-_FIRST_MESSAGE = """
-SELECT e.id FROM entries e
-WHERE e.user_id = %(user)s AND e.conversation_id = %(conversation)s AND e.id = %(message)s
-  AND NOT EXISTS (SELECT FROM entries b WHERE b.user_id = e.user_id AND b.run_id = e.run_id AND b.seq < e.seq)
-LIMIT 1"""
 
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:
@@ -140,21 +128,6 @@ async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[
     for row in await found.fetchall():
         alternatives[row["run_id"]].append(row["id"])
     return alternatives
-
-
-async def find_run(database: Database, user_id: str, conversation_id: str, message_id: str) -> Run:
-    """The run that a message has started, of several the one that is shown.
-
-    Raises `NotFound`, and `SteeringMessage` for a message that was read by a run which had begun already.
-    """
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_RUN_OF_MESSAGE, Run, user=user_id, conversation=conversation_id, message=message_id)
-        first = await tx.execute(_FIRST_MESSAGE, user=user_id, conversation=conversation_id, message=message_id)
-    if (run := await found.fetchone()) is None:
-        raise NotFound
-    if await first.fetchone() is None:
-        raise SteeringMessage
-    return run
 
 
 async def find_run_of_text(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:

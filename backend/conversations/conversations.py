@@ -52,6 +52,8 @@ WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 
 RETURNING id, pg_notify(%(signal)s, id), pg_notify(%(wake)s, id)"""
 _DELETE = "DELETE FROM conversations WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
 
+_TITLE_CHARS = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -142,12 +144,12 @@ async def improve_title(database: Database, user_id: str, conversation_id: str, 
         await tx.execute(_IMPROVE_TITLE, user=user_id, id=conversation_id, before=before, title=title)
 
 
-def first_words(text: str, *, longest: int = 60) -> str:
+def first_words(text: str) -> str:
     """A conversation's title until it has a better one: the first words of its first message."""
     words = " ".join(without_unseen(text).split())
-    if len(words) <= longest:
+    if len(words) <= _TITLE_CHARS:
         return words
-    return words[:longest].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
+    return words[:_TITLE_CHARS].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
 
 
 async def delete(database: Database, user_id: str, conversation_id: str, *, signal: str, wake: str) -> None:

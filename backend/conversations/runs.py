@@ -13,7 +13,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversations import idempotency
+from backend.conversations import idempotency, profiles
 from backend.conversations.conversations import first_words, send_conversation
 from backend.conversations.history import send_history
 from backend.conversations.idempotency import IdempotencyKey
@@ -46,11 +46,6 @@ FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(conversation)s
     OR EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND id = %(replaces)s AND active))
 ON CONFLICT (user_id, conversation_id) WHERE status IN ('running', 'waiting') AND parent_call_id IS NULL DO NOTHING
 RETURNING {RUN_COLUMNS}"""
-_SET_TIME_ZONE = """
-INSERT INTO profiles (user_id, time_zone)
-SELECT %(user)s, %(time_zone)s
-WHERE NOT EXISTS (SELECT FROM profiles WHERE user_id = %(user)s AND time_zone = %(time_zone)s)
-ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
 # When and where a user says something, and whether they have a calendar feed; `p` is their profile.
 MOMENT = """
 CASE WHEN %(now)s::text IS NULL THEN '{}'::jsonb ELSE jsonb_strip_nulls(jsonb_build_object(
@@ -168,7 +163,6 @@ WHERE user_id = %(user)s AND id = %(top)s AND status = 'running' AND process_id 
 _REQUEST_STOP = f"""
 UPDATE runs r SET stop_requested = true WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status = 'running'
 RETURNING {RUN_COLUMNS}"""
-_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _LOAD = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
 # What a run uses after its end, for a summary or a title.
 _ADD_USAGE = """
@@ -294,7 +288,7 @@ async def _try_to_start(
 
 
 async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:
-    values = await send_time_zone(tx, user_id, message.moment)
+    values = await send_moment(tx, user_id, message.moment)
     details = Jsonb(message.details) if message.details else None
     await tx.execute(
         _ADD_MESSAGE, user=user_id, run=run_id, message=message.id, text=message.text, details=details, **values
@@ -303,15 +297,15 @@ async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Mes
 
 async def _send_note_of_replaced(tx: Transaction, where: Mapping[str, str], request: RunRequest) -> None:
     """Lets the model know what the replaced answers have done, and of an answer again, when it was asked for."""
-    values = await send_time_zone(tx, where["user"], None if request.message else request.moment)
+    values = await send_moment(tx, where["user"], None if request.message else request.moment)
     reason = "edit" if request.message else "retry"
     await tx.execute(_NOTE_LEFT, note=new_id("note"), reason=reason, **values, **where)
 
 
-async def send_time_zone(tx: Transaction, user_id: str, moment: Moment | None) -> dict[str, str | None]:
+async def send_moment(tx: Transaction, user_id: str, moment: Moment | None) -> dict[str, str | None]:
     """Stores the time zone that a client names; returns what `MOMENT` needs."""
     if moment is not None and moment.time_zone is not None:
-        await tx.execute(_SET_TIME_ZONE, user=user_id, time_zone=moment.time_zone)
+        await profiles.send_time_zone(tx, user_id, moment.time_zone)
     return moment_values(moment)
 
 
@@ -398,7 +392,7 @@ async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, pr
             return None
         await tx.execute(_END_TREE, status="interrupted", error="interrupted", **where)
         await _send_ends(tx, user_id, row["conversation_id"], code="interrupted", reason="ended")
-        await tx.execute(_NOTIFY, channel=wake, payload=top_run_id)
+        await tx.notify(wake, top_run_id)
     return row["conversation_id"]
 
 
@@ -433,7 +427,7 @@ async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
     where = {"user": run.user_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
         stopping = await tx.execute(_REQUEST_STOP, **where)
-        await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
+        await tx.notify(SIGNAL, run.id)
         cancelled = await send_cancellations(tx, run.user_id, run.conversation_id, reason="stopped")
         await tx.execute(_DROP_QUEUE, **where)
     return await stopping.fetchone() is not None, await read_cancelled(cancelled)

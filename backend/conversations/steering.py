@@ -62,7 +62,6 @@ RETURNING {ENTRY_COLUMNS}"""
 _QUEUED = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e WHERE e.user_id = %(user)s AND e.run_id = %(run)s AND e.seq IS NULL
 ORDER BY e.created_at, e.id"""
-_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _MOVE_FIRST = """
 UPDATE entries SET run_id = %(next)s, seq = nextval('event_seq')
 WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND seq IS NULL"""
@@ -113,11 +112,11 @@ async def add(
             "text": message.text,
             "details": details,
             "mode": mode,
-            **await runs.send_time_zone(tx, run.user_id, message.moment),
+            **await runs.send_moment(tx, run.user_id, message.moment),
         }
         added = await tx.execute(_ADD, id=message.id, most=MOST_QUEUED, **values, **where)
         await send_request(tx, limits, is_new=False)
-        await tx.execute(_NOTIFY, channel=SIGNAL, payload=run.id)
+        await tx.notify(SIGNAL, run.id)
         if await added.fetchone() is None:  # read here, so that nothing is stored
             count = await queued.fetchone()
             if count is not None and count["queued"] >= MOST_QUEUED:
@@ -160,7 +159,7 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
             raise NotFound
         raise RunEnded if message["seq"] is None else MessageRead
     async with database.transaction(user_id) as tx:
-        await tx.execute(_NOTIFY, channel=SIGNAL, payload=row["run_id"])
+        await tx.notify(SIGNAL, row["run_id"])
 
 
 async def take_messages(database: Database, run: Run) -> list[Entry]:

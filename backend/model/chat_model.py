@@ -16,7 +16,6 @@ from openai.types.responses.response import IncompleteDetails
 from backend.model.client import FinishReason, ProviderClient, finish_reason
 from backend.model.providers import Endpoint
 from backend.model.reader import Finish
-from backend.model.retries import retry_settings
 from backend.model.telemetry import count_tokens, measure_request
 from backend.model.tool_calls import is_object
 from service.database import new_id
@@ -35,8 +34,7 @@ class ChatModel(OpenAIChatCompletionsModel):
 
     def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:
         """The settings of an agent's requests."""
-        retry = retry_settings(self.endpoint.retry_seconds)
-        return ModelSettings(temperature=temperature, max_tokens=max_tokens, include_usage=True, retry=retry)
+        return ModelSettings(temperature=temperature, max_tokens=max_tokens, include_usage=True)
 
     def with_model(self, model: str | None) -> Self:
         """A copy that uses another model of the endpoint; itself for None and for a model that is not offered."""

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import partial
 
 from agents import ModelRetrySettings, RetryDecision
@@ -13,18 +12,14 @@ from service.telemetry import metrics
 
 MAX_RETRIES = 2
 LONGEST_WAIT = 20.0
-on_progress: ContextVar[Callable[[str], None]] = ContextVar("on_progress")
-"""Shows a progress message to the user."""
 
 
-def retry_settings(first_pause: float, *, show_progress: Callable[[str], None] | None = None) -> ModelRetrySettings:
+def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) -> ModelRetrySettings:
     """Retries with a pause of so many seconds that doubles each time; `show_progress` gets a sentence about each."""
     return ModelRetrySettings(max_retries=MAX_RETRIES, policy=partial(_decide, first_pause, show_progress))
 
 
-def _decide(
-    first_pause: float, show_progress: Callable[[str], None] | None, context: RetryPolicyContext
-) -> RetryDecision:
+def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
     """Whether the SDK retries a request; it never does so after output was streamed."""
     error = context.error
     if not isinstance(error, ModelError) or not error.failure.is_passing:
@@ -36,5 +31,5 @@ def _decide(
         return RetryDecision(retry=False)
     reason = "busy" if error.code == "model_busy" else "not answering"
     metrics.RETRIES.labels("model").inc()
-    (show_progress or on_progress.get())(f"The model is {reason}, trying again…")
+    show_progress(f"The model is {reason}, trying again…")
     return RetryDecision(retry=True, delay=delay)

@@ -38,7 +38,6 @@ _OVER_LIMIT = (
     "The call was not made: this person has started agents {most} times in a day, which is the most. Tell them, and do "
     "what you can without one."
 )
-_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 
 
 class Executor:
@@ -285,6 +284,6 @@ class Executor:
             try:
                 async with self._database.system_transaction() as tx:
                     for run_id in changed:
-                        await tx.execute(_NOTIFY, channel=CHANGED, payload=run_id)
+                        await tx.notify(CHANGED, run_id)
             except DatabaseUnavailable:
                 pass  # they look at the rows every second

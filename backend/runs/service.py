@@ -1,15 +1,17 @@
 """What can be done with runs, whichever API asks for it."""
 
 import time
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from backend.cards.approvals import may_allow_always
 from backend.conversations import branches, consents, conversations, runs, steering, tool_calls
-from backend.conversations.errors import AlreadyEnded
+from backend.conversations.errors import AlreadyEnded, NameTaken
+from backend.conversations.idempotency import IdempotencyKey
+from backend.conversations.ids import is_generated
 from backend.conversations.limits import UserLimits
-from backend.conversations.records import Event, Run, ToolCall
-from backend.conversations.runs import SIGNAL, Message, Moment, RunRequest
+from backend.conversations.records import Run, ToolCall
+from backend.conversations.runs import SIGNAL, Message, Moment, NewConversation, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.errors import NotFound
@@ -20,6 +22,7 @@ from backend.runs.live_run import LiveRun
 from backend.runs.stream import CHANGED, Streams
 from common.database import Database, ProcessConnection
 from service.clock import Clock
+from service.database import new_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +52,33 @@ class RunService:
             metrics.record_cancellations(user_id, request.conversation_id, started.cancelled)
             return self.executor.launch(started, is_detached=is_detached, began=began)
 
-    async def answer_again(
-        self, user_id: str, message_id: str, request: RunRequest, *, is_detached: bool = True
+    async def start_in_chat(
+        self,
+        user_id: str,
+        chat_id: str | None,
+        message: Message,
+        *,
+        options: dict[str, Any] | None = None,
+        key: IdempotencyKey | None = None,
+        is_detached: bool = True,
     ) -> LiveRun:
-        """Answers a message again, or the request's message in its place, in a run that is shown instead of its run.
+        """Starts a run in a conversation by its id or name; a name that is new makes one, and so does None.
 
-        Raises `NotFound`, and `SteeringMessage` for a message that started no run.
+        Raises the errors of `start`, and `NotFound` for an id that is not there.
         """
-        run = await branches.find_run(self.database, user_id, request.conversation_id, message_id)
-        return await self.start(user_id, replace(request, replaces=run.id), is_detached=is_detached)
+        new = RunRequest(new_id("thr"), message, NewConversation(chat_id), options=options, key=key)
+        if chat_id is None:
+            return await self.start(user_id, new, is_detached=is_detached)
+        try:
+            found = await conversations.find(self.database, user_id, chat_id)
+        except NotFound:
+            if is_generated(chat_id):
+                raise
+            try:
+                return await self.start(user_id, new, is_detached=is_detached)
+            except NameTaken:  # another request has just made it
+                found = await conversations.find(self.database, user_id, chat_id)
+        return await self.start(user_id, replace(new, conversation_id=found.id, new=None), is_detached=is_detached)
 
     async def decide(
         self,
@@ -122,9 +143,3 @@ class RunService:
         if run.conversation_id != conversation_id or run.is_sub_agent:
             raise NotFound
         return run
-
-    def follow(
-        self, user_id: str, run_id: str, *, after: int = 0, while_waiting: bool = True
-    ) -> AsyncGenerator[Event, None]:
-        """Every event of a run after a number, up to its end, or without `while_waiting` until it waits."""
-        return self.streams.follow(user_id, run_id, after=after, while_waiting=while_waiting)

@@ -17,7 +17,6 @@ FOLLOWED = "run_followed"
 
 MOST_READERS = 20  # of one user in one process, as each of them looks at the database
 _LOOK_SECONDS = 1.0  # how long a follower waits for a notification, which may be lost
-_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 
 
 class RunStream:
@@ -214,7 +213,7 @@ class _Follower:
         """Until the run's process tells of a change, which it does when it hears of a follower, or for a second."""
         if self._status == "running":
             async with self._database.transaction(self._user_id) as tx:
-                await tx.execute(_NOTIFY, channel=FOLLOWED, payload=self._top_run_id)
+                await tx.notify(FOLLOWED, self._top_run_id)
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):
                 await self._woken.wait()

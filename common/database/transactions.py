@@ -24,6 +24,7 @@ SELECT set_config('role', 'todo_app', true), set_config('todo.user_id', %s, true
 _SET_ALL_USERS = "SELECT set_config('todo.all_people', 'on', true), set_config('search_path', 'public', true)"
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NO_USER = ""
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _FETCH = "FETCH 100 FROM rows_read"
 
 # Services of version 0.1.0, during which its conversations are not converted, are called todo-assistant.
@@ -59,6 +60,10 @@ class Transaction:
         traces.statement(statement)
         cursor = self._connection.cursor(row_factory=class_row(row) if row else dict_row)
         return await cursor.execute(statement, values)
+
+    async def notify(self, channel: str, payload: str) -> None:
+        """Notifies the listeners of a channel once the transaction is committed."""
+        await self.execute(_NOTIFY, channel=channel, payload=payload)
 
     async def stream(self, statement: LiteralString, /, **values: Any) -> AsyncIterator[DictRow]:
         """Reads rows in portions: however many there are, few are in memory. It needs a `snapshot`.

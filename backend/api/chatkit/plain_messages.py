@@ -12,12 +12,9 @@ from backend.api.messages import MessageTooLong, check_content, create_message
 from backend.api.sse import EventStream, format_event
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
-from backend.conversations import conversations
-from backend.conversations.errors import NameTaken
-from backend.conversations.ids import check_chat_id, is_generated
+from backend.conversations.ids import check_chat_id
 from backend.conversations.records import Entry, Event, Record, ToolCall
-from backend.conversations.runs import Message, NewConversation, RunRequest
-from backend.errors import BackendError, Busy, LimitReached, NotFound, Overloaded
+from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
 from backend.runs.service import RunService
@@ -49,29 +46,12 @@ class PlainMessages:
         try:
             check_content(content, most_chars=self.message_chars)
             stored = create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
-            live = await self._start(user_id, None if given is None else str(given), stored)
+            chat_id = None if given is None else str(given)
+            live = await self.runs.start_in_chat(user_id, chat_id, stored, is_detached=False)
         except (Busy, LimitReached, MessageTooLong, Overloaded) as error:
             return EventStream(_one(_frame({"type": "error", "message": str(error)})))
         conversation_id = live.run.conversation_id if given is None else given
         return EventStream(_frames(live, {"conversation_id": conversation_id, "user_id": user_id}))
-
-    async def _start(self, user_id: str, chat_id: str | None, message: Message) -> LiveRun:
-        """Starts a run in a conversation by its id or name; a name that is new makes one, and so does None."""
-        if chat_id is None:
-            return await self._create(user_id, NewConversation(), message)
-        try:
-            found = await conversations.find(self.runs.database, user_id, chat_id)
-        except NotFound:
-            if is_generated(chat_id):
-                raise
-            try:
-                return await self._create(user_id, NewConversation(chat_id), message)
-            except NameTaken:  # another request has just made it
-                found = await conversations.find(self.runs.database, user_id, chat_id)
-        return await self.runs.start(user_id, RunRequest(found.id, message), is_detached=False)
-
-    async def _create(self, user_id: str, new: NewConversation, message: Message) -> LiveRun:
-        return await self.runs.start(user_id, RunRequest(new_id("thr"), message, new), is_detached=False)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from backend.conversations.records import Entry, Event
 from backend.conversations.runs import RunRequest
 from backend.conversations.steering import Mode
 from backend.errors import BackendError, Busy, InvalidRequest, NotFound
-from backend.model.choices import check_choice
+from backend.model.options import check_options
 from backend.model.providers import Endpoint
 from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
@@ -87,13 +87,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
 
     def _options(self, request: ck.StreamingReq) -> dict[str, Any]:
         """The options of the run; raises `InvalidRequest` for a model that is not offered."""
-        choice = check_choice(*requests.model_choice(request), endpoint=self._endpoint)
-        options = {
-            "model": choice.model,
-            "temperature": choice.temperature,
-            "allowed_tools": requests.allowed_tools(request) or None,
-        }
-        return {name: value for name, value in options.items() if value is not None}
+        options = check_options(*requests.model_choice(request), endpoint=self._endpoint)
+        allowed = requests.allowed_tools(request)
+        return options | ({"allowed_tools": allowed} if allowed else {})
 
     async def _check(self, request: ck.StreamingReq, context: RequestContext) -> None:
         """Raises what the SDK's stream could not tell with a status."""

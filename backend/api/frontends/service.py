@@ -45,7 +45,7 @@ class FrontendService:
     ) -> schemas.Answered | Response:
         """The run's answer once it has ended or waits. It goes on if nobody waits for that."""
         run_id = await self._start(request, user, key)
-        async with aclosing(self._runs.follow(user.user_id, run_id, while_waiting=False)) as events:
+        async with aclosing(self._runs.streams.follow(user.user_id, run_id, while_waiting=False)) as events:
             async for _ in events:
                 pass
         run, trees = await self._load(user.user_id, run_id)
@@ -91,7 +91,7 @@ class FrontendService:
         self, user_id: str, run_id: str, renderer: ChunkRenderer, sdk: int
     ) -> AsyncIterator[bytes]:
         try:
-            async with aclosing(self._runs.follow(user_id, run_id, while_waiting=False)) as events:
+            async with aclosing(self._runs.streams.follow(user_id, run_id, while_waiting=False)) as events:
                 async for event in events:
                     for chunk in renderer.render(event):
                         yield _format_chunk(chunk, sdk)

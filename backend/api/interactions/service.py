@@ -1,7 +1,8 @@
 """What the run API does with chats and interactions. The front ends start and decide their runs here, too."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from backend.api.idempotency import find_started_run
@@ -10,17 +11,18 @@ from backend.api.interactions.reader import ChatReader
 from backend.api.interactions.render import InteractionRenderer, parse_parts
 from backend.api.messages import check_content, create_message, with_titles
 from backend.context.summaries import Summaries
-from backend.conversations import commands, conversations, steering
-from backend.conversations.errors import NameTaken, NotShown
+from backend.conversations import commands, steering
+from backend.conversations.errors import NotShown
 from backend.conversations.idempotency import IdempotencyKey
-from backend.conversations.ids import check_chat_id, is_generated, is_valid
+from backend.conversations.ids import check_chat_id, is_valid
 from backend.conversations.records import Event, Run
-from backend.conversations.runs import Message, NewConversation, RunRequest
+from backend.conversations.runs import Message, RunRequest
 from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.errors import BackendError, NotFound
-from backend.model.choices import check_choice
+from backend.model.options import check_options
 from backend.model.providers import Endpoint
+from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.tools.task_tools import TaskTools
 from service.database import new_id
@@ -46,9 +48,7 @@ class InteractionService:
 
     def create_options(self, model: Any = None, temperature: Any = None) -> dict[str, Any]:
         """The options of a run. Raises `InvalidRequest` for what the model's endpoint does not offer."""
-        choice = check_choice(model, temperature, endpoint=self.endpoint)
-        options = {"model": choice.model, "temperature": choice.temperature}
-        return {name: value for name, value in options.items() if value is not None}
+        return check_options(model, temperature, endpoint=self.endpoint)
 
     async def find_interaction(self, user_id: str, chat_id: str, run_id: str) -> Run:
         """An interaction of a chat that the user has started; raises `NotFound`."""
@@ -67,7 +67,9 @@ class InteractionService:
     def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
         """The server-sent events of an interaction after a number. Who stops reading stops nothing but this."""
         self.runs.streams.check_readers(user_id)
-        return _render_frames(self.runs.follow(user_id, run_id, after=after), InteractionRenderer(chat_id, run_id))
+        return _render_frames(
+            self.runs.streams.follow(user_id, run_id, after=after), InteractionRenderer(chat_id, run_id)
+        )
 
     async def start(
         self,
@@ -82,26 +84,12 @@ class InteractionService:
 
         The same request under the same key starts one run, whose id it returns each time.
         """
-        database = self.runs.database
         if chat_id is not None:
             check_chat_id(chat_id)
-        if (run_id := await find_started_run(database, user_id, key)) is not None:
+        if (run_id := await find_started_run(self.runs.database, user_id, key)) is not None:
             return run_id
-        new = RunRequest(new_id("thr"), message, NewConversation(name=chat_id), options=options, key=key)
-        if chat_id is None:
-            return await self._start(user_id, new)
-        try:
-            conversation = await conversations.find(database, user_id, chat_id)
-        except NotFound:
-            if is_generated(chat_id):
-                raise
-        else:
-            return await self._start(user_id, replace(new, conversation_id=conversation.id, new=None))
-        try:
-            return await self._start(user_id, new)
-        except NameTaken:  # another request has just made it
-            conversation = await conversations.find(database, user_id, chat_id)
-            return await self._start(user_id, replace(new, conversation_id=conversation.id, new=None))
+        start = partial(self.runs.start_in_chat, user_id, chat_id, message, options=options, key=key)
+        return await self._start(user_id, key, start)
 
     async def edit(
         self,
@@ -121,13 +109,13 @@ class InteractionService:
         if not run.active:
             raise NotShown
         request = RunRequest(run.conversation_id, message, replaces=run.id, options=options, key=key)
-        return await self._start(user_id, request)
+        return await self._start(user_id, key, partial(self.runs.start, user_id, request))
 
-    async def _start(self, user_id: str, request: RunRequest) -> str:
+    async def _start(self, user_id: str, key: IdempotencyKey | None, start: Callable[[], Awaitable[LiveRun]]) -> str:
         try:
-            return (await self.runs.start(user_id, request)).run.id
+            return (await start()).run.id
         except BackendError:  # another request with this key may have been quicker
-            run_id = await find_started_run(self.runs.database, user_id, request.key)
+            run_id = await find_started_run(self.runs.database, user_id, key)
             if run_id is None:
                 raise
             return run_id
