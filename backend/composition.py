@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from agents import Agent, ModelSettings
 
@@ -49,6 +49,19 @@ from service.telemetry import traces
 from service.workers import Pace
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resources:
+    """What is opened for the process, and used by its runs and its routes."""
+
+    database: Database
+    model: ChatModel
+    tools: TaskTools
+    workspace: WorkspaceTools | None
+    connectors: Connectors
+    summaries: Summaries
+    approvals: Approvals
+
+
 @asynccontextmanager
 async def open_services(
     settings: Settings, endpoint: Endpoint, servers: Sequence[Connector]
@@ -56,46 +69,46 @@ async def open_services(
     """What is opened last is closed first; `servers` are the other MCP servers."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
-        database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
-        model = ChatModel(endpoint)
-        stack.push_async_callback(model.client.close)
-        tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
-        connectors = Connectors(servers, database)
-        stack.push_async_callback(connectors.close)
-        summaries = Summaries(database, model, _limits(settings))
-        approvals = Approvals(database, _create_policy(settings, servers, workspace), tools)
-        runs = await _open_runs(settings, database, model, tools, workspace, connectors, summaries, approvals, stack)
-        cards = CardService(database, tools, settings.clock(), settings.time_zone)
+        resources = await _open_resources(settings, endpoint, servers, stack)
+        runs = await _open_runs(settings, resources, stack)
+        cards = CardService(resources.database, resources.tools, settings.clock(), settings.time_zone)
         stack.push_async_callback(cards.close)
-        yield _create_services(
-            settings, database, model, tools, workspace, connectors, runs=runs, cards=cards, summaries=summaries
-        )
+        yield _create_services(settings, resources, runs, cards)
 
 
-def _create_services(
-    settings: Settings,
-    database: Database,
-    model: ChatModel,
-    tools: TaskTools,
-    workspace: WorkspaceTools | None,
-    connectors: Connectors,
-    *,
-    runs: RunService,
-    cards: CardService,
-    summaries: Summaries,
-) -> Services:
+async def _open_resources(
+    settings: Settings, endpoint: Endpoint, servers: Sequence[Connector], stack: AsyncExitStack
+) -> _Resources:
+    database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
+    model = ChatModel(endpoint)
+    stack.push_async_callback(model.client.close)
+    tools, workspace = await _open_tools(settings, stack), await _open_workspace(settings, servers, stack)
+    connectors = Connectors(servers, database)
+    stack.push_async_callback(connectors.close)
+    return _Resources(
+        database=database,
+        model=model,
+        tools=tools,
+        workspace=workspace,
+        connectors=connectors,
+        summaries=Summaries(database, model, _limits(settings)),
+        approvals=Approvals(database, _create_policy(settings, servers, workspace), tools),
+    )
+
+
+def _create_services(settings: Settings, resources: _Resources, runs: RunService, cards: CardService) -> Services:
+    database, model, tools = resources.database, resources.model, resources.tools
     endpoint, chars = model.endpoint, settings.limit_message_chars
-    files = FolderFiles(workspace) if workspace else None
+    files = FolderFiles(resources.workspace) if resources.workspace else None
     reader = ChatReader(database, model.messages, endpoint.profile.history_tokens)
-    interactions = InteractionService(runs, reader, summaries, tools, endpoint, chars)
+    interactions = InteractionService(runs, reader, resources.summaries, tools, endpoint, chars)
     feeds = Feeds(database, tools, time_zone=settings.time_zone)
     return Services(
         database=database,
         model=model,
         tools=tools,
-        workspace=workspace,
         folder_files=files,
-        connectors=connectors,
+        connectors=resources.connectors,
         runs=runs,
         cards=cards,
         interactions=interactions,
@@ -112,18 +125,9 @@ def _create_services(
     )
 
 
-async def _open_runs(
-    settings: Settings,
-    database: Database,
-    model: ChatModel,
-    tools: TaskTools,
-    workspace: WorkspaceTools | None,
-    connectors: Connectors,
-    summaries: Summaries,
-    approvals: Approvals,
-    stack: AsyncExitStack,
-) -> RunService:
+async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExitStack) -> RunService:
     """What executes runs, and holds the process's lease on them."""
+    database, model = resources.database, resources.model
     streams = Streams(database)
     agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
     executor = Executor(
@@ -131,18 +135,18 @@ async def _open_runs(
             database,
             agents,
             model.endpoint.profile.history_tokens,
-            approvals,
-            workspace,
+            resources.approvals,
+            resources.workspace,
             settings.tool_wait_seconds,
             settings.agent_model_turns,
         ),
         streams,
-        summaries,
+        resources.summaries,
         Titles(database, model),
         run_seconds=settings.limit_run_seconds,
         sub_agents_per_day=settings.limit_agent_runs,
     )
-    agents |= _create_agents(settings, model, tools, workspace, connectors, approvals, executor.run_sub_agent)
+    agents |= _create_agents(settings, resources, executor.run_sub_agent)
 
     async def signal_all() -> None:
         executor.signal_all()
@@ -165,23 +169,19 @@ async def _open_runs(
 
 
 def _create_agents(
-    settings: Settings,
-    model: ChatModel,
-    tools: TaskTools,
-    workspace: WorkspaceTools | None,
-    connectors: Connectors,
-    approvals: Approvals,
-    run_sub_agent: RunSubAgent,
+    settings: Settings, resources: _Resources, run_sub_agent: RunSubAgent
 ) -> dict[str, Agent[RunContext]]:
     """The assistant, and those that work for it where there is a workspace for them."""
+    model, tools, workspace = resources.model, resources.tools, resources.workspace
     sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
-    may_ask = approvals.policy.may_ask
+    may_ask = resources.approvals.policy.may_ask
     if workspace is None:
         return {ASSISTANT: create_assistant(model, sent, [tools], may_ask=may_ask)}
 
     def has_agents() -> bool:
         return workspace.may_start
 
+    connectors = resources.connectors
     start_tools = create_start_tools(run_sub_agent, is_enabled=has_agents, connectors=connectors)
     assistant = create_assistant(model, sent, [tools], may_ask=may_ask, team=start_tools, has_agents=has_agents)
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)

@@ -9,8 +9,6 @@ import psycopg
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -94,8 +92,6 @@ def add_error_handlers(app: FastAPI) -> None:
     async def handle_invalid_request(_: Request, error: RequestValidationError) -> Response:
         return render_error(InvalidRequest(_describe(error.errors()[0])))
 
-    @app.exception_handler(DBAPIError)
-    @app.exception_handler(PoolTimeout)
     @app.exception_handler(psycopg.Error)
     @app.exception_handler(DatabaseUnavailable)
     async def handle_database_error(_: Request, error: Exception) -> Response:
@@ -114,7 +110,7 @@ def explain_unexpected(error: Exception) -> str:
     """A sentence for the user, with a reference by which the error is found in the log."""
     reference = secrets.token_hex(4)
     logger.error("request failed, reference %s\n%s", reference, logs.describe_error(error))
-    is_away = isinstance(error, DatabaseUnavailable | PoolTimeout | InterfaceError | OperationalError)
+    is_away = isinstance(error, DatabaseUnavailable)
     return f"{_UNAVAILABLE if is_away else _UNEXPECTED} (Reference {reference})"
 
 

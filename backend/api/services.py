@@ -18,7 +18,6 @@ from backend.runs.service import RunService
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
-from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database
 from service.workers import Pace
 
@@ -30,7 +29,6 @@ class Services:
     database: Database
     model: ChatModel
     tools: TaskTools
-    workspace: WorkspaceTools | None
     folder_files: FolderFiles | None
     connectors: Connectors
     runs: RunService

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_TASKS, _MOST_PAGES = 5_000, 50  # those due first; long descriptions make pages of fewer tasks
 _MOST_READ_AT_ONCE = 4
+_SECONDS = 30.0  # for one calendar
 _LONGEST_HOLD = 0.01  # seconds
 _REFRESH = timedelta(hours=1)
 _ZONE_FROM, _ZONE_TO = date(1970, 1, 1), date(2100, 1, 1)
@@ -48,22 +49,21 @@ class Feed:
 
 
 class Feeds:
-    """Renders calendars: a few at once, one of each user, each within `seconds`."""
+    """Renders calendars: a few at once, and one of each user."""
 
-    def __init__(self, database: Database, tools: TaskTools, *, time_zone: str, seconds: float = 30.0) -> None:
+    def __init__(self, database: Database, tools: TaskTools, *, time_zone: str) -> None:
         """`time_zone` is for people whose client names none."""
         self._database = database
         self._tools = tools
         self._time_zone = time_zone
-        self._seconds = seconds
-        self._room = asyncio.Semaphore(_MOST_READ_AT_ONCE)
+        self._reading = asyncio.Semaphore(_MOST_READ_AT_ONCE)
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
 
     async def of(self, user_id: str) -> Feed:
         """The person's calendar, whole; raises `CalendarUnavailable`."""
         try:
             own = self._own.setdefault(user_id, asyncio.Lock())
-            async with asyncio.timeout(self._seconds), own, self._room:
+            async with asyncio.timeout(_SECONDS), own, self._reading:
                 known = await profiles.load_time_zone(self._database, user_id)
                 return await self._load_feed(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
         except (TimeoutError, TasksUnavailable, CallRefused, ValidationError) as error:

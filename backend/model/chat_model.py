@@ -9,7 +9,6 @@ from agents import ModelSettings, OpenAIChatCompletionsModel
 from agents.items import TResponseStreamEvent
 from agents.models.chatcmpl_converter import Converter
 from agents.models.fake_id import FAKE_RESPONSES_ID
-from httpx2 import AsyncBaseTransport
 from openai import AsyncOpenAI
 from openai.types.responses.response import IncompleteDetails
 
@@ -27,9 +26,9 @@ class ChatModel(OpenAIChatCompletionsModel):
     Every run streams: `get_response` is not supported.
     """
 
-    def __init__(self, endpoint: Endpoint, *, transport: AsyncBaseTransport | None = None) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self.client = ProviderClient(endpoint, transport)
+        self.client = ProviderClient(endpoint)
         super().__init__(endpoint.model, cast(AsyncOpenAI, self.client), lambda _: True)
 
     def settings(self, *, temperature: float, max_tokens: int) -> ModelSettings:

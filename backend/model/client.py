@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import openai
-from httpx2 import AsyncBaseTransport
 from openai import AsyncOpenAI, Omit, Timeout
 
 from backend.model import requests
@@ -51,7 +50,7 @@ finish_reason: ContextVar[FinishReason] = ContextVar("finish_reason")
 class ProviderClient:
     """What the SDK's model calls in place of `AsyncOpenAI`."""
 
-    def __init__(self, endpoint: Endpoint, transport: AsyncBaseTransport | None = None) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self._profile: Profile = endpoint.profile
         self._endpoint = endpoint
         self._limits = endpoint.limits
@@ -66,7 +65,6 @@ class ProviderClient:
             http_client=LimitedHttpClient(
                 endpoint.limits,
                 verify=tls_context(),
-                transport=transport,
                 follow_redirects=False,  # what users write goes to the address that was set
                 trust_env=not _is_loopback(endpoint.base_url),  # and to no proxy on its way to this machine
             ),

@@ -24,12 +24,12 @@ class AdmissionControl:
     """At most `most` runs at once, and none while the event loop lags or others wait for the database to start.
 
     The loop lags when most looks of the last half second came later than `lag_seconds`: each step of a run waits as
-    long. A run is to start within 16 times that. None for any number or lag.
+    long. A run is to start within 16 times that.
     """
 
-    def __init__(self, most: int | None = None, lag_seconds: float | None = None) -> None:
+    def __init__(self, most: int, lag_seconds: float) -> None:
         self._most, self._lag_seconds = most, lag_seconds
-        self.start_seconds = None if lag_seconds is None else _START_LAGS * lag_seconds
+        self._start_seconds = _START_LAGS * lag_seconds
         self._starting: dict[object, float] = {}  # since when, the oldest first
         self._lags = deque[float](maxlen=_LOOKS)
 
@@ -46,8 +46,7 @@ class AdmissionControl:
         """Admits a run beside so many, until it is one of them. Raises `Overloaded`."""
         now = asyncio.get_running_loop().time()
         runs = running + len(self._starting)
-        is_full = self._most is not None and runs >= self._most
-        if is_full or (self._is_lagging and runs > _FEW) or self._is_queued(now):
+        if runs >= self._most or (self._is_lagging and runs > _FEW) or self._is_queued(now):
             REJECTED.inc()
             raise Overloaded
         this = object()
@@ -59,10 +58,8 @@ class AdmissionControl:
 
     @property
     def _is_lagging(self) -> bool:
-        if self._lag_seconds is None or len(self._lags) < _LOOKS:
-            return False
-        return median(self._lags) > self._lag_seconds
+        return len(self._lags) == _LOOKS and median(self._lags) > self._lag_seconds
 
     def _is_queued(self, now: float) -> bool:
         last_of_queue = next(islice(self._starting.values(), _QUEUE - 1, None), now)
-        return self.start_seconds is not None and now - last_of_queue > self.start_seconds
+        return now - last_of_queue > self._start_seconds

@@ -64,9 +64,9 @@ class Dependencies:
     agents: Mapping[str, Agent[RunContext]]
     history_tokens: int
     approvals: Approvals
-    workspace: WorkspaceTools | None = None
-    tool_wait_seconds: float = 10.0
-    agent_model_turns: int = 30
+    workspace: WorkspaceTools | None
+    tool_wait_seconds: float
+    agent_model_turns: int
 
 
 class PublishingModel(Model):

@@ -50,8 +50,8 @@ class Executor:
         summaries: Summaries,
         titles: Titles,
         *,
-        run_seconds: float = 600,
-        sub_agents_per_day: int | None = None,
+        run_seconds: float,
+        sub_agents_per_day: int | None,
     ) -> None:
         self.live: dict[str, LiveRun] = {}
         self._dependencies, self._database, self._streams = dependencies, dependencies.database, streams

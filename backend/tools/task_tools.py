@@ -46,19 +46,12 @@ class TaskTools(McpConnection):
 
     unavailable = TasksUnavailable
 
-    def __init__(
-        self,
-        url: str,
-        token: CallerToken | None,
-        *,
-        resend_seconds: float,
-        answer_seconds: float = _ANSWER_SECONDS,
-    ) -> None:
+    def __init__(self, url: str, token: CallerToken | None, *, resend_seconds: float) -> None:
         super().__init__(
             "tasks",
             url,
             resend_seconds=resend_seconds,
-            answer_seconds=answer_seconds,
+            answer_seconds=_ANSWER_SECONDS,
             auth=token,
             meta=_call_meta,
             idempotent_calls=True,  # they only read, or have an idempotency key

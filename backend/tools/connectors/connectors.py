@@ -22,7 +22,7 @@ from backend.tools.connectors import approved, names, offered
 from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.configuration import usable
 from backend.tools.connectors.connector import Connector
-from backend.tools.connectors.link import IDLE_SECONDS, Link, Unanswered, Unreachable
+from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from backend.tools.table import TOOLS
 from common.database import Database
@@ -50,16 +50,10 @@ class _Listed:
 
 
 class Connectors:
-    def __init__(
-        self,
-        servers: Sequence[Connector],
-        database: Database,
-        *,
-        idle_seconds: float = IDLE_SECONDS,
-    ) -> None:
+    def __init__(self, servers: Sequence[Connector], database: Database) -> None:
         self._servers = usable(servers)
         self._database = database
-        self._listed = {one.name: _Listed(Link(one, idle_seconds=idle_seconds)) for one in self._servers}
+        self._listed = {one.name: _Listed(Link(one)) for one in self._servers}
         self._said = set[tuple[str, str, bytes]]()
         self._stack = ExitStack()
         self._stack.enter_context(redacted(self._servers))

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-IDLE_SECONDS = 600
+_IDLE_SECONDS = 600
 _MOST_PAGES = 20
 _SESSION_GONE = "Session terminated"  # what the client says where a restarted server no longer knows the session
 
@@ -55,9 +55,8 @@ class _OpenConnection:
 class Link:
     """One process's connection to a server; what it is asked waits for it at most the server's time-out."""
 
-    def __init__(self, server: Connector, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, server: Connector) -> None:
         self._server = server
-        self._idle_seconds = idle_seconds
         self._held: _OpenConnection | None = None
         self._tasks = set[asyncio.Task[None]]()
 
@@ -157,8 +156,8 @@ class Link:
             held.ready.set()
 
     async def _until_unused(self, held: _OpenConnection) -> None:
-        while held.users or held.used + self._idle_seconds > _now():
-            pause = self._idle_seconds if held.users else held.used + self._idle_seconds - _now()
+        while held.users or held.used + _IDLE_SECONDS > _now():
+            pause = _IDLE_SECONDS if held.users else held.used + _IDLE_SECONDS - _now()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(pause, 0.001)):
                     await held.ending.wait()
