@@ -23,7 +23,6 @@ from backend.cards.service import CardService
 from backend.context.summaries import Summaries
 from backend.context.titles import Titles
 from backend.conversations.errors import from_database
-from backend.conversations.limits import UserLimits
 from backend.conversations.runs import ASSISTANT, SIGNAL
 from backend.model.chat_model import ChatModel
 from backend.model.providers import Endpoint
@@ -44,6 +43,7 @@ from backend.tools.connectors.connectors import Connectors, limits_with, reach_w
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
+from backend.users.limits import UserLimits
 from common.database import Database, ProcessConnection, run_sweeps
 from service.telemetry import traces
 from service.workers import Pace

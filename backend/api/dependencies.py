@@ -15,8 +15,8 @@ from backend.api.edge import TIME_ZONE_HEADER
 from backend.api.identity import AuthenticatedUser
 from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
-from backend.conversations import idempotency
 from backend.errors import InvalidRequest
+from backend.users import idempotency
 from service.clock import find_zone
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from backend.conversations import idempotency
 from backend.conversations.errors import KeyOutcomeUnknown, KeyStored, KeyUsed
-from backend.conversations.idempotency import IdempotencyKey, StoredRequest
 from backend.errors import BackendError
+from backend.users import idempotency
+from backend.users.idempotency import IdempotencyKey, StoredRequest
 from common.database import Database
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _WAIT_SECONDS = 0.1, 2.0, 30.0

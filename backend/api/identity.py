@@ -11,8 +11,8 @@ from starlette.requests import HTTPConnection
 
 from backend.api.edge import own_origin
 from backend.api.errors import ForeignOrigin, Unauthorized
-from backend.conversations import sessions
 from backend.settings import Settings
+from backend.users import sessions
 from common.database import Database
 from service.tokens import ISSUER, SharedSecret, Tokens, make_token
 

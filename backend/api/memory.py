@@ -9,8 +9,8 @@ from backend.api.dependencies import LimitedUser
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices, Services
 from backend.context import memory
-from backend.conversations import profiles
 from backend.errors import BackendError, InvalidRequest
+from backend.users import profiles
 
 _TAG = re.compile(r'\s*((?:W/)?"[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')  # RFC 9110, section 8.8.3
 

@@ -8,8 +8,8 @@ from fastapi.responses import JSONResponse
 from backend.api.identity import Identity, cookie_name
 from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
-from backend.conversations import sessions
 from backend.errors import InvalidRequest
+from backend.users import sessions
 
 router = APIRouter()
 

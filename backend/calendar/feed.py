@@ -15,9 +15,9 @@ from icalendar import Calendar, Timezone
 from pydantic import ValidationError
 
 from backend.calendar.events import DatedTask, Events
-from backend.conversations import profiles
 from backend.errors import BackendError
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
+from backend.users import profiles
 from common.database import Database
 from service.clock import find_zone
 

@@ -5,8 +5,8 @@ from functools import partial
 
 from backend.api.identity import LOCAL_USER
 from backend.calendar import address
-from backend.conversations import profiles
 from backend.settings import AddressSettings
+from backend.users import profiles
 from common.database import Database
 from service import data_commands
 from service.environment import SettingsInvalid, read

@@ -2,7 +2,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from backend.conversations import user_data
+from backend.users import data
 from common.database import Database
 from service import data_commands
 from service.database.documents import Writer
@@ -21,10 +21,10 @@ def run(arguments: Sequence[str]) -> None:
 async def _export(database: Database, *, user: str) -> None:
     writer, count = Writer(sys.stdout.buffer), 0
     async with database.transaction(user, snapshot=True) as tx:
-        await user_data.send_patience(tx)
-        for number, table in enumerate(user_data.TABLES):
+        await data.lift_time_limits(tx)
+        for number, table in enumerate(data.TABLES):
             writer.text(f'{"," if number else "{"}\n"{table}": ')
-            count += await writer.array(_render_rows(user_data.stream(tx, user, table)))
+            count += await writer.array(_render_rows(data.stream(tx, user, table)))
         writer.text("}\n")
     if not count:
         raise data_commands.NothingStored(user)

@@ -3,7 +3,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from backend.conversations import runs, user_data
+from backend.conversations import runs
+from backend.users import data
 from common.database import Database
 from service import data_commands
 
@@ -23,7 +24,7 @@ def run(arguments: Sequence[str]) -> None:
 
 async def _forget(database: Database, *, user: str) -> None:
     await _stop_runs(database, user)
-    counts = await user_data.delete_all(database, user)
+    counts = await data.delete_all(database, user)
     if not any(counts.values()):
         raise data_commands.NothingStored(user)
     deleted = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
@@ -32,10 +33,10 @@ async def _forget(database: Database, *, user: str) -> None:
 
 async def _stop_runs(database: Database, user: str) -> None:
     """Lets what is being done end, in whichever process, before anything is deleted."""
-    running = await user_data.load_running(database, user)
+    running = await runs.load_running(database, user)
     for one in running:
         await runs.request_stop(database, one)
     give_up_at = time.monotonic() + _STOP_SECONDS
     while running and time.monotonic() < give_up_at:
         await asyncio.sleep(_LOOK_SECONDS)
-        running = await user_data.load_running(database, user)
+        running = await runs.load_running(database, user)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from backend.conversations import usage
+from backend.users import usage
 from common.database import Database
 from service import data_commands
 from service.commands import days

@@ -9,12 +9,12 @@ import logging
 from backend.context.window import covered_by_next_summary, request_summary
 from backend.conversations import runs, summaries
 from backend.conversations.history import load_uncovered
-from backend.conversations.limits import UserLimits
 from backend.conversations.records import Run
 from backend.conversations.summaries import Summary
 from backend.errors import BackendError, Busy
 from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
+from backend.users.limits import UserLimits
 from common.database import Database
 from service.database import new_id
 

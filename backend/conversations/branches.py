@@ -14,14 +14,16 @@ SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s 
 _RUNNING = """
 SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND status = 'running' AND parent_call_id IS NULL"""
-# From the run up to the first; the rest is shown no more.
-_SHOW = """
-WITH RECURSIVE path AS (
+# From the run up to the first.
+_PATH_UP = """WITH RECURSIVE path AS (
     SELECT id, previous_run_id FROM runs
     WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(run)s
     UNION ALL
     SELECT r.id, r.previous_run_id FROM runs r JOIN path p ON r.id = p.previous_run_id WHERE r.user_id = %(user)s
-)
+)"""
+# The rest is shown no more.
+_SHOW = f"""
+{_PATH_UP}
 UPDATE runs SET active = (id IN (SELECT id FROM path))
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND parent_call_id IS NULL
   AND active <> (id IN (SELECT id FROM path))
@@ -46,12 +48,7 @@ WITH RECURSIVE below AS (
 )
 SELECT id FROM below ORDER BY seq DESC LIMIT 1"""
 _PATH = f"""
-WITH RECURSIVE path AS (
-    SELECT id, previous_run_id FROM runs
-    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(run)s
-    UNION ALL
-    SELECT r.id, r.previous_run_id FROM runs r JOIN path p ON r.id = p.previous_run_id WHERE r.user_id = %(user)s
-)
+{_PATH_UP}
 SELECT {RUN_COLUMNS} FROM runs r JOIN path p ON r.id = p.id WHERE r.user_id = %(user)s ORDER BY r.seq"""
 _ALTERNATIVES = """
 SELECT r.id AS run_id, a.id FROM runs r JOIN runs a ON a.user_id = r.user_id AND a.conversation_id = r.conversation_id

@@ -7,9 +7,9 @@ from typing import Any
 from psycopg import AsyncCursor
 from psycopg.types.json import Jsonb
 
-from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import ConversationHead
 from backend.errors import NotFound
+from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
 from service.database import new_id
 from service.database.text import without_unseen

@@ -13,14 +13,14 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from backend.conversations import idempotency, profiles
 from backend.conversations.conversations import first_words, send_conversation
 from backend.conversations.history import send_history
-from backend.conversations.idempotency import IdempotencyKey
-from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import CallReason, ConversationHead, Entry, ModelTurn, Outcome, Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
 from backend.errors import Busy, NotFound
+from backend.users import idempotency, profiles
+from backend.users.idempotency import IdempotencyKey
+from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
 from service.database import new_id
 
@@ -164,6 +164,8 @@ _REQUEST_STOP = f"""
 UPDATE runs r SET stop_requested = true WHERE r.user_id = %(user)s AND r.id = %(run)s AND r.status = 'running'
 RETURNING {RUN_COLUMNS}"""
 _LOAD = f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
+_RUNNING = f"""
+SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
 # What a run uses after its end, for a summary or a title.
 _ADD_USAGE = """
 UPDATE runs SET usage = coalesce(usage, '{}') || (
@@ -446,3 +448,10 @@ async def load(database: Database, user_id: str, run_id: str) -> Run:
     if (run := await found.fetchone()) is None:
         raise NotFound
     return run
+
+
+async def load_running(database: Database, user_id: str) -> list[Run]:
+    """The runs that are being executed, without those of sub-agents."""
+    async with database.transaction(user_id) as tx:
+        found = await tx.execute(_RUNNING, Run, user=user_id)
+    return await found.fetchall()

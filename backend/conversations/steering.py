@@ -9,11 +9,11 @@ from psycopg.types.json import Jsonb
 from backend.conversations import runs, timeline, tool_calls
 from backend.conversations.errors import MessageRead, RunEnded
 from backend.conversations.history import send_history
-from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import Entry, Run
 from backend.conversations.runs import SIGNAL, Message, StartedRun
 from backend.conversations.timeline import ENTRY_COLUMNS
 from backend.errors import LimitReached, NotFound
+from backend.users.limits import UserLimits, send_request
 from common.database import Database
 from service.database import new_id
 
@@ -147,7 +147,7 @@ async def drop(database: Database, user_id: str, conversation_id: str, message_i
 async def steer(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
     """Lets the model read a queued follow-up before its next request.
 
-    Raises `NotFound`, `MessageRead` for one that was read, and `RunEnded` for one that nobody will read.
+    Raises `NotFound`, `MessageRead` for one that was read, and `RunEnded` for one whose run has ended.
     """
     where = {"user": user_id, "conversation": conversation_id, "id": message_id}
     async with database.transaction(user_id) as tx:

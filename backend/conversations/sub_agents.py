@@ -11,6 +11,7 @@ from backend.conversations.records import Entry, Run, Timeline, ToolCall
 from backend.conversations.runs import hold
 from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, SentTimeline
 from backend.errors import NotFound
+from backend.users.limits import lock_user
 from common.database import Database, Transaction
 from service.database import new_id
 
@@ -31,8 +32,6 @@ JOIN tool_calls c ON c.user_id = r.user_id AND c.run_id = r.id
 WHERE r.user_id = %(user)s AND r.parent_call_id IS NOT NULL AND e.details->>'task_id' = %(task)s
   AND c.state IN ('done', 'failed') AND (c.details ? 'path' OR c.details ? 'files')
 ORDER BY c.result_seq DESC LIMIT 1000"""
-# One transaction at a time for each user, or two would both see the last free place.
-_LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
 _START = f"""
 INSERT INTO runs AS r
     (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, parent_run_id, parent_call_id)
@@ -105,7 +104,7 @@ async def start(
     where = {"user": parent.user_id, "parent": parent.id, "call": call_id, "run": new_id("run")}
     async with database.transaction(parent.user_id) as tx:
         await hold(tx, parent)
-        await tx.execute(_LOCK_USER, **where)
+        await lock_user(tx, parent.user_id)
         started = await tx.execute(_START, Run, agent=agent, per_day=per_day, **where)
         added = await tx.execute(
             _ADD_ASSIGNMENT, Entry, message=new_id("msg"), text=assignment, details=Jsonb(details), **where

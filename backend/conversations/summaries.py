@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from psycopg.types.json import Jsonb
 
 from backend.conversations.history import send_history
-from backend.conversations.limits import UserLimits, send_request
 from backend.conversations.records import Run, Timeline
 from backend.conversations.timeline import RUN_COLUMNS
 from backend.errors import Busy, NotFound
+from backend.users.limits import UserLimits, send_request
 from common.database import Database
 
 _FIND_CONVERSATION = "SELECT id FROM conversations WHERE user_id = %(user)s AND id = %(conversation)s"

@@ -11,6 +11,7 @@ from backend.conversations.errors import AlreadyDecided, running_limit
 from backend.conversations.records import CallReason, CallState, Run, ToolCall
 from backend.conversations.timeline import CALL_COLUMNS, RUN_COLUMNS, RUNS_OF_TREE
 from backend.errors import NotFound
+from backend.users.limits import lock_user
 from common.database import Database, Transaction
 
 _ADD = """
@@ -62,7 +63,6 @@ WHERE c.user_id = %(user)s AND c.id = %(call)s AND c.run_id IN {RUNS_OF_TREE} AN
     OR %(most)s > (SELECT count(*) FROM runs
                    WHERE user_id = %(user)s AND status = 'running' AND parent_call_id IS NULL))
 RETURNING {CALL_COLUMNS}"""
-_LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
 _STATE = f"SELECT state FROM tool_calls WHERE user_id = %(user)s AND id = %(call)s AND run_id IN {RUNS_OF_TREE}"
 _REJECT_ALL = f"""
 UPDATE tool_calls SET state = 'rejected', decision_seq = nextval('event_seq'), result_seq = nextval('event_seq'),
@@ -164,7 +164,7 @@ async def decide(
     reason = None if decision.approved else decision.reason
     async with database.transaction(user_id) as tx:
         await tx.execute(_LOCK_RUN, **where)
-        await tx.execute(_LOCK_USER, user=user_id)
+        await lock_user(tx, user_id)
         decided = await tx.execute(
             _DECIDE, ToolCall, call=call_id, state=state, reason=reason, text=decision.text, most=most_running, **where
         )

@@ -2,10 +2,11 @@
 
 import time
 
-from backend.conversations import idempotency, limits, runs
+from backend.conversations import runs
 from backend.runs import metrics
 from backend.runs.executor import Executor
 from backend.runs.stream import CHANGED
+from backend.users import idempotency, limits
 from common.database import Confirmation, Database, ProcessConnection
 
 SWEEP_SECONDS = 1.0

@@ -7,9 +7,7 @@ from typing import Any
 from backend.cards.approvals import may_allow_always
 from backend.conversations import branches, consents, conversations, runs, steering, tool_calls
 from backend.conversations.errors import AlreadyEnded, NameTaken
-from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.ids import is_generated
-from backend.conversations.limits import UserLimits
 from backend.conversations.records import Run, ToolCall
 from backend.conversations.runs import SIGNAL, Message, Moment, NewConversation, RunRequest
 from backend.conversations.steering import Mode
@@ -20,6 +18,8 @@ from backend.runs.admission import AdmissionControl
 from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
 from backend.runs.stream import CHANGED, Streams
+from backend.users.idempotency import IdempotencyKey
+from backend.users.limits import UserLimits
 from common.database import Database, ProcessConnection
 from service.clock import Clock
 from service.database import new_id

@@ -10,7 +10,7 @@ from backend.api.edge import own_origin
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices
 from backend.calendar import address
-from backend.conversations import profiles
+from backend.users import profiles
 from service.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers
 from backend.api.rate_limit import check_rate
 from backend.calendar import address
 from backend.calendar.feed import Feeds
-from backend.conversations import profiles
 from backend.errors import BackendError
+from backend.users import profiles
 from common.database import Database
 from service.telemetry import metrics, traces
 from service.telemetry.logs import fields

@@ -5,8 +5,8 @@ from typing import Any
 
 from chatkit import types as ck
 
-from backend.conversations.idempotency import IdempotencyKey
 from backend.runs.live_run import LiveRun
+from backend.users.idempotency import IdempotencyKey
 
 
 @dataclass(slots=True)

@@ -10,10 +10,10 @@ from pydantic_core import from_json
 
 from backend.api.body import check_json
 from backend.conversations import ids
-from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.steering import Mode
 from backend.errors import InvalidRequest
 from backend.tools.table import TOOLS
+from backend.users.idempotency import IdempotencyKey
 
 LONGEST_TITLE = 200
 LONGEST_PAGE = 100

@@ -15,10 +15,10 @@ from pydantic import BaseModel
 from backend.cards.agent_workflow import call_of_workflow, find_call
 from backend.conversations import commands, conversations, sub_agents
 from backend.conversations.ids import check_chat_id, is_valid
-from backend.conversations.limits import UserLimits
 from backend.errors import BackendError, NotFound
 from backend.tools.workspace import call_steps
 from backend.tools.workspace.files import FolderFiles
+from backend.users.limits import UserLimits
 from common.database import Database
 
 _SHOWN_BYTES = 200_000

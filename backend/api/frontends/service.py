@@ -18,12 +18,12 @@ from backend.api.interactions.service import InteractionService
 from backend.api.sse import EventStream, format_event
 from backend.conversations import branches, timeline, tool_calls
 from backend.conversations.errors import AlreadyDecided
-from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.records import ENDED, Run
 from backend.conversations.timeline import Trees
 from backend.conversations.tool_calls import Decision
 from backend.errors import Busy, NotFound
 from backend.runs.service import RunService
+from backend.users.idempotency import IdempotencyKey
 from common.database import DatabaseUnavailable
 
 _DONE = format_event("[DONE]")

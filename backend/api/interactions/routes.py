@@ -28,9 +28,9 @@ from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices, Services
 from backend.api.sse import EventStream, Stream
-from backend.conversations.idempotency import IdempotencyKey
 from backend.transcript.event_log import read_log
 from backend.transcript.lines import format_line
+from backend.users.idempotency import IdempotencyKey
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"

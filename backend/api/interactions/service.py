@@ -13,7 +13,6 @@ from backend.api.messages import check_content, create_message, with_titles
 from backend.context.summaries import Summaries
 from backend.conversations import commands, steering
 from backend.conversations.errors import NotShown
-from backend.conversations.idempotency import IdempotencyKey
 from backend.conversations.ids import check_chat_id, is_valid
 from backend.conversations.records import Event, Run
 from backend.conversations.runs import Message, RunRequest
@@ -25,6 +24,7 @@ from backend.model.providers import Endpoint
 from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.tools.task_tools import TaskTools
+from backend.users.idempotency import IdempotencyKey
 from service.database import new_id
 
 

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from backend.api.identity import AuthenticatedUser
 from backend.api.tasks.schemas import ChangedTasks, NewTask, Task, TaskChanges, TaskPage, TaskUpdate, View
-from backend.conversations import profiles
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
+from backend.users import profiles
 from common.database import Database
 from service.database import new_id
 

@@ -3,8 +3,6 @@
 from collections.abc import AsyncIterator
 from typing import LiteralString
 
-from backend.conversations.records import Run
-from backend.conversations.timeline import RUN_COLUMNS
 from common.database import Database, Transaction
 
 # The tables with the order of their rows; each comes after those that it refers to.
@@ -27,14 +25,12 @@ _OLD_ROWS = "rows of version 0.1.0"
 
 _WAIT_LONG = """
 SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
-_RUNNING = f"""
-SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
 _HAS_OLD_TABLES = "SELECT to_regclass('v01.runs') IS NOT NULL AS has_old_tables"
 # Starting a run locks its conversation, too.
 _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORDER BY id FOR UPDATE"
 
 
-async def send_patience(tx: Transaction) -> None:
+async def lift_time_limits(tx: Transaction) -> None:
     """Lets the statements of a transaction take as long as they need."""
     await tx.execute(_WAIT_LONG)
 
@@ -44,17 +40,10 @@ def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator
     return tx.stream(f"SELECT * FROM {table} WHERE user_id = %(user)s ORDER BY {_TABLES[table]}", user=user_id)
 
 
-async def load_running(database: Database, user_id: str) -> list[Run]:
-    """The runs that are being executed, without those of sub-agents."""
-    async with database.transaction(user_id) as tx:
-        found = await tx.execute(_RUNNING, Run, user=user_id)
-    return await found.fetchall()
-
-
 async def delete_all(database: Database, user_id: str) -> dict[str, int]:
     """Deletes all rows, as the tables' owner; returns how many there were in each table."""
     async with database.owner_transaction() as tx:
-        await send_patience(tx)
+        await lift_time_limits(tx)
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)
         deleted = {
             table: await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id)

@@ -8,6 +8,7 @@ from service.database import new_id
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
 
+_LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
 _SWEEP = "SELECT sweep_requests(1000)"
 
 
@@ -31,6 +32,11 @@ async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> 
     """
     if limits != UNLIMITED:
         await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))
+
+
+async def lock_user(tx: Transaction, user_id: str) -> None:
+    """Lets one transaction at a time go on for a user, or two would both see the last free place."""
+    await tx.execute(_LOCK_USER, user=user_id)
 
 
 async def sweep(database: Database) -> None:

@@ -1,0 +1,1 @@
+"""What is stored of a user apart from conversations, and all rows of a user for their export and deletion."""
