@@ -79,7 +79,7 @@ class Feeds:
             )
             for task in map(DatedTask.model_validate, page["tasks"]):
                 # A task that is moved between two reads may be on two pages.
-                parts[task.id] = events.of(task)
+                parts[task.id] = b"".join(event.to_ical() for event in events.of(task))
                 if time.perf_counter() - paused > _LONGEST_HOLD:
                     await asyncio.sleep(0)
                     paused = time.perf_counter()
