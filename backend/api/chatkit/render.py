@@ -9,10 +9,9 @@ from chatkit import types as ck
 from chatkit.widgets import WidgetRoot
 from pydantic import TypeAdapter
 
-from backend.api.chatkit.schemas import RatedMessage, UnreadMessage, VersionedMessage, Versions
+from backend.api.chatkit.schemas import RatedMessage, VersionedMessage, Versions
 from backend.api.messages import content_of
 from backend.cards.widget import Card, Json, Workflow
-from backend.conversations import steering
 from backend.conversations.pages import RunPage
 from backend.conversations.records import Entry
 from backend.runs.outcomes import is_failure, may_retry, sentence_of_notice
@@ -129,17 +128,3 @@ def _icon(code: str) -> str:
     if not is_failure(code):
         return "play"
     return "reload" if may_retry(code) else "info"
-
-
-def render_unread(thread_id: str, unread: Sequence[steering.UnreadMessage]) -> list[UnreadMessage]:
-    return [
-        UnreadMessage(
-            id=one.id,
-            thread_id=thread_id,
-            created_at=one.created_at,
-            mode=one.mode,
-            is_queued=one.is_queued,
-            **_message(one.text, one.details),
-        )
-        for one in unread
-    ]

@@ -5,12 +5,11 @@ from typing import Any
 
 from chatkit import types as ck
 from chatkit.actions import Action
-from pydantic import BaseModel, Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+from pydantic import BaseModel, StrictInt, StrictStr, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from backend.api.body import check_json
 from backend.conversations import ids
-from backend.conversations.steering import Mode
 from backend.errors import InvalidRequest
 from backend.tools.table import TOOLS
 from backend.users.idempotency import IdempotencyKey
@@ -23,10 +22,7 @@ CLEAR_FEEDBACK = "take_feedback_back"
 EDIT = "edit_message"
 SHOW_VERSION = "show_version"
 FOLLOW = "follow"
-DROP_INPUT = "drop_input"
-SEND_INPUT_NOW = "send_input_now"
-OF_UNREAD_INPUT = (DROP_INPUT, SEND_INPUT_NOW)
-WITHOUT_ITEM = (EDIT, FOLLOW, *OF_UNREAD_INPUT)
+WITHOUT_ITEM = (EDIT, FOLLOW)
 
 # The SDK makes its parser anew for each request, which takes 2 ms (openai-chatkit 1.6.5).
 _REQUEST = TypeAdapter[ck.ChatKitReq](ck.ChatKitReq)
@@ -50,10 +46,6 @@ class Edit(BaseModel):
 
 class _Version(BaseModel):
     interaction_id: StrictStr
-
-
-class _UnreadInput(BaseModel):
-    input_id: StrictStr = Field(max_length=100)
 
 
 def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
@@ -98,17 +90,6 @@ def idempotency_key_of(request: ck.StreamingReq) -> IdempotencyKey | None:
     return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
 
 
-def mode_while_running(request: ck.ChatKitReq) -> Mode | None:
-    """How a message is to be read if the assistant is answering; None if it is to be rejected then."""
-    match request:
-        case ck.ThreadsAddUserMessageReq(metadata={"while_running": "steer" | "follow_up" as mode}):
-            return mode
-        case ck.ThreadsAddUserMessageReq(metadata={"while_running": _}):
-            raise InvalidRequest('while_running must be "steer" or "follow_up".')
-        case _:
-            return None
-
-
 def allowed_tools(request: ck.ChatKitReq) -> list[str]:
     """The tools that need no approval, as the user began the conversation with "Let an agent do it"."""
     match request:
@@ -134,14 +115,6 @@ def model_choice(request: ck.ChatKitReq) -> tuple[object, object]:
     return request.metadata.get("model", options), request.metadata.get("temperature")
 
 
-def title_filter(request: ck.ChatKitReq) -> str:
-    """What the titles of the listed conversations contain; empty for any title."""
-    text = request.metadata.get("titled", "")
-    if not isinstance(text, str) or len(text) > LONGEST_TITLE:
-        raise InvalidRequest(f"titled must be text of up to {LONGEST_TITLE} characters.")
-    return text
-
-
 def parse_edit(action: Action[str, Any]) -> Edit:
     try:
         edit = Edit.model_validate(action.payload)
@@ -150,14 +123,6 @@ def parse_edit(action: Action[str, Any]) -> Edit:
     if edit is None or (edit.text is None and not edit.content):
         raise InvalidRequest("An edit needs the item_id of the message and the new text.")
     return edit
-
-
-def parse_input_id(action: Action[str, Any]) -> str:
-    """The id of the message that was not read yet."""
-    try:
-        return _UnreadInput.model_validate(action.payload).input_id
-    except ValidationError:
-        raise InvalidRequest("Send the input_id of the queued message.") from None
 
 
 def parse_version(action: Action[str, Any]) -> str:

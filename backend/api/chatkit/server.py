@@ -1,21 +1,20 @@
 """The server of openai-chatkit: a run answers a message, and its events are rendered as ChatKit's."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any
 
 from chatkit import types as ck
 from chatkit.actions import Action
-from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer, NonStreamingResult, StreamingResult
+from chatkit.server import ChatKitServer, NonStreamingResult, StreamingResult
 from pydantic import BaseModel
 
 from backend.api.chatkit import checks, requests
 from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.events import EventRenderer
 from backend.api.chatkit.render import record_of_item, render_card
-from backend.api.chatkit.schemas import ShownThread, ThreadHead
 from backend.api.chatkit.store import TimelineStore
-from backend.api.chatkit.stream import Events, explained, frame, frames_of, in_order, interaction_event, queued_event
+from backend.api.chatkit.stream import Events, explained, frame, in_order, interaction_event
 from backend.api.idempotency import find_started_run
 from backend.api.messages import create_message, with_titles
 from backend.cards.actions import Click
@@ -23,21 +22,18 @@ from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.approvals import APPROVE, REFUSE, parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.stream import CardStream
-from backend.conversations import branches, runs, steering, timeline
+from backend.conversations import branches, runs, timeline
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.feedback import store as store_feedback
 from backend.conversations.records import Entry, Event
 from backend.conversations.runs import RunRequest
-from backend.conversations.steering import Mode
-from backend.errors import BackendError, Busy, InvalidRequest, NotFound
+from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.model.options import check_options
 from backend.model.providers import Endpoint
 from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
 from service.database import new_id
-
-_TRIES = 3  # a run may begin or end between two looks
 
 
 class TodoChatKitServer(ChatKitServer[RequestContext]):
@@ -70,20 +66,12 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if (run_id := await find_started_run(self._database, context.user_id, context.key)) is not None:
             return StreamingResult(self._replay(run_id, context))
         await self._check(parsed, context)
-        mode = requests.mode_while_running(parsed)
-        for tries_left in reversed(range(_TRIES if mode else 1)):
-            if isinstance(parsed, ck.ThreadsAddUserMessageReq) and mode is not None:
-                queued = await self._queue(parsed, mode, context)
-                if queued is not None:
-                    return StreamingResult(frames_of(self._serialize(queued)))
-            try:
-                return StreamingResult(await self._begin(parsed, context))
-            except BackendError as error:
-                if (run_id := await find_started_run(self._database, context.user_id, context.key)) is not None:
-                    return StreamingResult(self._replay(run_id, context))
-                if not (isinstance(error, Busy) and tries_left):
-                    raise
-        raise Busy
+        try:
+            return StreamingResult(await self._begin(parsed, context))
+        except BackendError:
+            if (run_id := await find_started_run(self._database, context.user_id, context.key)) is None:
+                raise
+            return StreamingResult(self._replay(run_id, context))
 
     def _options(self, request: ck.StreamingReq) -> dict[str, Any]:
         """The options of the run; raises `InvalidRequest` for a model that is not offered."""
@@ -102,8 +90,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 message = await self.store.find_message(params.thread_id, edit.item_id, context)
                 checks.check_message(_edited(message.item, edit), self._message_chars)
                 context.answered_run_id = message.run_id
-            case ck.ThreadsCustomActionReq(params=params) if params.action.type in requests.OF_UNREAD_INPUT:
-                requests.parse_input_id(params.action)
             case ck.ThreadsCustomActionReq(params=params) if params.action.type not in requests.WITHOUT_ITEM:
                 await self._check_card(params, context)
                 if params.action.type in (APPROVE, REFUSE):
@@ -231,7 +217,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         if context.is_detached:
             yield interaction_event(run_id)
         if isinstance(context.request, ck.ThreadsCreateReq):
-            shown = ShownThread(id=thread.id, title=thread.title, created_at=thread.created_at, items=ck.Page())
+            shown = ck.Thread(id=thread.id, title=thread.title, created_at=thread.created_at, items=ck.Page())
             yield ck.ThreadCreatedEvent(thread=shown)
         has_begun = False
         async for event in self._follow(thread.id, run_id, context):
@@ -285,14 +271,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             case requests.FOLLOW:
                 async for event in self._follow_running(thread, context):
                     yield event
-            case requests.DROP_INPUT:
-                input_id = requests.parse_input_id(action)
-                await steering.drop(self._database, context.user_id, thread.id, input_id)
-                yield ck.ClientEffectEvent(name="todo.dropped", data={"input_id": input_id})
-            case requests.SEND_INPUT_NOW:
-                input_id = requests.parse_input_id(action)
-                await steering.steer(self._database, context.user_id, thread.id, input_id)
-                yield queued_event(input_id, "steer", [])
             case kind if kind in (APPROVE, REFUSE):
                 assert sender is not None
                 async for event in self._decide(thread, action, sender, context):
@@ -358,23 +336,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             async for event in self._follow(thread.id, run_id, context):
                 yield event
 
-    async def _queue(
-        self, request: ck.ThreadsAddUserMessageReq, mode: Mode, context: RequestContext
-    ) -> ck.ThreadStreamEvent | None:
-        """Lets the run that is running read a message; None where none is running."""
-        thread_id, message = request.params.thread_id, request.params.input
-        run_id = (await self.store.find(thread_id, context)).answering
-        if run_id is None:
-            return None
-        content = await with_titles(message.content, self._cards.tools, user_id=context.user_id)
-        moment = self._runs.moment(context.time_zone)
-        stored = create_message(new_id("msg"), content, quoted_text=message.quoted_text, moment=moment)
-        run = await self._runs.find(context.user_id, thread_id, run_id)
-        with suppress(Busy):
-            overtaken = await self._runs.send_message(run, stored, mode)
-            return queued_event(stored.id, mode, overtaken)
-        return None
-
     # Without a stream
 
     async def _process_non_streaming(self, request: ck.NonStreamingReq, context: RequestContext) -> bytes:
@@ -417,22 +378,6 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         assert sender is not None
         items = await self._click(thread.id, action, sender, context)
         return ck.SyncCustomActionResponse(updated_item=items[0])
-
-    # What our page reads beyond the protocol
-
-    async def _load_full_thread(self, thread_id: str, context: RequestContext) -> ck.Thread:
-        thread = await self.store.load_thread(thread_id, context)
-        items = await self.store.load_thread_items(thread_id, None, DEFAULT_PAGE_SIZE, "asc", context)
-        return ShownThread(**thread.model_dump(exclude={"unread"}), items=items, unread=getattr(thread, "unread", None))
-
-    def _to_thread_response(self, thread: ck.ThreadMetadata | ck.Thread) -> ck.Thread:
-        if isinstance(thread, ShownThread):
-            return thread
-        items = thread.items if isinstance(thread, ck.Thread) else ck.Page()
-        answering = thread.answering if isinstance(thread, ThreadHead) else None
-        return ShownThread(
-            id=thread.id, title=thread.title, created_at=thread.created_at, items=items, answering=answering
-        )
 
     def _serialize(self, obj: BaseModel) -> bytes:
         """As the SDK's, with the fields of our own classes."""

@@ -3,7 +3,6 @@
 Raising `NotFound` here becomes the status 404, as no event has been sent by then.
 """
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +13,6 @@ from chatkit.store import Store, StoreItemType
 
 from backend.api.chatkit import render, requests
 from backend.api.chatkit.context import RequestContext
-from backend.api.chatkit.schemas import ThreadHead
 from backend.api.messages import create_message, with_titles
 from backend.cards.agent_workflow import render_workflow
 from backend.cards.approvals import render_approval
@@ -22,7 +20,7 @@ from backend.cards.current_tasks import CurrentTasks
 from backend.cards.render import render_cards
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow
-from backend.conversations import conversations, pages, steering, timeline
+from backend.conversations import conversations, pages, timeline
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
 from backend.conversations.pages import RunPage
@@ -62,13 +60,7 @@ class TimelineStore(Store[RequestContext]):
     async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
         if isinstance(context.request, ck.ThreadsAddUserMessageReq):  # starting its run reads it, in one round trip
             return ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
-        if not isinstance(context.request, ck.ThreadsGetByIdReq):
-            conversation = await self.find(thread_id, context)
-            return ck.ThreadMetadata(id=thread_id, title=conversation.title, created_at=conversation.created_at)
-        conversation, unread = await asyncio.gather(
-            self.find(thread_id, context), steering.load_unread(self._database, context.user_id, thread_id)
-        )
-        return _head(conversation).model_copy(update={"unread": render.render_unread(thread_id, unread) or None})
+        return _metadata(await self.find(thread_id, context))
 
     async def find(self, thread_id: str, context: RequestContext) -> Conversation:
         """A conversation by its id only. Raises `NotFound`."""
@@ -85,15 +77,13 @@ class TimelineStore(Store[RequestContext]):
     async def load_threads(
         self, limit: int, after: str | None, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadMetadata]:
-        assert context.request is not None
-        titled = requests.title_filter(context.request)
         if after is not None:
             await self.find(after, context)
         found, has_more = await conversations.load_page(
-            self._database, context.user_id, limit=limit, after=after, oldest_first=order == "asc", titled=titled
+            self._database, context.user_id, limit=limit, after=after, oldest_first=order == "asc"
         )
-        data: list[ck.ThreadMetadata] = [_head(conversation) for conversation in found]
-        return ck.Page(data=data, has_more=has_more, after=found[-1].id if has_more else None)
+        threads = [_metadata(conversation) for conversation in found]
+        return ck.Page(data=threads, has_more=has_more, after=found[-1].id if has_more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
         await self._runs.delete_conversation(context.user_id, thread_id)
@@ -211,13 +201,8 @@ class TimelineStore(Store[RequestContext]):
         raise NotFound
 
 
-def _head(conversation: Conversation) -> ThreadHead:
-    return ThreadHead(
-        id=conversation.id,
-        title=conversation.title,
-        created_at=conversation.created_at,
-        answering=conversation.answering,
-    )
+def _metadata(conversation: Conversation) -> ck.ThreadMetadata:
+    return ck.ThreadMetadata(id=conversation.id, title=conversation.title, created_at=conversation.created_at)
 
 
 def _position(items: list[ck.ThreadItem], item_id: str) -> int:

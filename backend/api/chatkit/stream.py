@@ -1,12 +1,11 @@
 """The order, form and errors of ChatKit's event streams."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 from chatkit import types as ck
 from chatkit.errors import CustomStreamError
 
 from backend.api.chatkit.context import RequestContext
-from backend.conversations.steering import Mode
 from backend.errors import BackendError
 from backend.runs.outcomes import ending_of, may_retry, sentence_of
 from common.database import DatabaseUnavailable
@@ -65,11 +64,6 @@ async def explained(events: Events) -> Events:
         raise CustomStreamError(sentence_of(code), allow_retry=may_retry(code)) from error
 
 
-async def frames_of(*events: bytes) -> AsyncGenerator[bytes, None]:
-    for event in events:
-        yield frame(event)
-
-
 def frame(event: bytes) -> bytes:
     return b"data: " + event + b"\n\n"
 
@@ -77,7 +71,3 @@ def frame(event: bytes) -> bytes:
 def interaction_event(run_id: str) -> ck.ClientEffectEvent:
     """Tells the page which run it is: to stop it, as it goes on when the page is left."""
     return ck.ClientEffectEvent(name="todo.interaction", data={"interaction_id": run_id})
-
-
-def queued_event(input_id: str, mode: Mode, overtaken: list[str]) -> ck.ClientEffectEvent:
-    return ck.ClientEffectEvent(name="todo.queued", data={"input_id": input_id, "mode": mode, "overtaken": overtaken})
