@@ -5,20 +5,19 @@ from contextlib import asynccontextmanager
 
 from fastmcp import Context
 from fastmcp.dependencies import CallArgument, CurrentContext, Depends
-from fastmcp.exceptions import ToolError
 from fastmcp.server.dependencies import get_access_token, get_http_headers
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from mcp_types import CallToolRequestParams
 
+from common.database import Database, Transaction
 from mcp_server.errors import ForeignUserId, TokenUnchecked, explained
 from mcp_server.tasks.changes import Caller
 from service.clock import LONGEST_ZONE, find_zone
-from service.database import Session, stepwise
 from service.tokens import is_from_backend
 from service.tool_server import reports, running_calls
 from service.tool_server.meta import label
-from service.tool_server.refusals import shown
+from service.tool_server.refusals import Refusal, shown
 from service.tool_server.running_calls import person_of_request
 
 LOCAL_USER = "local"
@@ -101,18 +100,26 @@ CALLER: Caller = Depends(_caller)
 
 
 @asynccontextmanager
-async def _session(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Session]:
-    """A transaction as the caller, committed when the tool has returned."""
+async def _transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> AsyncIterator[Transaction]:
+    """A transaction as the caller, committed when the tool has returned, and rolled back when it refuses."""
+    database: Database = context.lifespan_context["database"]
+    refusal: Refusal | None = None
     returned = False
     try:
-        async with stepwise(context.lifespan_context["engine"], caller.user_id) as session:
-            yield session
-            running_calls.committing()
-            returned = True
-    except ToolError:
-        raise
+        async with database.transaction(caller.user_id) as tx:
+            try:
+                yield tx
+                running_calls.committing()
+                returned = True
+            except Refusal as error:
+                refusal = error
+                await tx.roll_back()
+    except Refusal as error:  # from an error of PostgreSQL
+        raise error from None
     except Exception as error:  # noqa: BLE001 - an edge of the process: only sentences leave it
         raise explained(error, committing=returned) from None
+    if refusal:
+        raise refusal
 
 
-SESSION: Session = Depends(_session)
+TRANSACTION: Transaction = Depends(_transaction)

@@ -1,9 +1,8 @@
 import logging
 
 import psycopg
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from common.database import DatabaseUnavailable
 from service.tool_server.refusals import Refusal, Unavailable, internal_error
 
 log = logging.getLogger(__name__)
@@ -106,7 +105,7 @@ class CursorUnknown(Refusal):
 
 
 class CursorOfOtherList(Refusal):
-    """The cursor belongs to a list with {wish}. Call list_tasks with exactly that, or leave cursor empty."""
+    """The cursor belongs to a list with {query}. Call list_tasks with exactly that, or leave cursor empty."""
 
 
 class KeyUsedOtherwise(Conflict):
@@ -171,8 +170,7 @@ def explained(error: Exception, *, committing: bool) -> Refusal:
 
     Neither carries the error's own message: a driver's messages quote the values of the rows.
     """
-    driver_error = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(driver_error, psycopg.OperationalError | psycopg.InterfaceError | PoolTimeout | OSError):
-        log.warning("the task database cannot be reached: %s", type(driver_error).__name__)
+    if isinstance(error, DatabaseUnavailable | psycopg.InterfaceError):
+        log.warning("the task database cannot be reached: %s", error)
         return Unavailable(sentence=_NOT_CONFIRMED if committing else _NOT_REACHED)
-    return internal_error(error, cause=driver_error, service="task service", log=log)
+    return internal_error(error, service="task service", log=log)

@@ -1,11 +1,14 @@
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
 from functools import partial
 
+from common.database import PoolerFound, require_direct_address
 from mcp_server.commands import check as check_command
 from mcp_server.settings import Settings
 from service import process, workers
+from service.environment import stop_misconfigured
 from service.tool_server import logs
 
 log = logging.getLogger("mcp_server")
@@ -16,6 +19,10 @@ _GRACE_SECONDS = 10
 def main() -> None:
     settings = check_command.run()
     logs.configure(settings.log_level, settings.log_format)
+    try:
+        asyncio.run(require_direct_address(settings.process_database_url))
+    except PoolerFound as error:
+        stop_misconfigured(str(error))
     process.serve(
         settings,
         partial(_serve, settings),

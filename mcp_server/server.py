@@ -7,28 +7,26 @@ from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
 from prometheus_client import Gauge
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
+from psycopg import Error as DatabaseError
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from common.database import Database, DatabaseUnavailable, ProcessConnection
 from mcp_server.arguments import MAX_ID, RULES
 from mcp_server.caller import SingleUser
-from mcp_server.doors.identity import auth_provider, own_token, token_checks
-from mcp_server.doors.reading import Reading
+from mcp_server.authentication import auth_provider, own_token, token_checks
+from mcp_server.read_routes import ReadRoutes
 from mcp_server.errors import explained
 from mcp_server.settings import Settings
-from mcp_server.tasks import edits
+from mcp_server.tasks import edits, statements
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import create_tools
 from service.clock import Clock
-from service.database import Undone, listen, schema, stepwise, system_transaction
-from service.telemetry import metrics, traces
+from service.database import schema
+from service.telemetry import traces
 from service.tool_server import reports
 from service.tool_server.app import http_app
 from service.tool_server.first_calls import warm_up
@@ -40,7 +38,6 @@ from service.tool_server.wire import Announced, Wire
 from service.workers import Pace
 
 VERSION = "0.1.0"
-_LISTEN_AGAIN_SECONDS = 2.0
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 _NOBODY = "todo-mcp-server/warm-up"
 _NOT_THERE: Mapping[str, object] = {"task_id": MAX_ID}
@@ -52,7 +49,7 @@ _FIRST_CALLS: Mapping[str, Mapping[str, object]] = {
     "delete_task": _NOT_THERE,
 }
 CANCELLED_CHANNEL = "todo_cancelled"
-_NOTIFY = text("SELECT pg_notify(:channel, :name)")
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(name)s)"
 CONNECTIONS = Gauge(
     "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
@@ -65,7 +62,7 @@ INSTRUCTIONS = (
 
 def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
     """The server is ready after `warm_up_seconds` at the latest, whatever holds up its first calls."""
-    engine = settings.create_engine()
+    database = settings.create_database(translate_error=statements.translate_error)
     calls = RunningCalls()
     clock = settings.clock()
     per_minute = settings.limit_tool_calls_per_minute
@@ -86,15 +83,15 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
                 FriendlyErrors(schemas, rules=RULES, explain=explain),
             ),
         ],
-        lifespan=_state(settings, engine, calls, clock),
+        lifespan=_state(settings, database, calls, clock),
         auth=auth_provider(settings),
         on_duplicate="error",
         mask_error_details=True,
         cache_ttl=300,
         cache_scope="public",
     )
-    Reading(engine, Pace(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
-    tell_others = partial(_tell, engine)
+    ReadRoutes(database, Pace(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
+    tell_others = partial(_tell, database)
     return http_app(
         server,
         tools,
@@ -104,67 +101,64 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
             *token_checks(settings),
             Middleware(Wire, calls=calls, per_minute=per_minute, tell_others=tell_others),
         ],
-        ready=partial(_readiness, engine),
-        warm_up=partial(_warm_up, settings=settings, engine=engine, seconds=warm_up_seconds),
+        ready=partial(_readiness, database),
+        observe=lambda: CONNECTIONS.set(database.connections_in_use),
+        warm_up=partial(_warm_up, settings=settings, database=database, seconds=warm_up_seconds),
     )
 
 
-def _state(settings: Settings, engine: AsyncEngine, calls: RunningCalls, clock: Clock) -> Lifespan:
-    """What lives as long as the app, and the work beside it."""
-    kept = Quota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
+def _state(settings: Settings, database: Database, calls: RunningCalls, clock: Clock) -> Lifespan:
+    """What lives as long as the app, and its background work."""
+    quota = Quota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
+    zone = ZoneInfo(settings.time_zone)
+    notified = {CANCELLED_CHANNEL: calls.cancel}
 
     @asynccontextmanager
     async def state(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
-        async with traces.exporting("mcp_server", settings.otel_exporter_otlp_endpoint):
-            traces.watch_statements(engine)
-            metrics.watch_pool(engine, CONNECTIONS)
-            beside = [
-                asyncio.create_task(work)
-                for work in (
-                    listen(engine, {CANCELLED_CHANNEL: calls.cancel}, again_seconds=_LISTEN_AGAIN_SECONDS),
-                    keep_sweeping(engine, settings.keep_changes_days, clock),
-                )
-            ]
+        async with (
+            traces.exporting("mcp_server", settings.otel_exporter_otlp_endpoint),
+            database,
+            ProcessConnection(settings.process_database_url, database, channels=notified),
+        ):
+            sweeping = asyncio.create_task(keep_sweeping(database, settings.keep_changes_days, clock))
             try:
-                when = {"zone": ZoneInfo(settings.time_zone), "clock": clock}
-                yield {"engine": engine, "auth_mode": settings.auth_mode, "quota": kept, **when}
+                context = {"database": database, "auth_mode": settings.auth_mode, "quota": quota}
+                yield {**context, "zone": zone, "clock": clock}
             finally:
-                for task in beside:
-                    task.cancel()
-                await asyncio.gather(*beside, return_exceptions=True)
-                await engine.dispose()
+                sweeping.cancel()
+                await asyncio.gather(sweeping, return_exceptions=True)
 
     return state
 
 
-async def _readiness(engine: AsyncEngine) -> JSONResponse:
-    found = await schema.look(engine)
+async def _readiness(database: Database) -> JSONResponse:
+    found = await schema.look(database.login_connection())
     if found.problem:
         return JSONResponse({"status": "not ready", "reason": found.problem}, status_code=503)
     return JSONResponse({"status": "ready", **({"warning": found.warning} if found.warning else {})})
 
 
-async def _tell(engine: AsyncEngine, call: str) -> None:
-    """Tell the other processes that a call is cancelled; without it, the call ends by itself."""
-    with suppress(DBAPIError, PoolTimeout, OSError):
-        async with system_transaction(engine) as session:
-            await (await session.connection()).execute(_NOTIFY, {"channel": CANCELLED_CHANNEL, "name": call})
+async def _tell(database: Database, call: str) -> None:
+    """Tells the other processes that a call is cancelled; without it, the call ends by itself."""
+    with suppress(DatabaseUnavailable, DatabaseError):
+        async with database.system_transaction() as tx:
+            await tx.execute(_NOTIFY, channel=CANCELLED_CHANNEL, name=call)
 
 
-async def _warm_up(app: ASGIApp, *, settings: Settings, engine: AsyncEngine, seconds: float) -> None:
+async def _warm_up(app: ASGIApp, *, settings: Settings, database: Database, seconds: float) -> None:
     """Each tool is called so that it changes nothing; without the database, so that it is refused before."""
-    database = (await schema.look(engine)).problem is None
-    calls = _FIRST_CALLS if database else {tool: {"warm_up": True} for tool in _FIRST_CALLS}
+    is_ready = (await schema.look(database.login_connection())).problem is None
+    calls = _FIRST_CALLS if is_ready else {tool: {"warm_up": True} for tool in _FIRST_CALLS}
     with suppress(TimeoutError):  # a table that is locked holds up those who need it, not the start
         async with asyncio.timeout(seconds):
             await warm_up(app, calls, token=own_token(settings, subject=_NOBODY))
-            if database:
-                await _add_nothing(engine)
+            if is_ready:
+                await _add_nothing(database)
 
 
-async def _add_nothing(engine: AsyncEngine) -> None:
+async def _add_nothing(database: Database) -> None:
     """What the call of add_task that is refused does not come to."""
-    with suppress(DBAPIError, PoolTimeout, OSError, Undone):
-        async with stepwise(engine, _NOBODY) as session:
-            await edits.add(session, Caller(_NOBODY), title="-", wanted=Wanted())
-            raise Undone
+    with suppress(DatabaseUnavailable, DatabaseError):
+        async with database.transaction(_NOBODY) as tx:
+            await edits.add(tx, Caller(_NOBODY), title="-", wanted=Wanted())
+            await tx.roll_back()

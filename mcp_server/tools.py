@@ -6,17 +6,17 @@ from fastmcp.tools import Tool, ToolResult
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
 
+from common.database import Transaction
 from mcp_server import arguments as given
-from mcp_server.caller import CALLER, SESSION
+from mcp_server.caller import CALLER, TRANSACTION
 from mcp_server.errors import UndoAlone
 from mcp_server.tasks import batches, edits
-from mcp_server.tasks import undo as taking_back
+from mcp_server.tasks import undo as undoing
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.lists import pages
-from mcp_server.tasks.lists.wishes import Wish
+from mcp_server.tasks.lists.query import ListQuery
 from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage, lean
-from service.database import Session
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
 
@@ -31,12 +31,12 @@ async def add_task(
     priority: given.NewPriority = None,
     labels: given.Labels = None,
     repeat: given.Repeat = None,
-    session: Session = SESSION,
+    tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Add a task, or several with the same details."""
     wanted = Wanted(description=description, due=due, priority=priority, labels=labels, repeat=repeat)
-    return _told(await edits.add(session, caller, title=title, wanted=wanted, also=also or ()))
+    return _render(await edits.add(tx, caller, title=title, wanted=wanted, also=also or ()))
 
 
 async def list_tasks(
@@ -51,13 +51,14 @@ async def list_tasks(
     order: given.OrderBy = "created",
     cursor: given.Cursor = None,
     limit: given.Limit = 50,
-    session: Session = SESSION,
+    tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """List tasks, a page at a time. Also returns the user's date and time."""
     days = {"due": due, "done": done}
-    wish = Wish(status=status or "all", query=query, **days, label=label, priority=priority, order=order or "created")
-    return _told(await pages.list_page(session, caller, wish, cursor=cursor, limit=limit or 50))
+    wanted = {"status": status or "all", "query": query, **days, "label": label, "priority": priority}
+    list_query = ListQuery.model_validate({**wanted, "order": order or "created"})
+    return _render(await pages.list_page(tx, caller, list_query, cursor=cursor, limit=limit or 50))
 
 
 async def complete_task(
@@ -65,11 +66,11 @@ async def complete_task(
     user_id: given.UserId = None,
     task_id: given.TaskId,
     also: given.AlsoIds = None,
-    session: Session = SESSION,
+    tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Complete a task. If it repeats, the next one is added."""
-    return _told(await edits.complete(session, caller, _ids(task_id, also)))
+    return _render(await edits.complete(tx, caller, _ids(task_id, also)))
 
 
 async def update_task(
@@ -87,7 +88,7 @@ async def update_task(
     repeat: given.NewRepeat = None,
     status: given.NewStatus = None,
     undo: given.Undo = None,
-    session: Session = SESSION,
+    tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Change a task. What is not given stays as it is."""
@@ -96,10 +97,8 @@ async def update_task(
     if (undo or caller.undo_batch) and wanted.given():
         raise UndoAlone
     if caller.undo_batch:
-        return _told(await batches.undo(session, caller, caller.undo_batch))
-    return _told(
-        await taking_back.undo(session, caller, ids) if undo else await edits.update(session, caller, ids, wanted)
-    )
+        return _render(await batches.undo(tx, caller, caller.undo_batch))
+    return _render(await undoing.undo(tx, caller, ids) if undo else await edits.update(tx, caller, ids, wanted))
 
 
 async def delete_task(
@@ -107,18 +106,18 @@ async def delete_task(
     user_id: given.UserId = None,
     task_id: given.TaskId,
     also: given.AlsoIds = None,
-    session: Session = SESSION,
+    tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Delete a task."""
-    return _told(await edits.delete(session, caller, _ids(task_id, also)))
+    return _render(await edits.delete(tx, caller, _ids(task_id, also)))
 
 
 def _ids(task_id: int, also: list[int] | None) -> list[int]:
     return [*dict.fromkeys([task_id, *(also or ())])]
 
 
-def _told(result: BaseModel) -> ToolResult:
+def _render(result: BaseModel) -> ToolResult:
     """All of it for programs, and for models without what says nothing."""
     return ToolResult(content=lean(result), structured_content=result.model_dump(mode="json"))
 

@@ -7,25 +7,16 @@ from functools import partial
 from typing import Protocol
 
 import psycopg
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from common.database import Database, DatabaseUnavailable
 from service import commands
-from service.database import create_engine, schema
+from service.database import schema
 from service.environment import SettingsInvalid, read
 from service.settings import OwnerSettings
 
 
 class NothingStored(Exception):
-    """Of a person of this name nothing is stored."""
-
-
-class PersonsWork(Protocol):
-    """Raises `NothingStored` for a person of whom there is nothing."""
-
-    def __call__(self, engine: AsyncEngine, *, user: str) -> Awaitable[None]: ...
+    """Nothing is stored of a user of this name."""
 
 
 class UsersWork(Protocol):
@@ -34,39 +25,14 @@ class UsersWork(Protocol):
     def __call__(self, database: Database, *, user: str) -> Awaitable[None]: ...
 
 
-def run_for_person(work: PersonsWork, arguments: Sequence[str], *, name: str, description: str) -> None:
-    """Run the command of this name for the person that `--user`, its one argument, gives."""
-    run(partial(work, user=commands.person(arguments, name=name, description=description)))
-
-
 def run_for_user(work: UsersWork, arguments: Sequence[str], *, name: str, description: str) -> None:
     """Runs the command of this name for the user in `--user`, its one argument."""
     user = commands.person(arguments, name=name, description=description)
-    run_on_database(partial(work, user=user))
+    run(partial(work, user=user))
 
 
-def run(work: Callable[[AsyncEngine], Awaitable[None]]) -> None:
-    async def work_with_engine(url: str) -> None:
-        engine = create_engine(url, prepared=False)  # nothing is asked so often
-        try:
-            await work(engine)
-        finally:
-            await engine.dispose()
-
-    _run(work_with_engine)
-
-
-def run_on_database(work: Callable[[Database], Awaitable[None]]) -> None:
+def run(work: Callable[[Database], Awaitable[None]]) -> None:
     """Works with the owner's login; the process ends with a sentence where that is not possible."""
-
-    async def work_with_database(url: str) -> None:
-        async with Database(url, prepared=False, pool_size=2) as database:
-            await work(database)
-
-    _run(work_with_database)
-
-
-def _run(work: Callable[[str], Awaitable[None]]) -> None:
     try:
         url = read(OwnerSettings).migration_database_url.get_secret_value()
         if problem := asyncio.run(_problem_or(work, url)):
@@ -75,14 +41,15 @@ def _run(work: Callable[[str], Awaitable[None]]) -> None:
         sys.exit(str(error))
     except NothingStored as nothing:
         commands.nothing_stored(nothing)
-    except (DBAPIError, PoolTimeout, DatabaseUnavailable, psycopg.Error) as error:
+    except (DatabaseUnavailable, psycopg.Error) as error:
         sys.exit(f"The database failed before the end ({type(error).__name__}). Try again.")
     except OSError as error:  # the driver's are the database's errors above
         sys.exit(f"The output cannot be written: {error.strerror}.")
 
 
-async def _problem_or(work: Callable[[str], Awaitable[None]], database_url: str) -> str | None:
-    problem = await schema.problem_for_owner(database_url)
+async def _problem_or(work: Callable[[Database], Awaitable[None]], url: str) -> str | None:
+    problem = await schema.problem_for_owner(url)
     if problem is None:
-        await work(database_url)
+        async with Database(url, prepared=False, pool_size=2) as database:
+            await work(database)
     return problem

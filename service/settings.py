@@ -15,8 +15,6 @@ from service.tokens import ISSUER, Keys, KeySet, SharedSecret, is_weak
 from service.workers import THIS_MACHINE, ClientLimits, Proxies
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncEngine
-
     from common.database import Database
 
 _Read = TypeVar("_Read", bound="ProcessSettings")
@@ -24,11 +22,20 @@ WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens,
 
 
 def _postgres(url: SecretStr) -> SecretStr:
-    from service.database import can_read  # here: who only makes a token does not wait for SQLAlchemy
-
-    if not can_read(url.get_secret_value()):
+    if not _is_postgres(url.get_secret_value()):
         raise PydanticCustomError("setting", "must be the address of a PostgreSQL database, postgresql://…")
     return url
+
+
+def _is_postgres(address: str) -> bool:
+    from psycopg import ProgrammingError  # here: who only makes a token does not wait for the driver
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        ports = str(conninfo_to_dict(address).get("port", ""))  # libpq reads it only when it connects
+    except ProgrammingError:  # its text quotes the address, and so a password
+        return False
+    return address.startswith(("postgres://", "postgresql://")) and (not ports or ports.replace(",", "").isdecimal())
 
 
 def _strong(secret: SecretStr) -> SecretStr:
@@ -111,13 +118,6 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
     auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
     auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
     auth_issuer: str | None = None
-
-    def create_engine(self, **pool: int) -> "AsyncEngine":
-        from service.database import create_engine
-
-        listen_url = self.listen_database_url.get_secret_value() if self.listen_database_url else None
-        prepared = self.database_prepared == "on"
-        return create_engine(self.database_url.get_secret_value(), listen_url=listen_url, prepared=prepared, **pool)
 
     def create_database(self, **options: Any) -> "Database":
         from common.database import Database

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from jsonschema.validators import Draft202012Validator
 from psycopg.sql import SQL, Composed, Identifier, Literal
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from cli.database.postgres import Cluster
-from service.database import create_engine
 from tests.logins import as_admin, as_owner, as_service, password
 
 pytest_plugins = ["tests.support.fixtures"]
@@ -166,14 +164,6 @@ def _truncate(connection: psycopg.Connection[Any], statement: Composed, tries: i
         if tries == 1:
             raise
         _truncate(connection, statement, tries - 1)
-
-
-@pytest.fixture
-async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
-    """As the services use it."""
-    engine = create_engine(database_url)
-    yield engine
-    await engine.dispose()
 
 
 @pytest.fixture

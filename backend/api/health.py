@@ -41,7 +41,7 @@ async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
 
     A workspace that starts beside this process is waited for: until it answers, nobody knows what agents may do.
     """
-    looking = schema.look_through(services.database.login_connection())
+    looking = schema.look(services.database.login_connection())
     found, tools_reason = await asyncio.gather(looking, services.tools.problem())
     files = services.folder_files
     starting = "The workspace has not answered yet." if files and files.is_starting else None

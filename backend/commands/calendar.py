@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> None:
         sys.exit(f"There is no user {given.user}: with AUTH_MODE=none the only user is {LOCAL_USER}.")
     base = settings.address
     work = partial(_revoke, user=given.user) if given.revoke else partial(_make, user=given.user, base=base)
-    data_commands.run_on_database(work)
+    data_commands.run(work)
 
 
 async def _make(database: Database, *, user: str, base: str) -> None:

@@ -19,7 +19,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
     parser.add_argument("--thread", help="the id of one conversation; without it all")
     given = parser.parse_args(arguments)
-    data_commands.run_on_database(partial(_write, user=given.user, thread=given.thread))
+    data_commands.run(partial(_write, user=given.user, thread=given.thread))
 
 
 async def _write(database: Database, *, user: str, thread: str | None) -> None:

@@ -46,13 +46,13 @@ def run(arguments: Sequence[str]) -> None:
     if not servers:
         sys.exit(_NONE)
     if given.action == "list":
-        data_commands.run_on_database(partial(_list, servers=servers))
+        data_commands.run(partial(_list, servers=servers))
         return
     server = next((one for one in servers if one.name == given.server), None)
     if server is None:
         sys.exit(f"There is no server {given.server!r}: there are {', '.join(one.name for one in servers)}.")
     if given.action == "approve":
-        data_commands.run_on_database(partial(_approve, server=server, wanted=given.tools))
+        data_commands.run(partial(_approve, server=server, wanted=given.tools))
     else:
         logging.basicConfig(format="%(message)s", stream=sys.stderr)
         logging.getLogger("backend.tools.connectors.server_log").setLevel(logging.INFO)

@@ -39,7 +39,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--json", action="store_true", help="as a JSON array instead of a table")
     given = parser.parse_args(arguments)
     work = partial(_print, number_of_days=given.days, user=given.user, as_json=given.json)
-    data_commands.run_on_database(work)
+    data_commands.run(work)
 
 
 async def _print(database: Database, *, number_of_days: int, user: str | None, as_json: bool) -> None:

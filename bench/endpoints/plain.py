@@ -2,17 +2,18 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, Field
-from sqlalchemy import text
 
 from bench.endpoints.statements import ADD
-from service.database import create_engine, transaction
+from common.database import Database
 
 
 class NewTask(BaseModel):
@@ -28,15 +29,17 @@ class Task(NewTask):
     completed_at: str | None
 
 
+# with psycopg's names of variables
+_ADD: Any = re.sub(r"(?<!:):(\w+)", r"%(\1)s", ADD)
+
+
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    app.state.engine = create_engine(os.environ["DATABASE_URL"])
-    yield
-    await app.state.engine.dispose()
+    async with Database(os.environ["DATABASE_URL"]) as app.state.database:
+        yield
 
 
 app = FastAPI(lifespan=lifespan)
-add = text(ADD)
 
 
 @app.get("/health")
@@ -46,11 +49,12 @@ async def health() -> dict[str, str]:
 
 @app.post("/tasks/{owner}")
 async def add_task(owner: str, new: NewTask, request: Request) -> Task:
-    async with transaction(request.app.state.engine, owner) as session:
-        connection = await session.connection()
-        values = {"owner": owner, "arguments": json.dumps(new.model_dump()), **new.model_dump()}
-        row = (await connection.execute(add, values)).one()
-    return Task.model_validate(row.after)
+    database: Database = request.app.state.database
+    values = {"owner": owner, "arguments": json.dumps(new.model_dump()), **new.model_dump()}
+    async with database.transaction(owner) as tx:
+        added = await tx.execute(_ADD, **values)
+    [row] = await added.fetchall()
+    return Task.model_validate(row["after"])
 
 
 if __name__ == "__main__":

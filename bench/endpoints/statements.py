@@ -1,4 +1,4 @@
-"""What adding a task is in SQL; the names after colons are variables for SQLAlchemy and for pgbench alike."""
+"""What adding a task is in SQL; the names after colons are variables for pgbench."""
 
 SNAPSHOT = (
     "jsonb_build_object('id', id, 'title', title, 'description', description, 'status', status, "

@@ -65,6 +65,14 @@ class Transaction:
         """Notifies the listeners of a channel once the transaction is committed."""
         await self.execute(_NOTIFY, channel=channel, payload=payload)
 
+    async def roll_back(self) -> None:
+        """Undoes what was sent, at no round trip; nothing may be sent after it.
+
+        For errors that are part of normal operation: an exception that leaves the transaction costs a connection.
+        """
+        await self._connection.execute("BEGIN")  # else PostgreSQL warns that there is no transaction
+        await self._connection.execute("ROLLBACK")
+
     async def stream(self, statement: LiteralString, /, **values: Any) -> AsyncIterator[DictRow]:
         """Reads rows in portions: however many there are, few are in memory. It needs a `snapshot`.
 
@@ -128,7 +136,7 @@ class Database:
 
         Raises `DatabaseUnavailable`, also if no connection is free within `timeout_seconds`, and other errors of
         PostgreSQL, such as a violated constraint, as psycopg's. An exception costs a connection: raise errors that are
-        part of normal operation after the block.
+        part of normal operation after the block, if need be after `roll_back`.
         """
         return self._begin(_SET_USER, [user_id], snapshot=snapshot, timeout_seconds=timeout_seconds)
 

@@ -1,50 +1,44 @@
 import sys
 from collections.abc import Sequence
+from typing import LiteralString
 
-from sqlalchemy import and_, select
-from sqlalchemy.ext.asyncio import AsyncEngine
-
+from common.database import Database
 from mcp_server.imports.adding import ACTOR
-from mcp_server.models import Person
-from mcp_server.tasks.changes import CALLS, CHANGES
-from mcp_server.tasks.task import TASKS, Stored
+from mcp_server.tasks.task import TASK_COLUMNS
 from service import data_commands
-from service.database import transaction
-from service.database.documents import Writer, freeze, rows
+from service.database.documents import Writer
 
-PEOPLE = Person.metadata.tables["people"]
-
-_CHANGE = (
-    *(CHANGES.c.id, CHANGES.c.task_id, CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after),
-    *(CALLS.c.actor, CALLS.c.batch, CHANGES.c.undoes, CHANGES.c.created_at),
-)
+_WAIT_LONG = """
+SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
+# The arrays of the export.
+_QUERIES: dict[str, LiteralString] = {
+    "tasks": f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s ORDER BY id",
+    "changes": """
+        SELECT c.id, c.task_id, k.operation, k.arguments, c.before, c.after, k.actor, k.batch, c.undoes, c.created_at
+        FROM task_changes c JOIN task_calls k ON k.user_id = c.user_id AND k.id = c.call_id
+        WHERE c.user_id = %(user)s ORDER BY c.id""",
+    "imports": """
+        SELECT arguments->'task_id' AS task_id, idempotency_key, created_at FROM task_calls
+        WHERE user_id = %(user)s AND actor = %(importer)s ORDER BY id""",
+    "people": "SELECT time_zone, week_starts FROM people WHERE user_id = %(user)s",
+}
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server export --user NAME`: write a person's tasks and all their changes as JSON."""
-    data_commands.run_for_person(
-        _export, arguments, name="export", description="Writes a person's tasks and their changes as JSON."
+    """`python -m mcp_server export --user NAME`: writes a user's tasks and all their changes as JSON."""
+    data_commands.run_for_user(
+        _export, arguments, name="export", description="Writes a user's tasks and their changes as JSON."
     )
 
 
-async def _export(engine: AsyncEngine, *, user: str) -> None:
-    tasks = select(*(TASKS.c[name] for name in Stored.model_fields)).where(TASKS.c.user_id == user).order_by(TASKS.c.id)
-    made = and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == CALLS.c.user_id)
-    changes = select(*_CHANGE).join_from(CHANGES, CALLS, made).where(CHANGES.c.user_id == user).order_by(CHANGES.c.id)
-    people = select(PEOPLE.c.time_zone, PEOPLE.c.week_starts).where(PEOPLE.c.user_id == user)
-    imported = select(CALLS.c.arguments["task_id"].label("task_id"), CALLS.c.idempotency_key, CALLS.c.created_at)
-    imports = imported.where(CALLS.c.user_id == user, CALLS.c.actor == ACTOR).order_by(CALLS.c.id)
-    writer = Writer(sys.stdout.buffer)
-    async with transaction(engine, user) as session:
-        await freeze(session)
-        writer.text('{"tasks": ')
-        found = await writer.array(rows(session, tasks))
-        writer.text(',\n"changes": ')
-        found += await writer.array(rows(session, changes))
-        writer.text(',\n"imports": ')
-        found += await writer.array(rows(session, imports))
-        writer.text(',\n"people": ')
-        await writer.array(rows(session, people))
+async def _export(database: Database, *, user: str) -> None:
+    writer, counts = Writer(sys.stdout.buffer), dict[str, int]()
+    async with database.transaction(user, snapshot=True) as tx:
+        await tx.execute(_WAIT_LONG)
+        for name, query in _QUERIES.items():
+            writer.text(",\n" if counts else "{")
+            writer.text(f'"{name}": ')
+            counts[name] = await writer.array(tx.stream(query, user=user, importer=ACTOR))
         writer.text("}\n")
-    if not found:
+    if not counts["tasks"] + counts["changes"] + counts["imports"]:
         raise data_commands.NothingStored(user)

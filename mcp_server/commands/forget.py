@@ -1,38 +1,31 @@
 import sys
 from collections.abc import Sequence
+from typing import LiteralString
 
-from sqlalchemy import delete, text
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from mcp_server.models import TaskRow
+from common.database import Database
 from service import data_commands
-from service.database import transaction
 
-TABLES = ("tasks", "task_calls", "task_changes", "people")
-TASKS, CALLS, CHANGES, PEOPLE = (TaskRow.metadata.tables[name] for name in TABLES)
+TABLES: tuple[LiteralString, ...] = ("tasks", "task_changes", "task_calls", "people")
+_NO_TIMEOUT = "SELECT set_config('statement_timeout', '0', true)"
+# Whoever adds a task has this row: a call in flight ends before anything is deleted.
+_LOCK = """
+INSERT INTO people (user_id) VALUES (%(user)s)
+ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id"""
 
 
 def run(arguments: Sequence[str]) -> None:
-    """`python -m mcp_server forget --user NAME`: delete a person's tasks and all that is known of their changes."""
-    data_commands.run_for_person(
-        _forget, arguments, name="forget", description="Deletes a person's tasks and their changes."
+    """`python -m mcp_server forget --user NAME`: deletes a user's tasks and all that is known of their changes."""
+    data_commands.run_for_user(
+        _forget, arguments, name="forget", description="Deletes a user's tasks and their changes."
     )
 
 
-async def _forget(engine: AsyncEngine, *, user: str) -> None:
-    async with transaction(engine, user) as session:
-        connection = await session.connection()
-        await connection.execute(text("SET LOCAL statement_timeout = 0"))
-        # Whoever adds a task has this row: a call in flight ends before anything is deleted.
-        fence = insert(PEOPLE).values(user_id=user, last_task_id=0)
-        await connection.execute(
-            fence.on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id})
-        )
-        tasks = (await connection.execute(delete(TASKS).where(TASKS.c.user_id == user))).rowcount
-        changes = (await connection.execute(delete(CHANGES).where(CHANGES.c.user_id == user))).rowcount
-        calls = (await connection.execute(delete(CALLS).where(CALLS.c.user_id == user))).rowcount
-        await connection.execute(delete(PEOPLE).where(PEOPLE.c.user_id == user))
+async def _forget(database: Database, *, user: str) -> None:
+    async with database.transaction(user) as tx:
+        await tx.execute(_NO_TIMEOUT)
+        await tx.execute(_LOCK, user=user)
+        deleted = [await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user) for table in TABLES]
+    tasks, changes, calls, _ = (cursor.rowcount for cursor in deleted)
     if not tasks + changes + calls:
         raise data_commands.NothingStored(user)
     sys.stdout.write(f"Deleted for good: tasks {tasks}, changes {changes}.\n")

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from zoneinfo import ZoneInfo
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
+from common.database import Database
 from mcp_server.imports import adding, reading
 from mcp_server.imports.adding import Report
 from mcp_server.imports.found import FileUnread, Unread
@@ -46,7 +45,7 @@ def _import(given: argparse.Namespace) -> Report:
     format = given.format or reading.recognised(text, given.name)
     reports: list[Report] = []
 
-    async def work(engine: AsyncEngine) -> None:
+    async def work(database: Database) -> None:
         settings = read(ImportSettings)
         caller = Caller(
             user_id=given.user,
@@ -56,7 +55,7 @@ def _import(given: argparse.Namespace) -> Report:
             clock=settings.clock(),
         )
         parsed = lambda now: reading.parse(text, format, now)  # noqa: E731
-        reports.append(await adding.add_all(engine, caller, parsed, progress=_Progress()))
+        reports.append(await adding.add_all(database, caller, parsed, progress=_Progress()))
 
     data_commands.run(work)
     return reports[0]

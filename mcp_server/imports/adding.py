@@ -1,4 +1,4 @@
-"""The tasks of a file in a person's list, each once however often the file is read."""
+"""The tasks of a file in a user's list, each once however often the file is read."""
 
 import json
 from collections import Counter
@@ -8,33 +8,26 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 
-from sqlalchemy import Text, bindparam, func, select
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.ext.asyncio import AsyncEngine
-
+from common.database import Database, Transaction
 from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Found, Read, Unread
 from mcp_server.tasks import quota, statements, zones
-from mcp_server.tasks.changes import CALLS, OWNER, Caller
-from mcp_server.tasks.task import TASKS, Stored
+from mcp_server.tasks.changes import Caller
+from mcp_server.tasks.task import StoredTask
 from mcp_server.tasks.zones import Now
-from service.database import Session, stepwise, to_utc
+from service.database import to_utc
 from service.tool_server.refusals import Refusal
 
 ACTOR = "import"
 _AT_ONCE = 500  # tasks of a transaction
 _MOST_LISTED = 1_000  # of what cannot be read
 
-# One import of a person at a time: what one has added, the other finds there.
-_ONE_BY_ONE = select(func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 3)))
-_KEYS = select(CALLS.c.idempotency_key).where(
-    CALLS.c.user_id == OWNER,
-    CALLS.c.idempotency_key.is_not(None),
-    CALLS.c.idempotency_key == func.any(bindparam("keys", type_=ARRAY(Text))),
-)
-_ORIGINALS = select(TASKS.c.id, TASKS.c.created_at, TASKS.c.title).where(
-    TASKS.c.user_id == OWNER, TASKS.c.id == func.any(bindparam("ids", type_=ARRAY(TASKS.c.id.type)))
-)
+# One import of a user at a time: what one has added, the other finds.
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 3))"
+_KEYS = """
+SELECT idempotency_key FROM task_calls
+WHERE user_id = %(user)s AND idempotency_key IS NOT NULL AND idempotency_key = ANY(%(keys)s::text[])"""
+_ORIGINALS = "SELECT id, created_at, title FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
 
 
 @dataclass
@@ -45,7 +38,7 @@ class Report:
     there: int = 0
     """How many had been added before."""
     left: int = 0
-    """How many are one more than the person may keep."""
+    """How many are one more than the user may keep."""
     unread: list[Unread] = field(default_factory=list[Unread])
     unlisted: int = 0
     """How many more could not be read."""
@@ -60,21 +53,21 @@ class Report:
 @dataclass(frozen=True)
 class _New:
     key: str
-    task: Stored
+    task: StoredTask
     found: Found
 
 
 async def add_all(
-    engine: AsyncEngine, caller: Caller, read: Callable[[Now], Read], *, progress: Callable[[Report], None]
+    database: Database, caller: Caller, read: Callable[[Now], Read], *, progress: Callable[[Report], None]
 ) -> Report:
     """Add what `read` finds; an import that ends on the way is completed by the same one again."""
-    async with stepwise(engine, caller.user_id) as session:
-        now = await zones.now(session, caller)
+    async with database.transaction(caller.user_id) as tx:
+        now = await zones.now(tx, caller)
     report = Report()
     tasks = _checked(read(now), now, report)
     while portion := [*islice(tasks, _AT_ONCE)]:
-        async with stepwise(engine, caller.user_id) as session:
-            there, added = await _add(session, caller, portion)
+        async with database.transaction(caller.user_id) as tx:
+            there, added = await _add(tx, caller, portion)
         report.there += there
         report.added += added
         report.left += len(portion) - there - added
@@ -104,25 +97,25 @@ def _key(found: Found, seen: Counter[bytes]) -> str:
     return f"import {sha256(digest + str(number).encode()).hexdigest()}"
 
 
-async def _add(session: Session, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
+async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
     """How many of the tasks were there, and how many were added."""
-    await session.execute(_ONE_BY_ONE, {"owner": caller.user_id})
-    new = await _not_there(session, caller, {new.key: new for new in portion})
-    fitting = new[: await _room(session, caller, len(new))]
+    await tx.execute(_LOCK, user=caller.user_id)
+    new = await _not_there(tx, caller, {new.key: new for new in portion})
+    fitting = new[: await _room(tx, caller, len(new))]
     if fitting:
-        numbers = await statements.numbers(session, caller, len(fitting))
+        numbers = await statements.reserve_ids(tx, caller, len(fitting))
         tasks = {new.key: _numbered(new.task, id) for new, id in zip(fitting, numbers, strict=True)}
-        await statements.add_each(session, caller, tasks)
+        await statements.add_each(tx, caller, tasks)
     return len(portion) - len(new), len(fitting)
 
 
-async def _not_there(session: Session, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
+async def _not_there(tx: Transaction, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
     """What neither an import has added nor stands in the list from which it was exported."""
-    keys = await session.execute(_KEYS, {"owner": caller.user_id, "keys": [*by_key]})
-    there = {row[0] for row in keys}
     ids = [new.found.original[0] for new in by_key.values() if new.found.original]
-    rows = (await session.execute(_ORIGINALS, {"owner": caller.user_id, "ids": ids})).all() if ids else []
-    originals = {_original(row.id, to_utc(row.created_at), row.title) for row in rows}
+    keys = await tx.execute(_KEYS, user=caller.user_id, keys=[*by_key])
+    rows = await tx.execute(_ORIGINALS, user=caller.user_id, ids=ids)
+    there = {row["idempotency_key"] for row in await keys.fetchall()}
+    originals = {_original(row["id"], to_utc(row["created_at"]), row["title"]) for row in await rows.fetchall()}
     return [new for key, new in by_key.items() if key not in there and not (originals and _stands(new, originals))]
 
 
@@ -135,11 +128,11 @@ def _original(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
     return id, created_at, None if created_at.microsecond else title
 
 
-async def _room(session: Session, caller: Caller, wanted: int) -> int:
-    """How many of so many tasks the person may still keep."""
-    room = await quota.room(session, caller.quota, user_id=caller.user_id)
+async def _room(tx: Transaction, caller: Caller, wanted: int) -> int:
+    """How many of so many tasks the user may still keep."""
+    room = await quota.count_free(tx, caller.quota, user_id=caller.user_id)
     return wanted if room is None else min(wanted, room)
 
 
-def _numbered(task: Stored, id: int) -> Stored:
+def _numbered(task: StoredTask, id: int) -> StoredTask:
     return task.model_copy(update={"id": id, "series": id if task.repeat else None})

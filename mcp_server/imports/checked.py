@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 from mcp_server import arguments as given
 from mcp_server.imports.found import Found
 from mcp_server.tasks.fields import Wanted, with_fields
-from mcp_server.tasks.task import Stored
+from mcp_server.tasks.task import StoredTask
 from mcp_server.tasks.zones import Now
 from service.database import to_utc
 from service.tool_server.refusals import ArgumentsInvalid
@@ -22,7 +22,7 @@ class _Arguments(BaseModel):
     repeat: given.Repeat = None
 
 
-def stored(found: Found, now: Now) -> Stored:
+def stored(found: Found, now: Now) -> StoredTask:
     """The task, still without an id of its own; raises the `Refusal` that `add_task` would answer with."""
     checked = _checked(found)
     wanted = Wanted(
@@ -32,7 +32,7 @@ def stored(found: Found, now: Now) -> Stored:
         labels=checked.labels,
         repeat=checked.repeat,
     )
-    task = with_fields(Stored.new(checked.title, now.instant), wanted, now)
+    task = with_fields(StoredTask.new(checked.title, now.instant), wanted, now)
     moments: dict[str, Any] = {"created_at": to_utc(found.created_at or found.completed_at or now.instant)}
     moments["updated_at"] = to_utc(found.updated_at or now.instant)
     if found.completed:

@@ -1,24 +1,22 @@
 """The log of calls and of what they changed: audit, and what makes a call that is sent again harmless."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import FromClause, Insert, Subquery, and_, bindparam, exists, func, update
-from sqlalchemy.dialects.postgresql import insert
-from sqlmodel import select
+from psycopg.types.json import Jsonb
 
+from common.database import Transaction
 from mcp_server.errors import KeyUsedOtherwise
-from mcp_server.models import TaskCall, TaskChange
 from mcp_server.tasks import quota
-from mcp_server.tasks.quota import HINTS, OWNER, UNLIMITED, Quota
-from mcp_server.tasks.task import Stored
-from service.database import Session, utc_now
+from mcp_server.tasks.quota import UNLIMITED, Quota
+from mcp_server.tasks.task import StoredTask
+from service.database import utc_now
 
 UTC = ZoneInfo("UTC")
-CALLS, CHANGES = TaskCall.metadata.tables["task_calls"], TaskChange.metadata.tables["task_changes"]
+Operation = Literal["add", "complete", "update", "delete", "undo"]
 
 
 @dataclass(frozen=True)
@@ -29,160 +27,117 @@ class Caller:
     actor: str = "mcp"
     idempotency_key: str | None = None
     batch: str | None = None
-    """What the call belongs to, and can be taken back with: the turn, or the click."""
+    """What the call belongs to, and can be undone with: an answer, or a click."""
     undo_batch: str | None = None
-    """The batch that the call is to take back."""
+    """The batch that the call undoes."""
     quota: Quota = UNLIMITED
     zone: ZoneInfo | None = None
-    """Where the person is, if the call says so."""
+    """Where the user is, if the call says so."""
     usual_zone: ZoneInfo = UTC
-    """Of people of whom nothing is known."""
+    """Of users of whom nothing is known."""
     clock: Callable[[], datetime] = utc_now
 
 
 @dataclass(frozen=True)
 class Change:
-    """A task before and after; None where there was none. `undoes` is the id of the change that this one takes back."""
+    """A task before and after; None where there was none. `undoes` is the id of the change that this one undoes."""
 
-    before: Stored | None
-    after: Stored | None
+    before: StoredTask | None
+    after: StoredTask | None
     undoes: int | None = None
 
     @property
-    def task(self) -> Stored:
-        """As it is now, or as it was when it went."""
+    def task(self) -> StoredTask:
+        """As it is now, or as it was when it was deleted."""
         task = self.after or self.before
         assert task is not None
         return task
 
 
 WITHIN = timedelta(days=30)
-"""How long a change can be taken back."""
-_LATER = CHANGES.alias("later")
-_TAKEN_BACK = exists().where(
-    _LATER.c.user_id == OWNER, _LATER.c.task_id == CHANGES.c.task_id, _LATER.c.undoes == CHANGES.c.id
-)
-STANDS = (CHANGES.c.before.is_distinct_from(CHANGES.c.after), CHANGES.c.undoes.is_(None), ~_TAKEN_BACK)
-"""Of a change: it changed something, takes nothing back, and was not taken back."""
+"""How long a change can be undone."""
 
-# Statements are built once: building them costs more than PostgreSQL takes to run them.
-_GIVEN = ("user_id", "operation", "arguments", "actor", "idempotency_key", "batch", "created_at")
-_VALUES = [bindparam(name, type_=CALLS.c[name].type) for name in _GIVEN]
-_ONCE: Any = {"index_elements": ["user_id", "idempotency_key"], "index_where": CALLS.c.idempotency_key.is_not(None)}
-_CLAIM = (
-    insert(CALLS)
-    .values(dict(zip(_GIVEN, _VALUES, strict=True)))
-    .on_conflict_do_nothing(**_ONCE)
-    .returning(CALLS.c.id, *HINTS)
-)
-CLAIM_IN_ROOM: Any = (
-    insert(CALLS)
-    .from_select([*_GIVEN], select(*_VALUES).where(quota.HAS_ROOM))
-    .on_conflict_do_nothing(**_ONCE)
-    .returning(CALLS.c.id)
-    .cte("claim")
-)
-"""For a statement that also makes the change: no row where the key was used, or a limit may be near."""
-_RECORDED = (
-    select(CALLS.c.operation, CALLS.c.arguments, CHANGES.c.before, CHANGES.c.after)
-    .join(CHANGES, and_(CHANGES.c.call_id == CALLS.c.id, CHANGES.c.user_id == OWNER))
-    .where(CALLS.c.user_id == OWNER, CALLS.c.idempotency_key == bindparam("key"))
-    .order_by(CHANGES.c.id)
-)
-CALL: Any = bindparam("call", type_=CALLS.c.id.type)
-LOGGED_AT: Any = bindparam("logged_at", type_=CHANGES.c.created_at.type)
-# A call of an answer that was given again is the new answer's.
-_ADOPT = (
-    update(CALLS)
-    .where(
-        CALLS.c.user_id == OWNER,
-        CALLS.c.idempotency_key == bindparam("key"),
-        CALLS.c.batch.is_distinct_from(bindparam("new_batch")),
-    )
-    .values(batch=bindparam("new_batch"))
-)
+# Of a row c of task_changes: it changed something, undoes nothing, and was not undone.
+CAN_BE_UNDONE = """c.before IS DISTINCT FROM c.after AND c.undoes IS NULL AND NOT EXISTS (
+    SELECT FROM task_changes later
+    WHERE later.user_id = %(user)s AND later.task_id = c.task_id AND later.undoes = c.id)"""
+
+INSERT_CALL = "INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)"
+CALL_VALUES = "%(user)s, %(operation)s, %(arguments)s::jsonb, %(actor)s, %(key)s, %(batch)s, %(now)s"
+ONCE = "ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING"
+# No change of the log is stored before all transactions of the user that have stored some have ended: a user's changes
+# are committed in the order of their ids, so that who has read one has missed none before it. The lock is taken as the
+# first row is made, and is the last one that a transaction waits for.
+LOCK_LOG = "pg_advisory_xact_lock(hashtextextended(%(user)s, 4))"
+
+_CLAIM = f"{INSERT_CALL} VALUES ({CALL_VALUES}) {ONCE} RETURNING id, {quota.HINTS}"
+_RECORDED = """
+SELECT k.operation, k.arguments, c.before, c.after
+FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s
+WHERE k.user_id = %(user)s AND k.idempotency_key = %(key)s
+ORDER BY c.id"""
+# A call of an answer that was given again belongs to the new answer.
+_MOVE_TO_BATCH = """
+UPDATE task_calls SET batch = %(batch)s
+WHERE user_id = %(user)s AND idempotency_key = %(key)s AND batch IS DISTINCT FROM %(batch)s"""
 
 
-def in_turn(change: FromClause) -> Subquery:
-    """The rows, of which none comes before all transactions of the person that have logged changes have ended.
-
-    So a person's changes are committed in the order of their numbers: who has read one has missed none before it. The
-    lock is taken as the first row is made, and is the last one that a transaction waits for.
-    """
-    turn = func.pg_advisory_xact_lock(func.hashtextextended(OWNER, 4))
-    columns: list[Any] = [*change.c, turn.label("turn")]
-    return select(*columns).subquery("in_turn")
-
-
-def logged(rows: FromClause, *, order: str, call: Any = CALL) -> Insert:
-    """The statement that writes the log of rows with task_id, before, after and undoes, and returns both sides.
-
-    `call` is the id of the call that changes them.
-    """
-    change = in_turn(rows)
-    values: list[Any] = [change.c.task_id, change.c.before, change.c.after, change.c.undoes, LOGGED_AT]
-    made = select(OWNER, call, *values).order_by(change.c[order])
-    return (
-        insert(CHANGES)
-        .from_select(["user_id", "call_id", "task_id", "before", "after", "undoes", "created_at"], made)
-        .returning(CHANGES.c.before, CHANGES.c.after)
-    )
-
-
-def claim(caller: Caller, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a claim, now."""
+def call_values(caller: Caller, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of `CALL_VALUES`, now, and of the hints beside it."""
     now = caller.clock()
     return {
-        "user_id": caller.user_id,
+        "user": caller.user_id,
         "operation": operation,
-        "arguments": arguments,
+        "arguments": Jsonb(arguments),
         "actor": caller.actor,
-        "idempotency_key": caller.idempotency_key,
+        "key": caller.idempotency_key,
         "batch": caller.batch,
-        "created_at": now,
-        "owner": caller.user_id,
+        "now": now,
         "day_ago": now - quota.DAY,
+        "busy": quota.BUSY,
     }
 
 
 async def make(
-    session: Session,
+    tx: Transaction,
     caller: Caller,
     *,
-    operation: Literal["add", "complete", "update", "delete", "undo"],
+    operation: Operation,
     arguments: dict[str, Any],
     work: Callable[[int], Awaitable[Sequence[Change]]],
     adds: int = 0,
     changes: int = 1,
 ) -> Sequence[Change]:
-    """Do the work of a call, which is given the call's id and logs what it changes; returns its changes.
+    """Does the work of a call, which is given the call's id and logs what it changes; returns its changes.
 
-    The call's row is claimed first: the same key sent a second time waits for the first one's transaction, then finds
-    its row and is answered from the log. Work that finds no task must raise, so that the claim is rolled back.
+    The call's row is stored first: the same key sent a second time waits for the first one's transaction, then finds
+    its row and is answered from the log. Work that finds no task must raise, so that the row is rolled back.
     """
-    given = claim(caller, operation, arguments)
-    claimed = (await session.execute(_CLAIM, given)).one_or_none()
-    if claimed is None:
-        return await _recorded(session, caller, operation=operation, arguments=arguments)
-    counted = {"adds": adds, "changes": changes}
-    await quota.check(session, caller.quota, claimed, user_id=caller.user_id, now=given["created_at"], **counted)
-    made = await work(claimed.id)
+    values = call_values(caller, operation, arguments)
+    call = await (await tx.execute(_CLAIM, **values)).fetchone()
+    if call is None:
+        return await _recorded(tx, caller, operation=operation, arguments=arguments)
+    hints = quota.Hints(call["tasks_ever"], call["is_busy_day"])
+    now = values["now"]
+    await quota.check(tx, caller.quota, hints, user_id=caller.user_id, now=now, adds=adds, changes=changes)
+    made = await work(call["id"])
     if not adds and any(change.before is None for change in made):  # the next of a repeat, or what was deleted
-        await quota.check_kept(session, caller.quota, claimed, user_id=caller.user_id)
+        await quota.check_kept(tx, caller.quota, hints, user_id=caller.user_id)
     return made
 
 
-async def _recorded(session: Session, caller: Caller, *, operation: str, arguments: dict[str, Any]) -> Sequence[Change]:
-    params = {"owner": caller.user_id, "key": caller.idempotency_key}
-    rows = (await session.execute(_RECORDED, params)).all()
-    if any((row.operation, row.arguments) != (operation, arguments) for row in rows) or not rows:
+async def _recorded(
+    tx: Transaction, caller: Caller, *, operation: Operation, arguments: dict[str, Any]
+) -> Sequence[Change]:
+    rows = await (await tx.execute(_RECORDED, user=caller.user_id, key=caller.idempotency_key)).fetchall()
+    if any((row["operation"], row["arguments"]) != (operation, arguments) for row in rows) or not rows:
         raise KeyUsedOtherwise
     if caller.batch is not None:
-        await session.execute(_ADOPT, params | {"new_batch": caller.batch})
+        await tx.execute(_MOVE_TO_BATCH, user=caller.user_id, key=caller.idempotency_key, batch=caller.batch)
     return [change_of(row) for row in rows]
 
 
-def change_of(row: Any) -> Change:
+def change_of(row: Mapping[str, Any]) -> Change:
     """The change of a row with both sides as JSON."""
-    before, after = (side and Stored.model_validate(side) for side in (row.before, row.after))
+    before, after = (side and StoredTask.model_validate(side) for side in (row["before"], row["after"]))
     return Change(before, after)

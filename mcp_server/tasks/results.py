@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_server.tasks.changes import Change
 from mcp_server.tasks.dates import shown
-from mcp_server.tasks.task import ChangedTask, DeletedTask, OtherDeleted, OtherTask, Stored
+from mcp_server.tasks.task import ChangedTask, DeletedTask, OtherDeleted, OtherTask, StoredTask
 
 
 def changed_tasks(made: Sequence[Change], ids: Sequence[int]) -> ChangedTask:
@@ -32,7 +32,7 @@ def restored_batch(made: Sequence[Change]) -> ChangedTask:
     return _in_order(last, ids, {})
 
 
-def _in_order(by_id: Mapping[int, Change], ids: Sequence[int], left: Mapping[int | None, Stored]) -> ChangedTask:
+def _in_order(by_id: Mapping[int, Change], ids: Sequence[int], left: Mapping[int | None, StoredTask]) -> ChangedTask:
     order = [id for id in ids if id in by_id]
     first, *others = [_told(by_id[id], left) for id in order]
     also = tuple(OtherTask.model_validate(task) for task in others)
@@ -40,22 +40,22 @@ def _in_order(by_id: Mapping[int, Change], ids: Sequence[int], left: Mapping[int
 
 
 def deleted_tasks(made: Sequence[Change], ids: Sequence[int]) -> DeletedTask:
-    tasks = {change.task.id: change.task.told() for change in made}
+    tasks = {change.task.id: change.task.render() for change in made}
     found = [id for id in dict.fromkeys(ids) if id in tasks]
     first, *others = [{"id": id, "title": tasks[id]["title"], "task": tasks[id]} for id in found]
     also = tuple(OtherDeleted.model_validate(other) for other in others)
     return DeletedTask.model_validate({**first, "also": also, "not_found": _missing(ids, found)})
 
 
-def _told(change: Change, left: Mapping[int | None, Stored]) -> dict[str, Any]:
-    task = change.task.told()
+def _told(change: Change, left: Mapping[int | None, StoredTask]) -> dict[str, Any]:
+    task = change.task.render()
     if change.after is None:
         return task | {"deleted": True}
     ended = change.before is not None and (change.before.status, change.after.status) == ("pending", "completed")
     following = left.get(change.task.series) if ended else None
     if following is None or following.due is None:
         return task
-    return task | {"next": {"id": following.id, "due": shown(following.due), "task": following.told()}}
+    return task | {"next": {"id": following.id, "due": shown(following.due), "task": following.render()}}
 
 
 def _missing(ids: Sequence[int], found: Sequence[int]) -> tuple[int, ...]:

@@ -4,183 +4,158 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from sqlalchemy import CTE, Integer, Text, bindparam, case, cast, column, func, literal, literal_column, null, true
-from sqlalchemy import delete as delete_from
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import select
+from psycopg.types.json import Jsonb
 
+from common.database import Transaction
 from mcp_server.errors import OneIsOpen
-from mcp_server.models import ONE_OPEN, Person
-from mcp_server.tasks.changes import (
-    CALL,
-    CALLS,
-    CHANGES,
-    CLAIM_IN_ROOM,
-    LOGGED_AT,
-    OWNER,
-    Caller,
-    Change,
-    change_of,
-    in_turn,
-    logged,
+from mcp_server.models import ONE_OPEN
+from mcp_server.tasks.changes import CALL_VALUES, INSERT_CALL, LOCK_LOG, ONCE, Caller, Change, change_of
+from mcp_server.tasks.quota import HAS_ROOM
+from mcp_server.tasks.task import TASK_COLUMNS, StoredTask
+
+# As rows of JSON objects; the columns in the order of TASK_COLUMNS.
+_JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,
+    updated_at timestamptz, completed_at timestamptz, due_on date, due_time time(0), priority smallint, labels text[],
+    repeat text, series bigint"""
+_SNAPSHOT = """jsonb_build_object('id', id, 'title', title, 'description', description, 'status', status,
+    'created_at', created_at, 'updated_at', updated_at, 'completed_at', completed_at, 'due_on', due_on,
+    'due_time', due_time, 'priority', priority, 'labels', labels, 'repeat', repeat, 'series', series)"""
+
+# The user's row stays locked to the end of the transaction: no id is given twice, or lost by a call that fails.
+_NUMBER = """
+INSERT INTO people (user_id, last_task_id) {given}
+ON CONFLICT (user_id) DO UPDATE SET last_task_id = people.last_task_id + %(many)s::bigint
+RETURNING last_task_id"""
+_RESERVE_IDS = _NUMBER.format(given="VALUES (%(user)s, %(many)s::bigint)")
+
+# Tasks of these titles, numbered in their order, which have all else in common.
+_MADE = f"""
+made AS (
+    INSERT INTO tasks (user_id, id, title, description, due_on, due_time, priority, labels, repeat, series,
+        created_at, updated_at)
+    SELECT %(user)s, n.id, n.title, %(description)s, %(due_on)s, %(due_time)s, %(priority)s, %(labels)s,
+        %(repeat)s::text, CASE WHEN %(repeat)s::text IS NOT NULL THEN n.id END, %(moment)s, %(moment)s
+    FROM (
+        SELECT number.last_task_id - %(many)s::bigint + nth AS id, title
+        FROM number, unnest(%(titles)s::text[]) WITH ORDINALITY AS titles (title, nth)
+    ) n
+    RETURNING id AS task_id, {_SNAPSHOT} AS after
 )
-from mcp_server.tasks.task import TASKS, Stored
-from service.database import Session
+INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
+SELECT %(user)s, {{call}}, task_id, after, %(logged_at)s
+FROM (SELECT made.*, {LOCK_LOG} FROM made) locked
+ORDER BY task_id
+RETURNING before, after"""
+_ADD = f"WITH number AS ({_RESERVE_IDS}), {_MADE.format(call='%(call)s')}"
+# Nothing where the key was used, or a limit may be near.
+_ADD_WITH_CALL = f"""
+WITH claim AS ({INSERT_CALL} SELECT {CALL_VALUES} WHERE {HAS_ROOM} {ONCE} RETURNING id),
+number AS ({_NUMBER.format(given="SELECT %(user)s, %(many)s::bigint FROM claim")}),
+{_MADE.format(call="(SELECT id FROM claim)")}"""
 
-PEOPLE = Person.metadata.tables["people"]
-_SHARED = ("description", "due_on", "due_time", "priority", "labels", "repeat")
-_NO_TASK, _NO_CHANGE = cast(null(), JSONB), cast(null(), CHANGES.c.undoes.type)
+_EDIT = f"""
+WITH written AS (
+    INSERT INTO tasks (user_id, {TASK_COLUMNS})
+    SELECT %(user)s, {TASK_COLUMNS} FROM jsonb_to_recordset(%(rows)s) AS r ({_JSON_COLUMNS})
+    ON CONFLICT (user_id, id) DO UPDATE SET title = excluded.title, description = excluded.description,
+        status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        completed_at = excluded.completed_at, due_on = excluded.due_on, due_time = excluded.due_time,
+        priority = excluded.priority, labels = excluded.labels, repeat = excluded.repeat, series = excluded.series
+), deleted AS (
+    DELETE FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])
+)
+INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at)
+SELECT %(user)s, %(call)s, task_id, before, after, undoes, %(logged_at)s
+FROM (
+    SELECT c.*, {LOCK_LOG}
+    FROM jsonb_to_recordset(%(changes)s) AS c (nth integer, task_id bigint, before jsonb, after jsonb, undoes bigint)
+) locked
+ORDER BY nth"""
 
+# A call's arguments hold no text here: they outlive the log of changes.
+_ADD_EACH = f"""
+WITH rows AS (
+    SELECT * FROM jsonb_to_recordset(%(rows)s) AS r ({_JSON_COLUMNS}, key text, after jsonb)
+), calls AS (
+    INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, created_at)
+    SELECT %(user)s, 'add', jsonb_build_object('task_id', id), %(actor)s, key, %(logged_at)s FROM rows ORDER BY id
+    RETURNING id, idempotency_key
+), written AS (
+    INSERT INTO tasks (user_id, {TASK_COLUMNS}) SELECT %(user)s, {TASK_COLUMNS} FROM rows
+)
+INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
+SELECT %(user)s, call_id, task_id, after, %(logged_at)s
+FROM (
+    SELECT calls.id AS call_id, rows.id AS task_id, rows.after, {LOCK_LOG}
+    FROM rows JOIN calls ON calls.idempotency_key = rows.key
+) locked
+ORDER BY task_id"""
 
-def _snapshot(rows: Any) -> Any:
-    named = {name: literal_column(f"'{name}'") for name in Stored.model_fields}
-    return func.jsonb_build_object(*(part for name, text in named.items() for part in (text, rows.c[name])))
-
-
-def _numbers(claim: CTE | None = None) -> Any:
-    """So many new ids, none without the claim that they are for.
-
-    The person's row stays locked to the end of the transaction: no number is given twice, or lost by one that fails.
-    """
-    many = bindparam("many", type_=PEOPLE.c.last_task_id.type)
-    given = select(OWNER, many)
-    return (
-        insert(PEOPLE)
-        .from_select(["user_id", "last_task_id"], given if claim is None else given.select_from(claim))
-        .on_conflict_do_update(index_elements=["user_id"], set_={"last_task_id": PEOPLE.c.last_task_id + many})
-        .returning(PEOPLE.c.last_task_id)
-    )
-
-
-def _add(claim: CTE | None = None) -> Any:
-    """Tasks of these titles, numbered in their order, which have all else in common; of the claim, if one is in it."""
-    last = _numbers(claim).cte("number")
-    titles = (
-        func.unnest(bindparam("titles", type_=ARRAY(Text)))
-        .table_valued("title", with_ordinality="nth")
-        .render_derived()
-    )
-    number = last.c.last_task_id - bindparam("many") + titles.c.nth
-    values = {name: bindparam(f"new_{name}", type_=TASKS.c[name].type) for name in _SHARED}
-    series = case((values["repeat"].is_not(None), number), else_=null())
-    stamps = {name: bindparam("moment", type_=TASKS.c[name].type) for name in ("created_at", "updated_at")}
-    made = (
-        insert(TASKS)
-        .from_select(
-            ["user_id", "id", "title", *values, "series", *stamps],
-            select(*[OWNER, number, titles.c.title, *values.values(), series, *stamps.values()]).select_from(
-                last.join(titles, true())
-            ),
-        )
-        .returning(TASKS.c.id.label("task_id"), *_sides(_NO_TASK, _snapshot(TASKS)))
-        .cte("made")
-    )
-    return logged(made, order="task_id", call=CALL if claim is None else select(claim.c.id).scalar_subquery())
-
-
-def _sides(before: Any, after: Any) -> list[Any]:
-    return [before.label("before"), after.label("after"), _NO_CHANGE.label("undoes")]
+_LOCK = f"""
+SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR UPDATE"""
 
 
-def _edit() -> Any:
-    """Write `rows` as they are now, new ones too, delete `ids`, and log `changes` in their order."""
-    names = [*Stored.model_fields]
-    rows = _recordset("rows", [TASKS.c[name] for name in names])
-    new = insert(TASKS).from_select(["user_id", *names], select(*[OWNER, *rows.c]))
-    kept = {name: new.excluded[name] for name in names if name != "id"}
-    written = new.on_conflict_do_update(index_elements=["user_id", "id"], set_=kept).cte("written")
-    gone = delete_from(TASKS).where(*_MINE).cte("gone")
-    sides = [column("before", JSONB), column("after", JSONB)]
-    log = _recordset("changes", [column("nth", Integer), CHANGES.c.task_id, *sides, CHANGES.c.undoes])
-    return logged(log, order="nth").add_cte(written, gone)
+async def add(tx: Transaction, caller: Caller, call: int, titles: Sequence[str], like: StoredTask) -> list[Change]:
+    """New tasks of these titles, with all else as in `like`, which was never stored."""
+    rows = await tx.execute(_ADD, **_new(caller, titles, like), call=call)
+    return [change_of(row) for row in await rows.fetchall()]
 
 
-def _add_each() -> Any:
-    """Write `rows`, new tasks each with the key of its call, which holds no text: it outlives the log of changes."""
-    names = [*Stored.model_fields]
-    rows = _recordset("rows", [*(TASKS.c[name] for name in names), column("key", Text), column("after", JSONB)])
-    about = func.jsonb_build_object("task_id", rows.c.id)
-    values = [OWNER, literal("add"), about, bindparam("actor"), rows.c.key, LOGGED_AT]
-    claims = insert(CALLS).from_select(
-        ["user_id", "operation", "arguments", "actor", "idempotency_key", "created_at"],
-        select(*values).order_by(rows.c.id),
-    )
-    calls = claims.returning(CALLS.c.id, CALLS.c.idempotency_key).cte("calls")
-    written = insert(TASKS).from_select(["user_id", *names], select(OWNER, *(rows.c[name] for name in names)))
-    made: list[Any] = [calls.c.id.label("call_id"), rows.c.id.label("task_id"), rows.c.after]
-    log = in_turn(select(*made).join_from(rows, calls, calls.c.idempotency_key == rows.c.key).subquery("made"))
-    changed: list[Any] = [OWNER, log.c.call_id, log.c.task_id, log.c.after, LOGGED_AT]
-    return (
-        insert(CHANGES)
-        .from_select(["user_id", "call_id", "task_id", "after", "created_at"], select(*changed).order_by(log.c.task_id))
-        .add_cte(written.cte("written"))
-    )
-
-
-def _recordset(name: str, columns: Sequence[Any]) -> Any:
-    """A list of JSON objects as rows."""
-    given = func.jsonb_to_recordset(bindparam(name, type_=JSONB))
-    return given.table_valued(*(column(c.name, c.type) for c in columns), name=name).render_derived(with_types=True)
-
-
-_IDS = bindparam("ids", type_=ARRAY(TASKS.c.id.type))
-_MINE = (TASKS.c.user_id == OWNER, TASKS.c.id == func.any(_IDS))
-_LOCKED = select(*(TASKS.c[name] for name in Stored.model_fields)).where(*_MINE).order_by(TASKS.c.id).with_for_update()
-_NUMBERS, _ADD, _ADD_IN_ROOM, _EDIT, _ADD_EACH = _numbers(), _add(), _add(CLAIM_IN_ROOM), _edit(), _add_each()
-
-
-async def add(session: Session, caller: Caller, call: int, titles: Sequence[str], like: Stored) -> list[Change]:
-    """New tasks of these titles, with all else as one that was never stored has it."""
-    rows = await session.execute(_ADD, _new(caller, titles, like) | {"call": call})
-    return [change_of(row) for row in rows]
-
-
-async def add_in_room(
-    session: Session, caller: Caller, claimed: Mapping[str, Any], titles: Sequence[str], like: Stored
+async def add_with_call(
+    tx: Transaction, caller: Caller, call_values: Mapping[str, Any], titles: Sequence[str], like: StoredTask
 ) -> list[Change]:
-    """As `add`, with the claim of the call in the same statement: `claimed` has its parameters and those of its room.
+    """As `add`, with the call stored by the same statement; `call_values` are also those of `HAS_ROOM`.
 
     Nothing where that cannot tell whether the call is to be made: its key was used, or a limit may be near.
     """
-    rows = await session.execute(_ADD_IN_ROOM, {**_new(caller, titles, like), **claimed})
-    return [change_of(row) for row in rows]
+    rows = await tx.execute(_ADD_WITH_CALL, **{**_new(caller, titles, like), **call_values})
+    return [change_of(row) for row in await rows.fetchall()]
 
 
-def _new(caller: Caller, titles: Sequence[str], like: Stored) -> dict[str, Any]:
-    values = {f"new_{name}": getattr(like, name) for name in _SHARED}
-    values["new_labels"] = list(like.labels)
-    moments = {"moment": like.created_at, "logged_at": caller.clock()}
-    return {"owner": caller.user_id, "titles": [*titles], "many": len(titles), **values, **moments}
+def _new(caller: Caller, titles: Sequence[str], like: StoredTask) -> dict[str, Any]:
+    return {
+        "user": caller.user_id,
+        "titles": [*titles],
+        "many": len(titles),
+        "description": like.description,
+        "due_on": like.due_on,
+        "due_time": like.due_time,
+        "priority": like.priority,
+        "labels": [*like.labels],
+        "repeat": like.repeat,
+        "moment": like.created_at,
+        "logged_at": caller.clock(),
+    }
 
 
-async def add_each(session: Session, caller: Caller, tasks: Mapping[str, Stored]) -> None:
-    """Add tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
+async def add_each(tx: Transaction, caller: Caller, tasks: Mapping[str, StoredTask]) -> None:
+    """Adds tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
-    params = {"owner": caller.user_id, "actor": caller.actor, "rows": rows, "logged_at": caller.clock()}
-    await session.execute(_ADD_EACH, params)
+    values = {"user": caller.user_id, "actor": caller.actor, "rows": Jsonb(rows), "logged_at": caller.clock()}
+    await tx.execute(_ADD_EACH, **values)
 
 
-async def locked(session: Session, caller: Caller, ids: Sequence[int]) -> dict[int, Stored]:
-    """Those of the tasks that are there, by id; nobody else changes them before the end of the transaction."""
-    rows = await session.execute(_LOCKED, {"owner": caller.user_id, "ids": [*ids]})
-    return {row.id: Stored.model_validate(row) for row in rows}
+async def lock(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, StoredTask]:
+    """Those of the tasks that exist, by id; nobody else changes them before the end of the transaction."""
+    rows = await tx.execute(_LOCK, user=caller.user_id, ids=[*ids])
+    return {row["id"]: StoredTask.model_validate(row) for row in await rows.fetchall()}
 
 
-async def numbers(session: Session, caller: Caller, many: int) -> range:
-    """So many new ids of the person's own."""
-    params = {"owner": caller.user_id, "many": many}
-    last = await session.scalar(_NUMBERS, params) or 0
+async def reserve_ids(tx: Transaction, caller: Caller, many: int) -> range:
+    """So many new ids of the user's own."""
+    row = await (await tx.execute(_RESERVE_IDS, user=caller.user_id, many=many)).fetchone()
+    last = row["last_task_id"] if row else 0
     return range(last - many + 1, last + 1)
 
 
-async def edit(session: Session, caller: Caller, call: int, changes: Sequence[Change]) -> None:
-    """Write the tasks as the changes leave them, and log the changes; each of a task follows the one before."""
+async def edit(tx: Transaction, caller: Caller, call: int, changes: Sequence[Change]) -> None:
+    """Writes the tasks as the changes leave them, and logs the changes; each of a task follows the one before.
+
+    Errors, such as `OneIsOpen`, are raised at the end of the transaction.
+    """
     last = {change.task.id: change for change in changes}
     # Of the tasks of one repeat one may be closed and another opened: never are two of them open.
     left = sorted((change.after for change in last.values() if change.after), key=lambda task: task.status)
-    rows = [task.as_json() for task in left]
-    gone = [id for id, change in last.items() if change.after is None]
     log = [
         {
             "nth": nth,
@@ -191,11 +166,17 @@ async def edit(session: Session, caller: Caller, call: int, changes: Sequence[Ch
         }
         for nth, change in enumerate(changes)
     ]
-    params = {"owner": caller.user_id, "call": call, "rows": rows, "ids": gone, "changes": log}
-    params["logged_at"] = caller.clock()
-    try:
-        await session.execute(_EDIT, params)
-    except IntegrityError as error:
-        if isinstance(error.orig, psycopg.Error) and error.orig.diag.constraint_name == ONE_OPEN:
-            raise OneIsOpen from None
-        raise
+    await tx.execute(
+        _EDIT,
+        user=caller.user_id,
+        call=call,
+        rows=Jsonb([task.as_json() for task in left]),
+        ids=[id for id, change in last.items() if change.after is None],
+        changes=Jsonb(log),
+        logged_at=caller.clock(),
+    )
+
+
+def translate_error(error: psycopg.Error) -> Exception | None:
+    """The sentence for an error of these statements that the caller can act on."""
+    return OneIsOpen() if error.diag.constraint_name == ONE_OPEN else None

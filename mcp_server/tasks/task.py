@@ -4,32 +4,22 @@ from datetime import date, datetime, time
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from sqlalchemy import case, literal_column
 
-from mcp_server.models import LONG_AGO, TaskRow
 from mcp_server.tasks.dates import Due, shown
 from service.database import to_utc
 
-TASKS = TaskRow.metadata.tables["tasks"]
+TASK_COLUMNS = """id, title, description, status, created_at, updated_at, completed_at, due_on, due_time, priority,
+    labels, repeat, series"""
 MOST_COUNTED = 2_000  # tasks of a list: to count a hundred thousand costs more than a page of them
 PRIORITIES = ("high", "medium", "low")  # 1, 2 and 3 in the database
 
 Moment = Annotated[datetime, AfterValidator(to_utc)]
-# As the index `tasks_by_completion` has them: with constants, not parameters, and with a CASE, which row-level security
-# takes for safe to look at before it has said whose row it is; a coalesce it does not.
-COMPLETED = TASKS.c.status == literal_column("'completed'")
-_LONG_AGO: Any = literal_column(LONG_AGO, TASKS.c.completed_at.type)
 
 
-def completion(rows: Any) -> Any:
-    """When a task was completed, long ago where that is not known."""
-    return case((rows.c.completed_at.is_(None), _LONG_AGO), else_=rows.c.completed_at)
+class StoredTask(BaseModel):
+    """A row of `tasks` without its user; from the log, too, whose older rows lack the newer fields."""
 
-
-class Stored(BaseModel):
-    """A row of `tasks` without its person; from the log, too, whose older rows lack the newer fields."""
-
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    model_config = ConfigDict(frozen=True)
 
     id: int
     title: str
@@ -46,7 +36,7 @@ class Stored(BaseModel):
     series: int | None = None
 
     @classmethod
-    def new(cls, title: str, moment: datetime) -> "Stored":
+    def new(cls, title: str, moment: datetime) -> "StoredTask":
         """An open task without an id."""
         return cls(
             id=0,
@@ -65,7 +55,7 @@ class Stored(BaseModel):
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
 
-    def told(self) -> dict[str, Any]:
+    def render(self) -> dict[str, Any]:
         """The fields of a `Task`."""
         return {
             **self.model_dump(exclude={"due_on", "due_time"}),

@@ -1,52 +1,49 @@
-"""Where a person is, and what their clock shows."""
+"""Where a user is, and what their clock shows."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import bindparam, select
-from sqlalchemy.dialects.postgresql import insert
-
-from mcp_server.models import Person
-from mcp_server.tasks.changes import OWNER, Caller
+from common.database import Transaction
+from mcp_server.tasks.changes import Caller
 from service.clock import find_zone
-from service.database import Session
 
-PEOPLE = Person.metadata.tables["people"]
-_KNOWN = select(PEOPLE.c.time_zone).where(PEOPLE.c.user_id == OWNER)
-_NEW = insert(PEOPLE).values(user_id=OWNER, time_zone=bindparam("zone"))
-_KEEP = _NEW.on_conflict_do_update(index_elements=["user_id"], set_={"time_zone": _NEW.excluded.time_zone})
+_LOAD = "SELECT time_zone FROM people WHERE user_id = %(user)s"
+_STORE = """
+INSERT INTO people (user_id, time_zone) VALUES (%(user)s, %(zone)s)
+ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
 
 
 @dataclass(frozen=True)
 class Now:
-    """The instant, and the person's own day and time in their zone."""
+    """The instant, and the user's own day and time in their zone."""
 
     instant: datetime
     zone: ZoneInfo
-    is_kept: bool = True
-    """Whether the zone is the person's when a call names none."""
+    is_stored: bool = True
+    """Whether the zone is the user's when a call names none."""
 
     @property
     def local(self) -> datetime:
         return self.instant.astimezone(self.zone).replace(tzinfo=None)
 
 
-async def now(session: Session, caller: Caller) -> Now:
-    """By the zone that the call names, which is kept for clients that name none, else by the last one named."""
-    read_now = await read(session, caller)
-    await keep(session, caller, read_now)
-    return read_now
+async def now(tx: Transaction, caller: Caller) -> Now:
+    """By the zone that the call names, which is stored for clients that name none, else by the last one named."""
+    now = await load_now(tx, caller)
+    await store_zone(tx, caller, now)
+    return now
 
 
-async def read(session: Session, caller: Caller) -> Now:
+async def load_now(tx: Transaction, caller: Caller) -> Now:
     """As `now`, with nothing written."""
-    known = await session.scalar(_KNOWN, {"owner": caller.user_id})
+    row = await (await tx.execute(_LOAD, user=caller.user_id)).fetchone()
+    known: str | None = row["time_zone"] if row else None
     zone = caller.zone or (known and find_zone(known)) or caller.usual_zone
-    return Now(caller.clock(), zone, is_kept=caller.zone is None or caller.zone.key == known)
+    return Now(caller.clock(), zone, is_stored=caller.zone is None or caller.zone.key == known)
 
 
-async def keep(session: Session, caller: Caller, now: Now) -> None:
-    """Keep its zone. That locks the person's row, which no call does before it has passed the limits."""
-    if not now.is_kept:
-        await session.execute(_KEEP, {"owner": caller.user_id, "zone": now.zone.key})
+async def store_zone(tx: Transaction, caller: Caller, now: Now) -> None:
+    """Stores its zone. That locks the user's row, which no call does before it has passed the limits."""
+    if not now.is_stored:
+        await tx.execute(_STORE, user=caller.user_id, zone=now.zone.key)

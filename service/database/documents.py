@@ -5,31 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import date, datetime, time
 from typing import Any, BinaryIO
 
-from sqlalchemy import Select, text
-from sqlmodel.ext.asyncio.session import AsyncSession
-
 from service.database.clock import to_utc
 
-_PORTION = 100  # rows
-_FROZEN = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_PATIENT = (text("SET LOCAL statement_timeout = 0"), text("SET LOCAL idle_in_transaction_session_timeout = 0"))
-
 Row = Mapping[str, Any]
-
-
-async def freeze(session: AsyncSession) -> None:
-    """Let all that a new transaction reads be of one moment, however long it takes."""
-    connection = await session.connection()
-    await connection.execute(_FROZEN)
-    for setting in _PATIENT:
-        await connection.execute(setting)
-
-
-async def rows(session: AsyncSession, query: Select[*tuple[Any, ...]]) -> AsyncIterator[Row]:
-    connection = await session.connection()
-    found = await connection.stream(query, execution_options={"yield_per": _PORTION})
-    async for row in found.mappings():
-        yield {str(name): value for name, value in row.items()}
 
 
 class Writer:

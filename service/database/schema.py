@@ -6,9 +6,6 @@ from typing import Any, LiteralString
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from common.database.transactions import CONNECTION_OPTIONS, DatabaseUnavailable
 
@@ -98,23 +95,18 @@ class Finding:
 Connecting = AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]
 
 
-async def look(engine: AsyncEngine) -> Finding:
-    """Whether the services can work on this database, and whether it keeps people apart."""
-    return await look_through(_lent(engine))
-
-
-async def look_through(connecting: Connecting, *, within_seconds: float | None = _ANSWER_SECONDS) -> Finding:
-    """The same through a connection in autocommit."""
+async def look(connecting: Connecting, *, within_seconds: float | None = _ANSWER_SECONDS) -> Finding:
+    """Whether the services can work on this database and it keeps users apart, by a connection in autocommit."""
     try:
         async with asyncio.timeout(within_seconds), connecting as connection, connection.transaction():
             return await _look(connection)
-    except (psycopg.Error, DBAPIError, PoolTimeout, DatabaseUnavailable, OSError):
+    except (psycopg.Error, DatabaseUnavailable, OSError):
         return Finding(_AWAY)
 
 
 async def look_at(database_url: str) -> Finding:
     """The same of a database that nobody is connected to yet, however long it takes to answer."""
-    return await look_through(_connected(database_url), within_seconds=None)
+    return await look(_connected(database_url), within_seconds=None)
 
 
 async def problem_for_owner(database_url: str) -> str | None:
@@ -130,13 +122,6 @@ async def problem_for_owner(database_url: str) -> str | None:
             return await _not_migrated(connection)
     except (psycopg.Error, OSError):
         return _AWAY
-
-
-@asynccontextmanager
-async def _lent(engine: AsyncEngine) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-    async with engine.connect() as connection:
-        driver: Any = (await connection.get_raw_connection()).driver_connection
-        yield driver
 
 
 @asynccontextmanager

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from starlette.responses import Response
 
 from service.telemetry.worker_metrics import DIRECTORY
-
-if TYPE_CHECKING:  # not every service knows a database
-    from sqlalchemy.ext.asyncio import AsyncEngine
 
 RETRIES = Counter("todo_retries", "Requests that were retried after a temporary error", ["to"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -41,15 +37,6 @@ def metered() -> bool:
 def response() -> Response:
     """This process's numbers, or where there are several workers those of all together."""
     return Response(generate_latest(_registry()), headers={"content-type": CONTENT_TYPE_LATEST})
-
-
-def watch_pool(engine: "AsyncEngine", in_use: Gauge) -> None:
-    """Keep in the gauge how many connections of the pool are lent."""
-    from sqlalchemy import event
-
-    pool: Any = engine.pool
-    event.listen(pool, "checkout", lambda *_: in_use.set(pool.checkedout()))
-    event.listen(pool, "checkin", lambda *_: in_use.set(max(0, pool.checkedout() - 1)))  # told before it is back
 
 
 def _registry() -> CollectorRegistry:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -61,13 +61,3 @@ def statement(text: str) -> None:
 def headers() -> dict[str, str]:
     """What tells another service which span its own belong to."""
     return {} if _tracing is None else _tracing.headers()
-
-
-def watch_statements(engine: Any) -> None:
-    """Note the statements that an engine runs by itself."""
-    if _tracing is not None:
-        from sqlalchemy import event
-
-        @event.listens_for(engine.sync_engine, "before_cursor_execute")
-        def _(connection: Any, cursor: Any, text: str, *_: Any) -> None:
-            statement(text)

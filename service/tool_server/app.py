@@ -30,11 +30,15 @@ def http_app(
     middleware: Sequence[Middleware],
     ready: Readiness,
     warm_up: Callable[[ASGIApp], Awaitable[None]],
+    observe: Callable[[], object] = lambda: None,
 ) -> ASGIApp:
-    """The server at /mcp, with /health, /ready and /metrics beside it; `warm_up` runs before anything is served."""
+    """The server at /mcp, with /health, /ready and /metrics; `warm_up` runs before anything is served.
+
+    `observe` is called before the metrics are read.
+    """
     # Without it, every tools/call of 2026-07-28 lists all tools again to check its Mcp-Param headers.
     server._mcp_server.get_tool_input_schema = {tool.name: tool.parameters for tool in tools}.get
-    _add_probes(server, ready)
+    _add_probes(server, ready, observe)
     app = server.http_app(
         path="/mcp",
         stateless_http=True,
@@ -48,7 +52,7 @@ def http_app(
     return Watched(Edge(app), traced=["/mcp"])
 
 
-def _add_probes(server: FastMCP, ready: Readiness) -> None:
+def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]) -> None:
     @server.custom_route("/health", methods=["GET"])
     async def health(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
@@ -61,6 +65,7 @@ def _add_probes(server: FastMCP, ready: Readiness) -> None:
 
     @server.custom_route("/metrics", methods=["GET"])
     async def prometheus(_: Request) -> Response:
+        observe()
         return metrics.response()
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from cli.database.postgres import Cluster
-from service.database import create_engine, schema
+from service.database import schema
 from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.migrations.process import run
@@ -41,11 +41,7 @@ def administrator(superuser: psycopg.Connection) -> Iterator[str]:
 
 
 async def look(url: str) -> schema.Finding:
-    engine = create_engine(url)
-    try:
-        return await schema.look(engine)
-    finally:
-        await engine.dispose()
+    return await schema.look_at(url)
 
 
 def migrate(url: str) -> str:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.database import create_engine
+from common.database import Database
 from tests import logins
 from tests.scale.pooler import pooled
 
@@ -13,12 +13,11 @@ from tests.scale.pooler import pooled
 @contextmanager
 def pooled_for_all(database_url: str) -> Iterator[str]:
     """The address by way of a pooler; what is made meanwhile without other settings has those that are needed there."""
-    defaults = create_engine.__kwdefaults__
+    defaults = Database.__init__.__kwdefaults__
     assert defaults is not None
     with pooled(database_url) as pooled_url, pytest.MonkeyPatch.context() as patch:
         patch.setitem(logins.PAST, logins.place_of(pooled_url), database_url)
-        for name, value in {"listen_url": database_url, "prepared": False}.items():
-            patch.setitem(defaults, name, value)
+        patch.setitem(defaults, "prepared", False)
         patch.setenv("LISTEN_DATABASE_URL", database_url)
         patch.setenv("DATABASE_PREPARED", "off")
         yield pooled_url

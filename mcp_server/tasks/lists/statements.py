@@ -1,37 +1,57 @@
-"""The statements of a list: a page of it, how many there are in it, and its titles."""
+"""The statements of a list: a page of it, how many tasks there are in it, and its titles."""
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, LiteralString
 
-from sqlalchemy import Date, String, Text, Time, bindparam, cast, func, literal, select, tuple_
-from sqlalchemy.dialects.postgresql import TIMESTAMP
-
-from mcp_server.tasks.changes import OWNER
-from mcp_server.tasks.lists.deleted import DELETED
-from mcp_server.tasks.lists.filters import conditions
-from mcp_server.tasks.lists.wishes import Position, Sorting
-from mcp_server.tasks.task import PRIORITIES, TASKS, Stored, completion
+from mcp_server.tasks.changes import CAN_BE_UNDONE
+from mcp_server.tasks.lists.filters import folded
+from mcp_server.tasks.lists.query import Position, Sorting
+from mcp_server.tasks.task import PRIORITIES, TASK_COLUMNS
 
 PAGE_BYTES = 64_000  # of titles and descriptions: whoever reads a page reads it at once
 _NO_PRIORITY = len(PRIORITIES) + 1
-_NEVER, _END_OF_DAY = cast(literal("infinity", String), Date), cast(literal("24:00", String), Time)
 
-_DAY, _TIME = (cast(bindparam(name, type_=Text), kind) for name, kind in (("last_day", Date), ("last_time", Time)))
-_MOMENT = cast(bindparam("last_moment", type_=Text), TIMESTAMP(timezone=True))
-_AFTER = bindparam("after", type_=TASKS.c.id.type)
-_LAST_KEYS: Mapping[Sorting, tuple[Any, ...]] = {
-    "created": (_AFTER,),
-    "due": (_DAY, _TIME, _AFTER),
-    "priority": (bindparam("last_urgency", type_=TASKS.c.priority.type), _DAY, _TIME, _AFTER),
-    "completed": (_MOMENT, _AFTER),
-    "deleted": (_MOMENT, _AFTER),
+# Of labels the letters alone: as JSON they stand in brackets and quotes.
+_SEARCHED_TEXT = """(before->>'title') || ' ' || (before->>'description') || ' '
+    || translate(coalesce(before->>'labels', ''), '[],"', '    ')"""
+# The tasks that were deleted and can be restored, from the log, as rows of tasks, with the id and the moment of the
+# change that deleted them. Whether one exists again needs no look: what restores a task undoes its deletion.
+DELETED = f"""(
+    SELECT c.task_id AS id, before->>'title' AS title, before->>'description' AS description,
+        before->>'status' AS status, (before->>'created_at')::timestamptz AS created_at,
+        (before->>'updated_at')::timestamptz AS updated_at, (before->>'completed_at')::timestamptz AS completed_at,
+        (before->>'due_on')::date AS due_on, (before->>'due_time')::time(0) AS due_time,
+        (before->>'priority')::smallint AS priority,
+        ARRAY(SELECT jsonb_array_elements_text(coalesce(before->'labels', '[]'))) AS labels,
+        before->>'repeat' AS repeat, (before->>'series')::bigint AS series,
+        {folded(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
+    FROM task_changes c
+    WHERE c.user_id = %(user)s AND c.created_at > %(since)s AND c.after IS NULL AND {CAN_BE_UNDONE}
+) deleted"""
+_TASKS = "(SELECT * FROM tasks WHERE user_id = %(user)s) tasks"
+
+# As the index `tasks_by_completion` has it: with a CASE, which row-level security takes for safe to look at before it
+# has said whose row it is; a coalesce it does not.
+COMPLETION = "(CASE WHEN completed_at IS NULL THEN '-infinity'::timestamptz ELSE completed_at END)"
+# What is due without a day or a time comes after what has one.
+_DUE_KEYS: tuple[LiteralString, ...] = ("coalesce(due_on, 'infinity'::date)", "coalesce(due_time, '24:00'::time)")
+_LAST_DUE: tuple[LiteralString, ...] = ("%(last_day)s::date", "%(last_time)s::time")
+# What a list is ordered by, and the same of the last task of the page before.
+_KEYS: dict[Sorting, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]] = {
+    "created": (("id",), ("%(after)s::bigint",)),
+    "due": ((*_DUE_KEYS, "id"), (*_LAST_DUE, "%(after)s::bigint")),
+    "priority": (
+        ("coalesce(priority, 4)", *_DUE_KEYS, "id"),
+        ("%(last_urgency)s::integer", *_LAST_DUE, "%(after)s::bigint"),
+    ),
+    "completed": ((COMPLETION, "id"), ("%(last_moment)s::timestamptz", "%(after)s::bigint")),
+    "deleted": (("deleted_at", "deletion"), ("%(last_moment)s::timestamptz", "%(after)s::bigint")),
 }
 _NEWEST_FIRST = ("completed", "deleted")
 
 
-def last(position: Position) -> dict[str, Any]:
-    """What the position is in the order, as parameters."""
+def position_values(position: Position) -> dict[str, Any]:
+    """What the position is in the order."""
     return {
         "after": position.after,
         "last_urgency": position.urgency or _NO_PRIORITY,
@@ -41,59 +61,49 @@ def last(position: Position) -> dict[str, Any]:
     }
 
 
-@cache
-def page(names: tuple[str, ...], sorting: Sorting, *, deleted: bool, goes_on: bool) -> Any:
+def page(conditions: Sequence[LiteralString], sorting: Sorting, *, deleted: bool, continues: bool) -> LiteralString:
     """A page: of its tasks, in its order, those that fit into `PAGE_BYTES`, the first in any case.
 
     The last column, `found`, is how many there were before: the others never leave the database.
     """
-    rows, mine = _rows(names, deleted=deleted)
-    keys, after = tuple_(*_keys(rows, sorting)), tuple_(*_LAST_KEYS[sorting])
-    beyond = [keys < after if sorting in _NEWEST_FIRST else keys > after] if goes_on else []
-    columns = [column for column in rows.c if column.key in (*Stored.model_fields, "deletion", "deleted_at")]
-    found = select(*columns).where(*mine, *beyond).order_by(*_order(rows, sorting))
-    page = found.limit(bindparam("most")).subquery("page")
-    texts = func.octet_length(page.c.title) + func.octet_length(page.c.description)
-    before = func.coalesce(func.sum(texts).over(order_by=_order(page, sorting), rows=(None, -1)), 0).label("before")
-    sized = select(*[*page.c, before, func.count().over().label("found")]).subquery("sized")
-    return select(sized).where(sized.c.before < PAGE_BYTES).order_by(*_order(sized, sorting))
+    keys, last = _KEYS[sorting]
+    comparison = "<" if sorting in _NEWEST_FIRST else ">"
+    beyond: list[LiteralString] = [f"({', '.join(keys)}) {comparison} ({', '.join(last)})"] if continues else []
+    order = _order(sorting)
+    columns = f"{TASK_COLUMNS}, deletion, deleted_at" if deleted else TASK_COLUMNS
+    return f"""
+SELECT * FROM (
+    SELECT page.*, count(*) OVER () AS found, coalesce(sum(octet_length(title) + octet_length(description)) OVER (
+        ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+    FROM (
+        SELECT {columns} FROM {_rows(deleted)}{_where([*conditions, *beyond])} ORDER BY {order} LIMIT %(most)s::bigint
+    ) page
+) sized
+WHERE bytes_before < %(page_bytes)s
+ORDER BY {order}"""
 
 
-@cache
-def count(names: tuple[str, ...], *, deleted: bool) -> Any:
+def count(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
     """How many there are, but no more than `counted`."""
-    rows, mine = _rows(names, deleted=deleted)
-    counted = select(literal(1)).select_from(rows).where(*mine).limit(bindparam("counted")).subquery()
-    return select(func.count()).select_from(counted)
+    return f"""
+SELECT count(*) AS total
+FROM (SELECT FROM {_rows(deleted)}{_where(conditions)} LIMIT %(counted)s::bigint) counted"""
 
 
-@cache
-def titles(names: tuple[str, ...], *, deleted: bool) -> Any:
-    """The numbers and titles of the newest."""
-    rows, mine = _rows(names, deleted=deleted)
-    newest_first = _order(rows, "deleted") if deleted else [rows.c.id.desc()]
-    return select(rows.c.id, rows.c.title).where(*mine).order_by(*newest_first).limit(bindparam("most"))
+def titles(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
+    """The ids and titles of the newest."""
+    order = _order("deleted") if deleted else "id DESC"
+    return f"SELECT id, title FROM {_rows(deleted)}{_where(conditions)} ORDER BY {order} LIMIT %(most)s::bigint"
 
 
-def _rows(names: tuple[str, ...], *, deleted: bool) -> tuple[Any, list[Any]]:
-    """What a list is made of, and which of it belong to it."""
-    rows = DELETED if deleted else TASKS
-    known = conditions(rows)
-    return rows, [*([] if deleted else [TASKS.c.user_id == OWNER]), *(known[name] for name in names)]
+def _rows(deleted: bool) -> LiteralString:
+    return DELETED if deleted else _TASKS
 
 
-def _keys(rows: Any, sorting: Sorting) -> tuple[Any, ...]:
-    """What the list is ordered by: what is due without a day or a time comes after what has one."""
-    if sorting == "deleted":
-        return rows.c.deleted_at, rows.c.deletion
-    if sorting == "completed":
-        return completion(rows), rows.c.id
-    day, clock = func.coalesce(rows.c.due_on, _NEVER), func.coalesce(rows.c.due_time, _END_OF_DAY)
-    urgency = func.coalesce(rows.c.priority, _NO_PRIORITY)
-    before_id = {"created": (), "due": (day, clock), "priority": (urgency, day, clock)}
-    return (*before_id[sorting], rows.c.id)
+def _where(conditions: Sequence[LiteralString]) -> LiteralString:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _order(rows: Any, sorting: Sorting) -> list[Any]:
-    keys = _keys(rows, sorting)
-    return [key.desc() for key in keys] if sorting in _NEWEST_FIRST else [*keys]
+def _order(sorting: Sorting) -> LiteralString:
+    keys, _ = _KEYS[sorting]
+    return ", ".join([f"{key} DESC" for key in keys] if sorting in _NEWEST_FIRST else keys)

@@ -1,6 +1,7 @@
-"""What a list is asked for, and the cursor that goes on with it."""
+"""The query of a list, and the cursor that continues it."""
 
 from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Mapping
 from datetime import date, time
 from typing import Any, Literal
 
@@ -15,8 +16,8 @@ from service.tool_server.refusals import shown
 Sorting = Literal[Order, "deleted"]
 
 
-class Wish(BaseModel):
-    """What a list is asked for; a cursor belongs to one wish."""
+class ListQuery(BaseModel):
+    """Which tasks a list has, and their order; a cursor belongs to one query."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -37,7 +38,7 @@ class Wish(BaseModel):
         given = {name: value for name, value in vars(self).items() if (name, value) != ("order", "created")}
         return ", ".join(f"{name} {shown(value, longest=100)}" for name, value in given.items() if value is not None)
 
-    def in_one_spelling(self) -> "Wish":
+    def in_one_spelling(self) -> "ListQuery":
         """As every spelling of it is written in a cursor."""
         days = {
             name: text and " ".join(text.lower().split()) for name, text in (("due", self.due), ("done", self.done))
@@ -47,12 +48,12 @@ class Wish(BaseModel):
 
 
 class Position(BaseModel):
-    """What a cursor holds: the last task of the page before, by all that it is ordered by, and the wish."""
+    """What a cursor holds: the query, and the last task of the page before, by all that it is ordered by."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    v: Literal[2] = 2
-    wish: Wish
+    v: Literal[3] = 3
+    query: ListQuery
     after: int = Field(ge=1, le=MAX_ID)
     """The task's id; in the order of deletion that of its deletion in the log."""
     urgency: int | None = Field(default=None, ge=1, le=len(PRIORITIES))
@@ -62,28 +63,28 @@ class Position(BaseModel):
     """Of the deletion, or of the completion, if there was one."""
 
 
-def written(wish: Wish, last: Any) -> str:
+def write_cursor(query: ListQuery, last: Mapping[str, Any]) -> str:
     """The cursor of the page after one that ends with this row."""
-    if wish.sorting == "deleted":
-        position = Position(wish=wish, after=last.deletion, moment=last.deleted_at)
-    elif wish.sorting == "completed":
-        position = Position(wish=wish, after=last.id, moment=last.completed_at)
+    if query.sorting == "deleted":
+        position = Position(query=query, after=last["deletion"], moment=last["deleted_at"])
+    elif query.sorting == "completed":
+        position = Position(query=query, after=last["id"], moment=last["completed_at"])
     else:
-        day, clock = last.due_on and last.due_on.isoformat(), last.due_time and last.due_time.isoformat()
-        position = Position(wish=wish, after=last.id, urgency=last.priority, day=day, time=clock)
+        day, clock = (value and value.isoformat() for value in (last["due_on"], last["due_time"]))
+        position = Position(query=query, after=last["id"], urgency=last["priority"], day=day, time=clock)
     return urlsafe_b64encode(position.model_dump_json(exclude_defaults=True).encode()).rstrip(b"=").decode()
 
 
-def read(cursor: str, wish: Wish) -> Position:
-    """Where the list of this wish goes on; raises `CursorUnknown` or `CursorOfOtherList`."""
+def read_cursor(cursor: str, query: ListQuery) -> Position:
+    """Where the list of this query continues; raises `CursorUnknown` or `CursorOfOtherList`."""
     try:
         raw = b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         position = Position.model_validate_json(raw)
         _ = position.day and date.fromisoformat(position.day), position.time and time.fromisoformat(position.time)
     except ValueError:
         raise CursorUnknown from None
-    if position.wish != wish:
-        raise CursorOfOtherList(wish=position.wish.in_words())
-    if wish.sorting == "deleted" and position.moment is None:
+    if position.query != query:
+        raise CursorOfOtherList(query=position.query.in_words())
+    if query.sorting == "deleted" and position.moment is None:
         raise CursorUnknown
     return position

@@ -5,7 +5,7 @@ import time
 from fastmcp.server.auth import AuthProvider, RemoteAuthProvider
 from starlette.middleware import Middleware
 
-from mcp_server.doors.reading import PATHS
+from mcp_server.read_routes import PATHS
 from mcp_server.settings import Settings
 from service.tokens import ISSUER, Keys, SharedSecret, Tokens, make_token
 from service.tool_server.identity import RequireToken, Verifier

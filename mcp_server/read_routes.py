@@ -9,19 +9,17 @@ from dataclasses import asdict, dataclass
 from zoneinfo import ZoneInfo
 
 from fastmcp import FastMCP
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
+from psycopg import Error as DatabaseError
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from common.database import Database, DatabaseUnavailable
 from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.lists import by_id, done, news
+from mcp_server.tasks.lists import by_id, changes_since, completed_by_day
 from service.clock import Clock, find_zone
-from service.database import stepwise
 from service.telemetry import traces
 from service.tool_server.running_calls import person_of_request
 from service.workers import Pace
@@ -30,7 +28,7 @@ CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
 PATHS = (CHANGES, DONE, TASKS)
 _MONTH = 28  # days
 _AFTER = "after must be the whole number `last` of an earlier answer, or left out."
-_DAYS = f"days must be a whole number from 1 to {done.MOST_DAYS}, or left out."
+_DAYS = f"days must be a whole number from 1 to {completed_by_day.MOST_DAYS}, or left out."
 _IDS = f"ids must be at most {by_id.MOST} task ids, separated by commas."
 _ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
 _TOO_FAST = "Too many requests. Try again in {} seconds."
@@ -43,8 +41,8 @@ class Invalid(Exception):
 
 
 @dataclass(frozen=True)
-class Reading:
-    engine: AsyncEngine
+class ReadRoutes:
+    database: Database
     pace: Pace
     usual_zone: ZoneInfo
     clock: Clock
@@ -67,24 +65,24 @@ class Reading:
                     return await read(person, request)
             except Invalid as refusal:
                 return _refused(400, str(refusal))
-            except (DBAPIError, PoolTimeout, OSError) as error:
+            except (DatabaseUnavailable, DatabaseError) as error:
                 return _refused(503, str(explained(error, committing=False)))
 
         return answer
 
     async def _changes(self, person: str, request: Request) -> JSONResponse:
         after = _number(request, "after", most=MAX_ID, otherwise=_AFTER)
-        return JSONResponse((await news.since(self.engine, person, after))._asdict())
+        return JSONResponse((await changes_since.since(self.database, person, after))._asdict())
 
     async def _done(self, person: str, request: Request) -> JSONResponse:
-        days = _number(request, "days", least=1, most=done.MOST_DAYS, otherwise=_DAYS)
+        days = _number(request, "days", least=1, most=completed_by_day.MOST_DAYS, otherwise=_DAYS)
         named = request.query_params.get("time_zone")
         zone = find_zone(named) if named else None
         if named and zone is None:
             raise Invalid(_ZONE)
         caller = Caller(person, zone=zone, usual_zone=self.usual_zone, clock=self.clock)
-        async with stepwise(self.engine, person) as session:
-            found = await done.by_day(session, caller, days or _MONTH)
+        async with self.database.transaction(person) as tx:
+            found = await completed_by_day.by_day(tx, caller, days or _MONTH)
         return JSONResponse({"days": [{"day": day.isoformat(), "done": many} for day, many in found]})
 
     async def _tasks(self, person: str, request: Request) -> JSONResponse:
@@ -92,7 +90,7 @@ class Reading:
         if len(ids) > by_id.MOST:
             raise Invalid(_IDS)
         numbers = {_whole(part, most=MAX_ID, otherwise=_IDS) for part in ids}
-        found = await by_id.by_id(self.engine, Caller(person, clock=self.clock), numbers)
+        found = await by_id.by_id(self.database, Caller(person, clock=self.clock), numbers)
         tasks = [task.model_dump(mode="json") for task in found.tasks]
         return JSONResponse({"tasks": tasks, "last_changes": [asdict(change) for change in found.last_changes]})
 
