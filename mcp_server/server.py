@@ -14,10 +14,10 @@ from starlette.types import ASGIApp
 
 from common.database import Database, DatabaseUnavailable, ProcessConnection
 from mcp_server.arguments import MAX_ID, RULES
-from mcp_server.caller import SingleUser
 from mcp_server.authentication import auth_provider, own_token, token_checks
-from mcp_server.read_routes import ReadRoutes
+from mcp_server.caller import SingleUser
 from mcp_server.errors import explained
+from mcp_server.read_routes import ReadRoutes
 from mcp_server.settings import Settings
 from mcp_server.tasks import edits, statements
 from mcp_server.tasks.changes import Caller

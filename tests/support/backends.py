@@ -38,7 +38,7 @@ async def local_backend(
     # The event loop is also that of the test: how late it is says nothing.
     variables = {**services.backend_environment(), "LIMIT_LAG_SECONDS": "60", **environment}
     settings = Settings.model_validate({name.lower(): value for name, value in variables.items() if value})
-    servers = configuration.read(settings.mcp_servers_file, os.environ) if settings.mcp_servers_file else []
+    servers = configuration.read_servers(settings.mcp_servers_file, os.environ) if settings.mcp_servers_file else []
     app = create_app(
         settings, resolve(settings), servers=configuration.usable(servers), keep_alive_seconds=keep_alive_seconds
     )
