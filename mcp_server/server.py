@@ -49,7 +49,6 @@ _FIRST_CALLS: Mapping[str, Mapping[str, object]] = {
     "delete_task": _NOT_THERE,
 }
 CANCELLED_CHANNEL = "todo_cancelled"
-_NOTIFY = "SELECT pg_notify(%(channel)s, %(name)s)"
 CONNECTIONS = Gauge(
     "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
 )
@@ -142,7 +141,7 @@ async def _tell(database: Database, call: str) -> None:
     """Tells the other processes that a call is cancelled; without it, the call ends by itself."""
     with suppress(DatabaseUnavailable, DatabaseError):
         async with database.system_transaction() as tx:
-            await tx.execute(_NOTIFY, channel=CANCELLED_CHANNEL, name=call)
+            await tx.notify(CANCELLED_CHANNEL, call)
 
 
 async def _warm_up(app: ASGIApp, *, settings: Settings, database: Database, seconds: float) -> None:

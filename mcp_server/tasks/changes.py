@@ -62,7 +62,7 @@ CAN_BE_UNDONE = """c.before IS DISTINCT FROM c.after AND c.undoes IS NULL AND NO
     SELECT FROM task_changes later
     WHERE later.user_id = %(user)s AND later.task_id = c.task_id AND later.undoes = c.id)"""
 
-INSERT_CALL = "INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)"
+CALL_COLUMNS = "(user_id, operation, arguments, actor, idempotency_key, batch, created_at)"
 CALL_VALUES = "%(user)s, %(operation)s, %(arguments)s::jsonb, %(actor)s, %(key)s, %(batch)s, %(now)s"
 ONCE = "ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING"
 # No change of the log is stored before all transactions of the user that have stored some have ended: a user's changes
@@ -70,7 +70,7 @@ ONCE = "ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL
 # first row is made, and is the last one that a transaction waits for.
 LOCK_LOG = "pg_advisory_xact_lock(hashtextextended(%(user)s, 4))"
 
-_CLAIM = f"{INSERT_CALL} VALUES ({CALL_VALUES}) {ONCE} RETURNING id, {quota.HINTS}"
+_CLAIM = f"INSERT INTO task_calls {CALL_COLUMNS} VALUES ({CALL_VALUES}) {ONCE} RETURNING id, {quota.HINTS}"
 _RECORDED = """
 SELECT k.operation, k.arguments, c.before, c.after
 FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s

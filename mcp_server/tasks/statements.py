@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from common.database import Transaction
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN
-from mcp_server.tasks.changes import CALL_VALUES, INSERT_CALL, LOCK_LOG, ONCE, Caller, Change, change_of
+from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, LOCK_LOG, ONCE, Caller, Change, change_of
 from mcp_server.tasks.quota import HAS_ROOM
 from mcp_server.tasks.task import TASK_COLUMNS, StoredTask
 
@@ -49,7 +49,9 @@ RETURNING before, after"""
 _ADD = f"WITH number AS ({_RESERVE_IDS}), {_MADE.format(call='%(call)s')}"
 # Nothing where the key was used, or a limit may be near.
 _ADD_WITH_CALL = f"""
-WITH claim AS ({INSERT_CALL} SELECT {CALL_VALUES} WHERE {HAS_ROOM} {ONCE} RETURNING id),
+WITH claim AS (
+    INSERT INTO task_calls {CALL_COLUMNS} SELECT {CALL_VALUES} WHERE {HAS_ROOM} {ONCE} RETURNING id
+),
 number AS ({_NUMBER.format(given="SELECT %(user)s, %(many)s::bigint FROM claim")}),
 {_MADE.format(call="(SELECT id FROM claim)")}"""
 

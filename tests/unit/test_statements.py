@@ -11,17 +11,14 @@ from types import ModuleType
 from typing import Any, get_args
 
 import pytest
-from sqlalchemy import Delete, Insert, Select, Update
-from sqlalchemy.dialects import postgresql
 
-from backend import conversations
+from backend import conversations, users
 from backend.conversations.schema import METADATA
-from mcp_server import imports, tasks
+from mcp_server import commands, imports, tasks
 from mcp_server.models import TaskRow
 from mcp_server.tasks import lists
 from mcp_server.tasks.lists import statements as list_statements
-from mcp_server.tasks.lists.wishes import Sorting
-from service.database import Statement
+from mcp_server.tasks.lists.query import Sorting
 
 TABLES = "|".join(
     name
@@ -36,17 +33,13 @@ ALIAS = re.compile(rf"{READ.pattern}\s+(?:AS\s+)?(?!(?:{WORDS})\b)(\w+)")
 READ_OF_USER = re.compile(r"\buser_id = ")
 WRITTEN = re.compile(rf"\bINSERT INTO\s+(?:{TABLES})\b")
 WRITTEN_OF_USER = re.compile(rf"{WRITTEN.pattern}(?: AS \w+)?\s*\(\s*user_id\b")
-USER = re.compile(r"user_id = %\((?:user|owner)\)s|(?:VALUES \(|SELECT )%\((?:user|owner)\)")
+USER = re.compile(r"user_id = %\(user\)s|(?:VALUES \(|SELECT )%\(user\)")
 
 
 def texts_in(value: Any) -> Iterator[str]:
     match value:
         case str():
             yield value
-        case Statement():
-            yield value.text
-        case Select() | Insert() | Update() | Delete():
-            yield str(value.compile(dialect=postgresql.dialect(paramstyle="pyformat")))
         case Mapping():
             for one in value.values():
                 yield from texts_in(one)
@@ -66,14 +59,14 @@ def values_of(package: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def values() -> Iterator[tuple[str, Any]]:
-    for package in (conversations, imports, lists, tasks):
+    for package in (conversations, users, commands, imports, lists, tasks):
         yield from values_of(package)
     for deleted in (False, True):
-        yield f"count, {deleted=}", list_statements.count((), deleted=deleted)
-        yield f"titles, {deleted=}", list_statements.titles((), deleted=deleted)
-    for sorting, goes_on in product(get_args(Sorting), (False, True)):
-        page = list_statements.page((), sorting, deleted=sorting == "deleted", goes_on=goes_on)
-        yield f"page, {sorting=}, {goes_on=}", page
+        yield f"count, {deleted=}", list_statements.count([], deleted=deleted)
+        yield f"titles, {deleted=}", list_statements.titles([], deleted=deleted)
+    for sorting, continues in product(get_args(Sorting), (False, True)):
+        page = list_statements.page([], sorting, deleted=sorting == "deleted", continues=continues)
+        yield f"page, {sorting=}, {continues=}", page
 
 
 # Those that read or write a table of users' rows, and parts of such statements.
@@ -99,5 +92,5 @@ def test_statement_names_the_user(name: str) -> None:
 def test_statements_are_found() -> None:
     found = " ".join(STATEMENTS)
     assert len(STATEMENTS) > 150
-    for module in ("conversations.runs", "conversations.user_data", "tasks.statements", "tasks.undo", "lists.by_id"):
+    for module in ("conversations.runs", "users.data", "tasks.statements", "tasks.undo", "lists.by_id"):
         assert module in found
