@@ -105,7 +105,7 @@ async def add(
     details = Jsonb(message.details or {})
     where = {"user": run.user_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
-        resumed = await tool_calls.send_rejections(tx, run, reason="other_message", process_id=process_id)
+        resumed = await tool_calls.send_rejections(tx, run, process_id=process_id)
         dropped = await tx.execute(_DROP_FOLLOW_UPS, **where) if mode == "steer" else None
         queued = await tx.execute(_COUNT, **where)
         values = {

@@ -30,6 +30,7 @@ RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r
 RUNS_OF_TREE = "(SELECT id FROM runs WHERE user_id = %(user)s AND top_run_id = %(top)s)"
 FOREVER = 2**62  # a number that no event reaches
 MOST_RUNS = 200  # whose records are read at once
+_MOST_RECORDS = 600  # entries, and as many calls
 
 # The newest runs of the shown path first: what other paths hold costs nothing. A change by hand is on every path.
 SHOWN_RUNS = """
@@ -141,26 +142,15 @@ class TreeEvents:
     growing: list[Entry]
 
 
-async def send_shown(
-    tx: Transaction,
-    user_id: str,
-    conversation_id: str,
-    *,
-    before: int = FOREVER,
-    limit: int = 600,
-    runs: int = MOST_RUNS,
-) -> SentTimeline:
-    """Asks for the newest part of what a conversation shows: `limit` entries and calls of the last `runs` runs."""
-    where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": limit, "runs": runs}
-    return SentTimeline(
-        await tx.execute(_SHOWN_ENTRIES, Entry, **where),
-        await tx.execute(_SHOWN_CALLS, ToolCall, **where),
-    )
-
-
-async def load_shown(database: Database, user_id: str, conversation_id: str, **page: int) -> Timeline:
+async def load_shown(
+    database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, runs: int = MOST_RUNS
+) -> Timeline:
+    """The newest part of what a conversation shows: the entries and calls of its last `runs` runs."""
+    where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": _MOST_RECORDS, "runs": runs}
     async with database.transaction(user_id) as tx:
-        sent = await send_shown(tx, user_id, conversation_id, **page)
+        sent = SentTimeline(
+            await tx.execute(_SHOWN_ENTRIES, Entry, **where), await tx.execute(_SHOWN_CALLS, ToolCall, **where)
+        )
     return await sent.fetch()
 
 
@@ -176,25 +166,14 @@ async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str
 
 
 async def load_path(
-    database: Database,
-    user_id: str,
-    conversation_id: str,
-    run_ids: Sequence[str],
-    *,
-    before: int = FOREVER,
-    limit: int = 600,
+    database: Database, user_id: str, conversation_id: str, run_ids: Sequence[str], *, before: int
 ) -> Timeline:
     """The newest part of what runs of a path hold, whether they are shown or not."""
-    where = {
-        "user": user_id,
-        "conversation": conversation_id,
-        "runs": list(run_ids),
-        "before": before,
-        "limit": limit,
-    }
+    where = {"user": user_id, "conversation": conversation_id, "runs": list(run_ids), "before": before}
     async with database.transaction(user_id) as tx:
         sent = SentTimeline(
-            await tx.execute(_PATH_ENTRIES, Entry, **where), await tx.execute(_PATH_CALLS, ToolCall, **where)
+            await tx.execute(_PATH_ENTRIES, Entry, limit=_MOST_RECORDS, **where),
+            await tx.execute(_PATH_CALLS, ToolCall, limit=_MOST_RECORDS, **where),
         )
     return await sent.fetch()
 

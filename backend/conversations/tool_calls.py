@@ -66,7 +66,7 @@ RETURNING {CALL_COLUMNS}"""
 _STATE = f"SELECT state FROM tool_calls WHERE user_id = %(user)s AND id = %(call)s AND run_id IN {RUNS_OF_TREE}"
 _REJECT_ALL = f"""
 UPDATE tool_calls SET state = 'rejected', decision_seq = nextval('event_seq'), result_seq = nextval('event_seq'),
-    reason = %(reason)s
+    reason = 'other_message'
 WHERE user_id = %(user)s AND run_id IN {RUNS_OF_TREE} AND state = 'awaiting_approval'"""
 
 _APPROVALS = """
@@ -176,11 +176,14 @@ async def decide(
     return call, await resumed.fetchall()
 
 
-async def send_rejections(tx: Transaction, top: Run, *, reason: CallReason, process_id: int) -> AsyncCursor[Run]:
-    """Rejects all that waits for approval in a tree of runs; the rows are the runs that go on in this process."""
+async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> AsyncCursor[Run]:
+    """Rejects all that waits for approval in a tree of runs, as its user wrote something else instead.
+
+    The rows are the runs that go on in this process.
+    """
     where = {"user": top.user_id, "top": top.id}
     await tx.execute(_LOCK_RUN, **where)
-    await tx.execute(_REJECT_ALL, reason=reason, **where)
+    await tx.execute(_REJECT_ALL, **where)
     return await tx.execute(_RESUME, Run, process=process_id, **where)
 
 
