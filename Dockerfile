@@ -2,7 +2,7 @@ ARG PYTHON_IMAGE=python:3.13.16-slim
 ARG POSTGRES_IMAGE=postgres:18.6
 
 FROM ${POSTGRES_IMAGE} AS postgres
-COPY service/database/container_start.sh service/database/pg_hba.conf service/database/roles.sql /opt/todo/
+COPY common/database/container_start.sh common/database/pg_hba.conf common/database/roles.sql /opt/todo/
 # A directory for each kind of reader, in the group of the services: what is written into it belongs to that group.
 RUN chmod -R a+rX /opt/todo && install -d -o postgres -g 10001 -m 2750 /secrets/owner /secrets/services /secrets/backend
 RUN install -d -o postgres -g 10002 -m 2750 /secrets/workspace

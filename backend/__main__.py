@@ -1,6 +1,6 @@
 import sys
 
-from service import commands
+from common import commands
 
 if __name__ == "__main__":
     commands.main("backend", sys.argv[1:])

@@ -22,8 +22,8 @@ from backend.conversations.ids import OPENAPI
 from backend.model.providers import Endpoint
 from backend.settings import Settings
 from backend.tools.connectors.connector import Connector
-from service.single_flight import SingleFlight
-from service.telemetry.middleware import Watched
+from common.single_flight import SingleFlight
+from common.telemetry.middleware import Watched
 
 _ROUTERS = (
     # Before the run API, which would take its path for a chat's.

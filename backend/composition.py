@@ -45,8 +45,8 @@ from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits
 from common.database import Database, ProcessConnection, run_sweeps
-from service.telemetry import traces
-from service.workers import Pace
+from common.telemetry import traces
+from common.workers import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,11 @@ from backend.commands import check as check_command
 from backend.model.providers import Endpoint
 from backend.settings import SHUTDOWN_SECONDS, Settings, renamed_settings
 from backend.tools.connectors.connector import Connector
+from common import process, workers
 from common.database import PoolerFound, require_direct_address
+from common.environment import stop_misconfigured
+from common.telemetry import logs
 from common.watchdog import watchdog
-from service import process, workers
-from service.environment import stop_misconfigured
-from service.telemetry import logs
 
 if TYPE_CHECKING:
     from backend.runs.executor import Executor

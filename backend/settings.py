@@ -7,10 +7,10 @@ from pydantic import AfterValidator, AliasChoices, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from service.environment import CONFIG, CommaSeparated
-from service.given import RENAMED
-from service.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
-from service.tokens import ISSUER
+from common.child_environment import RENAMED
+from common.environment import CONFIG, CommaSeparated
+from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
+from common.tokens import ISSUER
 
 ProviderName = Literal[
     "cerebras",

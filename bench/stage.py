@@ -17,7 +17,7 @@ from bench.drivers.product import Chat, Tools
 from bench.drivers.worker import Worker
 from bench.processes import Server, free_port, python_of
 from bench.scale import Scale
-from service.tokens import make_token
+from common.tokens import make_token
 
 PEOPLE = [f"person-{n}" for n in range(16)]
 _SECRET = secrets.token_hex(32)

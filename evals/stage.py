@@ -13,7 +13,7 @@ import jwt
 
 from bench.processes import HOST, Server, free_port
 from client.runs import Runs
-from service import given
+from common import child_environment
 
 ISSUER, AUDIENCE = "https://people.example", "https://todo.example"
 OFFLINE = "offline"
@@ -47,7 +47,9 @@ class Stage:
 async def offline_model(work: Path, environment: Mapping[str, str]) -> AsyncIterator[dict[str, str]]:
     """The settings of the model: those of the environment, with the offline model started where they ask for it."""
     settings = {
-        name: value for name, value in given.to("backend", environment).items() if _OF_THE_MODEL.fullmatch(name)
+        name: value
+        for name, value in child_environment.to("backend", environment).items()
+        if _OF_THE_MODEL.fullmatch(name)
     }
     if settings.get("LLM_PROVIDER") != OFFLINE or "LLM_BASE_URL" in settings:
         yield settings

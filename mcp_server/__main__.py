@@ -1,6 +1,6 @@
 import sys
 
-from service import commands
+from common import commands
 
 
 def main() -> None:

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from service.database.text import is_line, without_heaps, without_unseen
-from service.tokens import is_user_id
-from service.tool_server.meta import is_plain
+from common.text import is_line, without_heaps, without_unseen
+from common.tokens import is_user_id
+from common.tool_server.meta import is_plain
 
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred

@@ -5,10 +5,10 @@ import time
 from fastmcp.server.auth import AuthProvider, RemoteAuthProvider
 from starlette.middleware import Middleware
 
+from common.tokens import ISSUER, Keys, SharedSecret, Tokens, make_token
+from common.tool_server.identity import RequireToken, Verifier
 from mcp_server.read_routes import PATHS
 from mcp_server.settings import Settings
-from service.tokens import ISSUER, Keys, SharedSecret, Tokens, make_token
-from service.tool_server.identity import RequireToken, Verifier
 
 _GUARDED = frozenset({"/mcp", *PATHS})
 

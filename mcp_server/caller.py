@@ -10,15 +10,15 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from mcp_types import CallToolRequestParams
 
+from common.clock import LONGEST_ZONE, find_zone
 from common.database import Database, Transaction
+from common.tokens import is_from_backend
+from common.tool_server import reports, running_calls
+from common.tool_server.meta import label
+from common.tool_server.refusals import Refusal, shown
+from common.tool_server.running_calls import person_of_request
 from mcp_server.errors import ForeignUserId, TokenUnchecked, explained
 from mcp_server.tasks.changes import Caller
-from service.clock import LONGEST_ZONE, find_zone
-from service.tokens import is_from_backend
-from service.tool_server import reports, running_calls
-from service.tool_server.meta import label
-from service.tool_server.refusals import Refusal, shown
-from service.tool_server.running_calls import person_of_request
 
 LOCAL_USER = "local"
 _TAKEN = ("assistant", "person", "import")  # who acts by our own word; a client that calls itself so is none of them

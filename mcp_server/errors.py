@@ -3,7 +3,7 @@ import logging
 import psycopg
 
 from common.database import DatabaseUnavailable
-from service.tool_server.refusals import Refusal, Unavailable, internal_error
+from common.tool_server.refusals import Refusal, Unavailable, internal_error
 
 log = logging.getLogger(__name__)
 

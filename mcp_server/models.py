@@ -18,7 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
-from service.database import utc_now
+from common.clock import utc_now
 
 ONE_OPEN = "tasks_one_open_of_series"
 _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))

@@ -4,12 +4,12 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
+from common import process, workers
 from common.database import PoolerFound, require_direct_address
+from common.environment import stop_misconfigured
+from common.tool_server import logs
 from mcp_server.commands import check as check_command
 from mcp_server.settings import Settings
-from service import process, workers
-from service.environment import stop_misconfigured
-from service.tool_server import logs
 
 log = logging.getLogger("mcp_server")
 

@@ -13,16 +13,16 @@ from psycopg import Error as DatabaseError
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from common.clock import Clock, find_zone
 from common.database import Database, DatabaseUnavailable
+from common.telemetry import traces
+from common.tool_server.running_calls import person_of_request
+from common.workers import Pace
 from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.lists import by_id, changes_since, completed_by_day
-from service.clock import Clock, find_zone
-from service.telemetry import traces
-from service.tool_server.running_calls import person_of_request
-from service.workers import Pace
 
 CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
 PATHS = (CHANGES, DONE, TASKS)

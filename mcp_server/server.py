@@ -12,7 +12,18 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from common.database import Database, DatabaseUnavailable, ProcessConnection
+from common.clock import Clock
+from common.database import Database, DatabaseUnavailable, ProcessConnection, schema
+from common.telemetry import traces
+from common.tool_server import reports
+from common.tool_server.app import http_app
+from common.tool_server.first_calls import warm_up
+from common.tool_server.middleware import Together
+from common.tool_server.rate_limit import Paced
+from common.tool_server.refusals import FriendlyErrors, Refusals
+from common.tool_server.running_calls import RunningCalls
+from common.tool_server.wire import Announced, Wire
+from common.workers import Pace
 from mcp_server.arguments import MAX_ID, RULES
 from mcp_server.authentication import auth_provider, own_token, token_checks
 from mcp_server.caller import SingleUser
@@ -24,18 +35,6 @@ from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import Wanted
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import create_tools
-from service.clock import Clock
-from service.database import schema
-from service.telemetry import traces
-from service.tool_server import reports
-from service.tool_server.app import http_app
-from service.tool_server.first_calls import warm_up
-from service.tool_server.paced import Paced
-from service.tool_server.refusals import FriendlyErrors, Refusals
-from service.tool_server.running_calls import RunningCalls
-from service.tool_server.together import Together
-from service.tool_server.wire import Announced, Wire
-from service.workers import Pace
 
 VERSION = "0.1.0"
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]

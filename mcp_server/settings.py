@@ -3,9 +3,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, AnyHttpUrl, Field
 from pydantic_core import PydanticCustomError
 
-from service.clock import NowSettings
-from service.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
-from service.tokens import ISSUER
+from common.clock import NowSettings
+from common.settings import WRONG_ISSUER, ServiceSettings, is_http, per_person, read_service
+from common.tokens import ISSUER
 
 
 def _as_clients_spell_it(url: str) -> str:

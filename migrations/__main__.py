@@ -10,14 +10,14 @@ from pathlib import Path
 
 import psycopg
 
-from service.environment import mounted_secrets
+from common.environment import mounted_secrets
 
 VERSIONS = Path(__file__).parent / "versions"
 
 FOR_AN_ADMINISTRATOR = """\
 This user may not do what the migration needs ({}). Where it is the services' login, set MIGRATION_DATABASE_URL to the
 address of the tables' owner. Where nobody made logins yet, an administrator of the database runs
-service/database/roles.sql in it, or, where there can be one login only:
+common/database/roles.sql in it, or, where there can be one login only:
     CREATE ROLE todo_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
     GRANT todo_app TO the user of DATABASE_URL;
 Then run ./todo migrate again."""
@@ -27,7 +27,7 @@ IN_USE = (
 )
 LEFT = """\
 What is left: the user of DATABASE_URL owns the tables, and the services should not log in as their owner. Let an
-administrator of the database run service/database/roles.sql in it, as docs/data.md says; then give the services the
+administrator of the database run common/database/roles.sql in it, as docs/data.md says; then give the services the
 login todo_service as DATABASE_URL, and todo_owner as MIGRATION_DATABASE_URL. Until then they work with a warning, and
 where the user is a superuser or bypasses row-level security they refuse to start.
 """

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from common import workers
+from common.environment import or_stop, read
 from offline_model.app import create_app
 from offline_model.settings import Settings
-from service import workers
-from service.environment import or_stop, read
 
 logger = logging.getLogger("offline_model")
 

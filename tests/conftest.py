@@ -208,7 +208,7 @@ def prepare_roles(url: str) -> None:
     with psycopg.connect(as_admin(url)) as connection:
         for login in ("owner", "service"):
             connection.execute("SELECT set_config(%s, %s, false)", [f"todo.{login}_password", password() or ""])
-        connection.execute((ROOT / "service" / "database" / "roles.sql").read_bytes())
+        connection.execute((ROOT / "common" / "database" / "roles.sql").read_bytes())
 
 
 @contextmanager

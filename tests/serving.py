@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from service.workers import THIS_MACHINE, ClientLimits, Server
+from common.workers import THIS_MACHINE, ClientLimits, Server
 
 
 @asynccontextmanager

@@ -15,12 +15,12 @@ from pydantic_settings import BaseSettings
 
 from backend.settings import Settings as BackendSettings
 from cli.arguments import values
+from common.settings import OwnerSettings
+from common.workers import ClientLimits
 from mcp_server.imports.reading import FORMATS
 from mcp_server.settings import ImportSettings
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
-from service.settings import OwnerSettings
-from service.workers import ClientLimits
 from tests.conftest import ROOT
 from tests.settings import example, variables
 from tests.tokens import OTHER_SECRET

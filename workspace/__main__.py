@@ -1,7 +1,7 @@
 import argparse
 import sys
 
-from service import commands
+from common import commands
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 
-from service.environment import stop_misconfigured
+from common.environment import stop_misconfigured
 
 _PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 

@@ -12,9 +12,9 @@ from fastmcp import Context
 from fastmcp.dependencies import CurrentContext, Depends
 from fastmcp.tools import ToolResult
 
-from service.tool_server import reports, running_calls
-from service.tool_server.meta import label
-from service.tool_server.running_calls import person_of_request
+from common.tool_server import reports, running_calls
+from common.tool_server.meta import label
+from common.tool_server.running_calls import person_of_request
 from workspace.commands import tools as running
 from workspace.commands.errors import CommandError
 from workspace.commands.running import Stopped

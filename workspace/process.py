@@ -3,8 +3,8 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from service import process, workers
-from service.tool_server import logs
+from common import process, workers
+from common.tool_server import logs
 from workspace import account as accounts
 from workspace.maintenance import check as check_command
 from workspace.settings import Settings

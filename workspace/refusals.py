@@ -3,7 +3,7 @@
 import errno
 import logging
 
-from service.tool_server.refusals import Refusal, internal_error
+from common.tool_server.refusals import Refusal, internal_error
 
 log = logging.getLogger(__name__)
 

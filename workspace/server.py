@@ -14,14 +14,14 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
-from service.telemetry import traces
-from service.tool_server import reports
-from service.tool_server.app import http_app
-from service.tool_server.first_calls import warm_up
-from service.tool_server.identity import RequireToken
-from service.tool_server.refusals import FriendlyErrors, Refusal, Refusals
-from service.tool_server.running_calls import RunningCalls
-from service.tool_server.wire import Announced, Wire
+from common.telemetry import traces
+from common.tool_server import reports
+from common.tool_server.app import http_app
+from common.tool_server.first_calls import warm_up
+from common.tool_server.identity import RequireToken
+from common.tool_server.refusals import FriendlyErrors, Refusal, Refusals
+from common.tool_server.running_calls import RunningCalls
+from common.tool_server.wire import Announced, Wire
 from workspace import account as accounts
 from workspace.arguments import RULES
 from workspace.caller import Room

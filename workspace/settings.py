@@ -5,8 +5,8 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from service.environment import CONFIG
-from service.settings import ProcessSettings, Secret, is_http, per_person, read_service
+from common.environment import CONFIG
+from common.settings import ProcessSettings, Secret, is_http, per_person, read_service
 
 LARGEST_CALL = 4 * 1024 * 1024  # bytes of a request to the tools: a whole file, as JSON spells it
 

@@ -17,7 +17,7 @@ from backend.api.rate_limit import check_rate
 from backend.api.services import AppServices
 from backend.errors import InvalidRequest
 from backend.users import idempotency
-from service.clock import find_zone
+from common.clock import find_zone
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.api.errors import BodyNotJson, ForeignHost, ForeignWebsite, render_error
 from backend.errors import BackendError
-from service.edge import HEADERS, with_headers
+from common.edge import HEADERS, with_headers
 
 TIME_ZONE_HEADER = "X-Time-Zone"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})

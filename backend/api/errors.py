@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.api.body import NO_JSON
 from backend.errors import BackendError, InvalidRequest
 from common.database import DatabaseUnavailable
-from service.telemetry import logs, request_id, traces
+from common.telemetry import logs, request_id, traces
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from fastapi.responses import JSONResponse
 
 from backend.api.services import AppServices, Services
 from backend.runs.metrics import observe_process
-from service.database import schema
-from service.telemetry import metrics
+from common.database import schema
+from common.telemetry import metrics
 
 _NOT_LISTENING = (
     "This process cannot listen to the database, so that others may end its runs."

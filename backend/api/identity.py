@@ -14,7 +14,7 @@ from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.settings import Settings
 from backend.users import sessions
 from common.database import Database
-from service.tokens import ISSUER, SharedSecret, Tokens, make_token
+from common.tokens import ISSUER, SharedSecret, Tokens, make_token
 
 logger = logging.getLogger(__name__)
 

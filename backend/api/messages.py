@@ -11,7 +11,7 @@ from backend.context import tags
 from backend.conversations.runs import Message, Moment
 from backend.errors import BackendError, InvalidRequest
 from backend.tools.task_tools import TaskTools
-from service.database.text import can_be_seen
+from common.text import can_be_seen
 
 Content = Sequence[ck.UserMessageContent]
 

@@ -3,7 +3,7 @@
 import math
 
 from backend.errors import LimitReached
-from service.workers import Pace
+from common.workers import Pace
 
 
 def check_rate(pace: Pace, user_id: str) -> None:

@@ -19,7 +19,7 @@ from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from common.database import Database
-from service.workers import Pace
+from common.workers import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

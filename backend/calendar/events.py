@@ -8,7 +8,7 @@ from icalendar import Alarm, Event, vRecur, vText
 
 from backend.calendar import recurrence
 from backend.cards.task import Due, Task
-from service.database.text import without_unseen
+from common.text import without_unseen
 
 _LENGTH = timedelta(minutes=30)  # of what has a time: the tools know only when it is due
 _LAST = date(9999, 12, 30)  # the last day that every zone has

@@ -18,8 +18,8 @@ from backend.calendar.events import DatedTask, Events
 from backend.errors import BackendError
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from backend.users import profiles
+from common.clock import find_zone
 from common.database import Database
-from service.clock import find_zone
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from backend.errors import InvalidRequest
 from backend.tools.approval_policy import arguments_of, deleted_by, named_in
 from backend.tools.connectors.names import for_people
 from backend.tools.table import find_tool, normalize_arguments, words_for
-from service.database.text import can_be_seen, without_unseen
+from common.text import can_be_seen, without_unseen
 
 APPROVE, REFUSE = "approve_call", "refuse_call"  # types of actions
 LONGEST_REASON = 1_000  # characters

@@ -14,9 +14,9 @@ from backend.conversations import changes, timeline
 from backend.conversations.records import Record, ToolCall
 from backend.errors import InvalidRequest, NotFound
 from backend.tools.task_tools import CallRefused, TaskTools
+from common.clock import Clock, wall_time
 from common.database import Database
-from service.clock import Clock, wall_time
-from service.database import new_id
+from common.ids import new_id
 
 _LIVE_CARDS = 20  # the newest of a conversation show the tasks as they are, older ones as their calls have left them
 

@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from backend.cards.task import Task
 from backend.cards.widget import Json, badge, caption, row
-from service import repeats
+from common import repeats
 
 _PRIORITIES = {"high": ("High", "danger"), "medium": ("Medium", "warning"), "low": ("Low", "secondary")}
 _QUIET = "secondary"

@@ -11,7 +11,7 @@ from backend.cards.task_details import due_in_words
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
-from service import repeats
+from common import repeats
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)

@@ -7,10 +7,10 @@ from backend.api.identity import LOCAL_USER
 from backend.calendar import address
 from backend.settings import AddressSettings
 from backend.users import profiles
+from common import data_commands
 from common.database import Database
-from service import data_commands
-from service.environment import SettingsInvalid, read
-from service.tokens import is_user_id
+from common.environment import SettingsInvalid, read
+from common.tokens import is_user_id
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from backend.settings import Settings, read_settings
 from backend.tools.approval_policy import Policy
 from backend.tools.connectors import configuration
 from backend.tools.connectors.connector import Connector
-from service.environment import or_stop
+from common.environment import or_stop
 
 
 def run() -> tuple[Settings, Endpoint, Sequence[Connector]]:

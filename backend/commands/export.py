@@ -3,9 +3,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from backend.users import data
+from common import data_commands
 from common.database import Database
-from service import data_commands
-from service.database.documents import Writer
+from common.json_writer import Writer
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from backend.conversations import runs
 from backend.users import data
+from common import data_commands
 from common.database import Database
-from service import data_commands
 
 _STOP_SECONDS = 10.0  # a run whose process is gone is not waited for any longer
 _LOOK_SECONDS = 0.1

@@ -9,8 +9,8 @@ from backend.conversations.ids import is_valid
 from backend.errors import NotFound
 from backend.transcript.event_log import read_conversations, read_log
 from backend.transcript.lines import format_line
+from common import data_commands
 from common.database import Database
-from service import data_commands
 
 
 def run(arguments: Sequence[str]) -> None:

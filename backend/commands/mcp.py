@@ -19,10 +19,10 @@ from backend.tools.connectors.approved import Approved
 from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
+from common import data_commands
+from common.commands import printable
 from common.database import Database
-from service import data_commands
-from service.commands import printable
-from service.environment import SettingsInvalid, read
+from common.environment import SettingsInvalid, read
 
 _NONE = "There are no other MCP servers: write them into mcp.json, as docs/agents.md says, or set MCP_SERVERS_FILE."
 

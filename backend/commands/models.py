@@ -17,8 +17,8 @@ from backend.model.errors import ModelError
 from backend.model.providers import NO_KEY, PROFILES, Endpoint, own_key, resolve
 from backend.model.reader import Piece
 from backend.settings import ModelSettings
-from service.commands import printable
-from service.environment import or_stop, read
+from common.commands import printable
+from common.environment import or_stop, read
 
 Report = tuple[list[str], bool]
 _OFFLINE = "offline: rules instead of a language model; there is nothing to ask"

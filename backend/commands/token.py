@@ -2,10 +2,10 @@ import argparse
 import sys
 import time
 
-from service.commands import days
-from service.environment import SettingsInvalid, read
-from service.settings import TokenSettings
-from service.tokens import is_user_id, make_token
+from common.commands import days
+from common.environment import SettingsInvalid, read
+from common.settings import TokenSettings
+from common.tokens import is_user_id, make_token
 
 DAY = 86_400
 

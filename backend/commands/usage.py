@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from backend.users import usage
+from common import data_commands
+from common.clock import utc_now
+from common.commands import days
 from common.database import Database
-from service import data_commands
-from service.commands import days
-from service.database import utc_now
 
 COUNTS = ("turns", "requests", "input_tokens", "output_tokens")
 COLUMNS = ("day", "user", "model", *COUNTS)

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from service.database.text import without_unseen
+from common.text import without_unseen
 
 _BLOCK = "Hidden context for the agent (not shown to the user):\n<HiddenContext>\n{}\n</HiddenContext>"
 _BEGINNING = _BLOCK.partition("{}")[0]

@@ -8,7 +8,7 @@ from typing import Any
 from backend.context import hidden_context, tags
 from backend.context.notes import render_branch_note, render_change
 from backend.conversations.records import UNKNOWN_OUTCOME, Entry, Record, Timeline, ToolCall
-from service.clock import wall_clock
+from common.clock import wall_clock
 
 # What the model reads of a call that no tool has answered, by its reason and else by its state.
 _REJECTED = "The person refused this call: it was not made. Do not repeat it unless they ask for it."

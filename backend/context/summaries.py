@@ -16,7 +16,7 @@ from backend.model.chat_model import ChatModel
 from backend.model.errors import ModelError
 from backend.users.limits import UserLimits
 from common.database import Database
-from service.database import new_id
+from common.ids import new_id
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from backend.conversations.conversations import first_words
 from backend.conversations.records import Entry, Run, Timeline
 from backend.model.chat_model import ChatModel
 from common.database import Database
-from service.database.text import is_line, without_unseen
+from common.text import is_line, without_unseen
 
 logger = logging.getLogger(__name__)
 

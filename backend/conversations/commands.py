@@ -5,7 +5,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from common.database import Database
-from service.database import new_id
+from common.ids import new_id
 
 # As of every write of a run, its number is taken under the lock of the run. After a branch was left there may be no
 # shown run.

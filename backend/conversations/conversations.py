@@ -11,8 +11,8 @@ from backend.conversations.records import ConversationHead
 from backend.errors import NotFound
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
-from service.database import new_id
-from service.database.text import without_unseen
+from common.ids import new_id
+from common.text import without_unseen
 
 _COLUMNS = """c.id, c.name, c.title, c.details, c.created_at,
     (SELECT r.id FROM runs r WHERE r.user_id = c.user_id AND r.conversation_id = c.id AND r.active

@@ -22,7 +22,7 @@ from backend.users import idempotency, profiles
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits, send_request
 from common.database import Database, Transaction
-from service.database import new_id
+from common.ids import new_id
 
 ASSISTANT = "assistant"
 SIGNAL = "run_signal"

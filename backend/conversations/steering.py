@@ -15,7 +15,7 @@ from backend.conversations.timeline import ENTRY_COLUMNS
 from backend.errors import LimitReached, NotFound
 from backend.users.limits import UserLimits, send_request
 from common.database import Database
-from service.database import new_id
+from common.ids import new_id
 
 Mode = Literal["steer", "follow_up"]
 MOST_QUEUED = 20

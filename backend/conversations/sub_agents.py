@@ -13,7 +13,7 @@ from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLU
 from backend.errors import NotFound
 from backend.users.limits import lock_user
 from common.database import Database, Transaction
-from service.database import new_id
+from common.ids import new_id
 
 _LOAD = f"""
 SELECT {RUN_COLUMNS} FROM runs r

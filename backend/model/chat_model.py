@@ -17,7 +17,7 @@ from backend.model.providers import Endpoint
 from backend.model.reader import Finish
 from backend.model.telemetry import count_tokens, measure_request
 from backend.model.tool_calls import is_object
-from service.database import new_id
+from common.ids import new_id
 
 
 class ChatModel(OpenAIChatCompletionsModel):

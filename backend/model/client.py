@@ -24,7 +24,7 @@ from backend.model.reader import Finish, Piece, ResponseReader
 from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
 from backend.model.text_requests import request_correction
 from backend.model.tool_calls import parse_json
-from service.tls import tls_context
+from common.tls import tls_context
 
 logger = logging.getLogger(__name__)
 

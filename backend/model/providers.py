@@ -10,7 +10,7 @@ from backend.model import requests
 from backend.model.limits import ResponseLimits
 from backend.model.text_requests import describe_tools
 from backend.settings import ModelSettings, ProviderName, Roles, ToolCalls
-from service.environment import SettingsInvalid
+from common.environment import SettingsInvalid
 
 NO_KEY = "none"
 

@@ -8,7 +8,7 @@ from agents import ModelRetrySettings, RetryDecision
 from agents.retry import RetryPolicyContext
 
 from backend.model.errors import ModelError
-from service.telemetry import metrics
+from common.telemetry import metrics
 
 MAX_RETRIES = 2
 LONGEST_WAIT = 20.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter, Histogram
 
 from backend.model.errors import ModelError
-from service.telemetry import metrics, traces
+from common.telemetry import metrics, traces
 
 SECONDS = Histogram(
     "todo_model_request_seconds",

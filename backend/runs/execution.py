@@ -34,7 +34,7 @@ from backend.runs.sub_agents import add_results, render_history, render_steering
 from backend.tools.table import find_tool
 from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, DatabaseUnavailable
-from service.database import new_id
+from common.ids import new_id
 
 State = Literal["ended", "waiting", "unread"]
 """Of an execution: the run has ended, waits for approval, or was completed before it read all messages."""

@@ -26,7 +26,7 @@ from backend.runs.recorder import only_row
 from backend.runs.stream import CHANGED, RunStream, Streams
 from backend.runs.sub_agents import render_result
 from common.database import DatabaseUnavailable
-from service.telemetry import traces
+from common.telemetry import traces
 
 logger = logging.getLogger(__name__)
 

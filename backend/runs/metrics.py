@@ -12,8 +12,8 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from backend.conversations.records import Run
 from common.database import Database
-from service.telemetry import metrics, traces
-from service.telemetry.logs import fields
+from common.telemetry import metrics, traces
+from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from backend.runs.live_run import LiveRun, RunContext
 from backend.runs.outcomes import Ending
 from backend.tools.connection import FailedOutput
 from common.database import Database
-from service.database import new_id
+from common.ids import new_id
 
 MOST_CALLS = 6
 """How many calls of one response are made."""

@@ -20,9 +20,9 @@ from backend.runs.live_run import LiveRun
 from backend.runs.stream import CHANGED, Streams
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits
+from common.clock import Clock
 from common.database import Database, ProcessConnection
-from service.clock import Clock
-from service.database import new_id
+from common.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)

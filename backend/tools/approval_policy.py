@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.tools.connectors.names import server_of
 from backend.tools.table import OF_AGENTS, TOOLS, find_tool, normalize_arguments
-from service.environment import SettingsInvalid
+from common.environment import SettingsInvalid
 
 BULK, ALWAYS, NONE = "bulk", "always", "none"
 WORDS = (BULK, "agents", "connectors", ALWAYS, NONE)

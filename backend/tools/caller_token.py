@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import httpx2
 
-from service.tokens import make_call_token
+from common.tokens import make_call_token
 
 TOKEN_SECONDS = 300
 

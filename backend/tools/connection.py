@@ -22,9 +22,9 @@ from backend.conversations.records import UNKNOWN_OUTCOME
 from backend.errors import BackendError
 from backend.tools.caller_token import calling_for
 from backend.tools.resending import UNAVAILABLE, ResendingClient
-from service.telemetry import traces
-from service.tls import tls_context
-from service.tokens import BACKEND
+from common.telemetry import traces
+from common.tls import tls_context
+from common.tokens import BACKEND
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from service.telemetry import metrics, request_id, traces
+from common.telemetry import metrics, request_id, traces
 
 logger = logging.getLogger(__name__)
 

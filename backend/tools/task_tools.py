@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent, Tool
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import McpConnection, ToolsUnavailable
 from backend.tools.resending import watched
-from service.tls import tls_context
+from common.tls import tls_context
 
 USER = "todo/user_id"
 KEY = "todo/idempotency_key"

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from common.database import Database, Transaction
-from service.database import new_id
+from common.ids import new_id
 
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""

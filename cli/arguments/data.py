@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cli.arguments import values
 from cli.arguments.command import Commands, Parser, add, add_data_dir
-from service.commands import days
+from common.commands import days
 
 
 def add_all(commands: Commands) -> None:

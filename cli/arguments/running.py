@@ -2,7 +2,7 @@
 
 from cli.arguments import values
 from cli.arguments.command import Commands, add, add_data_dir
-from service.commands import days
+from common.commands import days
 
 
 def add_all(commands: Commands) -> None:

@@ -6,10 +6,10 @@ import re
 import unicodedata
 from urllib.parse import urlsplit
 
-from service import given
+from common import child_environment
 
 IMPORTED = ("todoist", "todo.txt", "export")
-LOGS = (*(part.replace("_", "-") for part in given.PARTS), "postgres")
+LOGS = (*(part.replace("_", "-") for part in child_environment.PARTS), "postgres")
 
 
 def service(text: str) -> str:

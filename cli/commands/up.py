@@ -19,7 +19,7 @@ from cli.services.ollama import Found
 from cli.services.parts import Service
 from cli.services.supervisor import StopWanted, Supervisor
 from cli.services.workspace import describe_missing_commands
-from service import given
+from common import child_environment
 
 HOST = "127.0.0.1"
 WORKSPACE_PORT = 8003
@@ -180,7 +180,7 @@ def _service(
     shows_output: bool = False,
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
-    told = {**given.to(module, variables), **(extra or {})}
+    told = {**child_environment.to(module, variables), **(extra or {})}
     return Service(name, command, told, port, ready_path, note, shows_output)
 
 

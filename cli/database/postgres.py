@@ -23,7 +23,7 @@ from cli.processes.ownership import Ownership
 
 ADMIN, OWNER, SERVICE = "app", "todo_owner", "todo_service"
 DATABASE = "todo"
-ROLES = CHECKOUT / "service" / "database" / "roles.sql"
+ROLES = CHECKOUT / "common" / "database" / "roles.sql"
 # Whoever enters the socket's directory is this user anyway; nobody comes in by TCP.
 ACCESS = "local all all trust\n"
 START_SECONDS, STOP_SECONDS = 60, 30

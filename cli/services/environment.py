@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from service.given import RENAMED, is_setting
+from common.child_environment import RENAMED, is_setting
 
 OFFLINE = "offline"
 EXAMPLE = CHECKOUT / ".env.example"

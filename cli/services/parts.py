@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cli.processes.children import last_lines
-from service.workers.restarts import Restarts
+from common.workers.restarts import Restarts
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cli.processes.keeper import Keeper
 from cli.processes.signals import Signals
 from cli.services import parts, probe
 from cli.services.parts import Child, Service
-from service.workers.restarts import Restarts, ending
+from common.workers.restarts import Restarts, ending
 
 READY_SECONDS = 90
 STOP_SECONDS = 30

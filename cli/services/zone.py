@@ -15,7 +15,7 @@ def time_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) ->
 
 def named_zone(environment: Mapping[str, str], *, localtime: Path = LOCALTIME) -> str | None:
     """The same; None where they name none."""
-    from service.clock import find_zone
+    from common.clock import find_zone
 
     link = os.readlink(localtime) if localtime.is_symlink() else ""
     for named in (environment.get("TZ", "").removeprefix(":"), link):

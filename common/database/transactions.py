@@ -12,7 +12,7 @@ from psycopg.pq import PipelineStatus
 from psycopg.rows import DictRow, class_row, dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from service.telemetry import traces
+from common.telemetry import traces
 
 Row = TypeVar("Row")
 

@@ -1,5 +1,5 @@
+from common.environment import or_stop
 from mcp_server.settings import Settings, read_settings
-from service.environment import or_stop
 
 
 def run() -> Settings:

@@ -2,11 +2,11 @@ import sys
 from collections.abc import Sequence
 from typing import LiteralString
 
+from common import data_commands
 from common.database import Database
+from common.json_writer import Writer
 from mcp_server.imports.adding import ACTOR
 from mcp_server.tasks.task import TASK_COLUMNS
-from service import data_commands
-from service.database.documents import Writer
 
 _WAIT_LONG = """
 SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""

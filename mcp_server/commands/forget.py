@@ -2,8 +2,8 @@ import sys
 from collections.abc import Sequence
 from typing import LiteralString
 
+from common import data_commands
 from common.database import Database
-from service import data_commands
 
 TABLES: tuple[LiteralString, ...] = ("tasks", "task_changes", "task_calls", "people")
 _NO_TIMEOUT = "SELECT set_config('statement_timeout', '0', true)"

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from zoneinfo import ZoneInfo
 
+from common import data_commands
+from common.commands import PARTLY
 from common.database import Database
+from common.environment import read
+from common.tokens import is_user_id
 from mcp_server.imports import adding, reading
 from mcp_server.imports.adding import Report
 from mcp_server.imports.found import FileUnread, Unread
 from mcp_server.settings import ImportSettings
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.quota import Quota
-from service import data_commands
-from service.commands import PARTLY
-from service.environment import read
-from service.tokens import is_user_id
 
 _PROGRESS_SECONDS = 0.5
 

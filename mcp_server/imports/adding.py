@@ -8,15 +8,15 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 
+from common.clock import to_utc
 from common.database import Database, Transaction
+from common.tool_server.refusals import Refusal
 from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Found, Read, Unread
 from mcp_server.tasks import quota, statements, zones
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.task import StoredTask
 from mcp_server.tasks.zones import Now
-from service.database import to_utc
-from service.tool_server.refusals import Refusal
 
 ACTOR = "import"
 _AT_ONCE = 500  # tasks of a transaction

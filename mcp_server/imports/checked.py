@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from common.clock import to_utc
+from common.tool_server.refusals import ArgumentsInvalid
 from mcp_server import arguments as given
 from mcp_server.imports.found import Found
 from mcp_server.tasks.fields import Wanted, with_fields
 from mcp_server.tasks.task import StoredTask
 from mcp_server.tasks.zones import Now
-from service.database import to_utc
-from service.tool_server.refusals import ArgumentsInvalid
 
 
 class _Arguments(BaseModel):

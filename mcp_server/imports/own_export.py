@@ -7,13 +7,13 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, ValidationError
 
+from common.clock import to_utc
+from common.tool_server.refusals import Refusal
 from mcp_server.arguments import MAX_ID
 from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.task import PRIORITIES
-from service.database import to_utc
-from service.tool_server.refusals import Refusal
 
 VERSIONS = (1, 2)
 """Of exports, whose tasks have the same shape in both."""

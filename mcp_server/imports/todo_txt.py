@@ -4,11 +4,11 @@ import io
 import re
 from datetime import date, datetime, time
 
+from common.tool_server.refusals import shown
 from mcp_server.imports.found import Found, PartUnread, Read, Unread
 from mcp_server.imports.words import without_labels
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.zones import Now
-from service.tool_server.refusals import shown
 
 _LONGEST = 10_000  # characters of a line: twice as many as a title with all its labels and dates can have
 _DATE = r"\d{4}-\d\d-\d\d"

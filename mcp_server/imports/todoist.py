@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from common.tool_server.refusals import shown
 from mcp_server.errors import LabelInvalid
 from mcp_server.imports import todoist_dates
 from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
 from mcp_server.imports.words import without_labels
 from mcp_server.tasks.fields import label_of
 from mcp_server.tasks.zones import Now
-from service.tool_server.refusals import shown
 
 _HEADER = re.compile(r'\s{0,9}"?TYPE"?([,;\t])"?CONTENT\b', re.IGNORECASE)
 _PRIORITIES = {"1": "high", "2": "medium", "3": "low", "4": None, "": None}

@@ -6,9 +6,9 @@ A repeat begins on the first of its days from today on, from tomorrow on if its 
 import re
 from datetime import date, datetime, time, timedelta
 
+from common.tool_server.refusals import shown
 from mcp_server.imports.found import PartUnread
 from mcp_server.tasks import repeats
-from service.tool_server.refusals import shown
 
 _LONGEST = 120  # characters; nothing that can be read is as long
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -5,13 +5,13 @@ from itertools import groupby
 from typing import Any
 
 from common.database import Transaction
+from common.tool_server.refusals import shown
 from mcp_server.errors import ChangedSince, NothingInBatch
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CAN_BE_UNDONE, WITHIN, Caller, Change, change_of
 from mcp_server.tasks.results import restored_batch
 from mcp_server.tasks.task import ChangedTask, StoredTask
 from mcp_server.tasks.undo import LOCK_UNDO
-from service.tool_server.refusals import shown
 
 Row = Mapping[str, Any]
 _NAMED = 5  # tasks of a refusal

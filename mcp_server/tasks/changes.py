@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 from psycopg.types.json import Jsonb
 
+from common.clock import utc_now
 from common.database import Transaction
 from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import UNLIMITED, Quota
 from mcp_server.tasks.task import StoredTask
-from service.database import utc_now
 
 UTC = ZoneInfo("UTC")
 Operation = Literal["add", "complete", "update", "delete", "undo"]

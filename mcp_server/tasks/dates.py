@@ -13,8 +13,8 @@ from datetime import time as clock_time
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from common.tool_server import refusals
 from mcp_server import errors
-from service.tool_server import refusals
 
 FIRST_YEAR, LAST_DAY = 1970, date(2999, 12, 31)
 _LONGEST = 100  # characters; nothing that can be read is as long

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.database import Transaction
+from common.tool_server.refusals import Refusal
 from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, quota, statements, zones
 from mcp_server.tasks.changes import Caller, Change
@@ -11,7 +12,6 @@ from mcp_server.tasks.fields import Wanted, following, with_fields
 from mcp_server.tasks.results import added_tasks, changed_tasks, deleted_tasks
 from mcp_server.tasks.task import ChangedTask, DeletedTask, StoredTask
 from mcp_server.tasks.zones import Now
-from service.tool_server.refusals import Refusal
 
 _OPEN_OF_SERIES = "SELECT id FROM tasks WHERE user_id = %(user)s AND series = %(series)s AND status = 'pending'"
 

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from common.clock import Clock, utc_now
 from common.database import Database, DatabaseUnavailable, Transaction
 from mcp_server.errors import TooManyChanges, TooManyTasks
-from service.clock import Clock
-from service.database import utc_now
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from common.tool_server.refusals import shown
 from mcp_server.errors import RepeatInvalid
 from mcp_server.tasks.dates import LAST_DAY, plus_months
-from service.tool_server.refusals import shown
 
 _LONGEST = 300  # characters: more than every day of the month, or every weekday in every week of it
 _LONGEST_STORED = 200  # characters, as the table has it

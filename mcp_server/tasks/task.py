@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from common.clock import to_utc
 from mcp_server.tasks.dates import Due, shown
-from service.database import to_utc
 
 TASK_COLUMNS = """id, title, description, status, created_at, updated_at, completed_at, due_on, due_time, priority,
     labels, repeat, series"""

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from common.clock import find_zone
 from common.database import Transaction
 from mcp_server.tasks.changes import Caller
-from service.clock import find_zone
 
 _LOAD = "SELECT time_zone FROM people WHERE user_id = %(user)s"
 _STORE = """

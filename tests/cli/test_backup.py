@@ -79,7 +79,7 @@ async def test_backup_and_restore(
     run_documented("Back up", tmp_path, MIGRATION_DATABASE_URL=as_owner(stack.database_url))
 
     with another_server() as url:
-        (tmp_path / "service").symlink_to(ROOT / "service")
+        (tmp_path / "common").symlink_to(ROOT / "common")
         logins = {"ADMIN_DATABASE_URL": as_admin(url), "MIGRATION_DATABASE_URL": as_owner(url)}
         run_documented("Restore", tmp_path, **logins)
         restored = Database(url)

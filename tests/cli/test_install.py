@@ -85,8 +85,8 @@ RAN = "-P -m cli {}\n"
 @pytest.fixture
 def entry(tmp_path, start):
     """What `./todo` runs, in a copy of the checkout, with a uv that only notes down what it is told."""
-    for room in ("cli", "service"):
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("cli", "common"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for lock in LOCKS:
         (tmp_path / lock).write_text(f"{lock.removeprefix('requirements').strip('-.')}==1 --hash=sha256:00\n")

@@ -12,10 +12,10 @@ from pydantic_settings import BaseSettings
 from backend.model.providers import resolve
 from backend.settings import SHUTDOWN_SECONDS
 from backend.settings import Settings as BackendSettings
+from common.child_environment import RENAMED
+from common.workers import ClientLimits
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
-from service.given import RENAMED
-from service.workers import ClientLimits
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
 from tests.settings import example, variables
@@ -195,13 +195,13 @@ def test_image_has_the_packages_of_the_services() -> None:
 
 def test_nothing_private_is_in_the_image(tmp_path: Path) -> None:
     private = (".env", ".env.local", ".data/postgres/data", ".git/config", "__pycache__/a.pyc")
-    for room in ("", "backend", "service/database", "web/parts", "tests"):
+    for room in ("", "backend", "common/database", "web/parts", "tests"):
         for name in ("a.py", *private):
             path = tmp_path / room / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
     found = {str(path.relative_to(tmp_path)) for path in docker_file.context(tmp_path)}
-    assert found == {"backend/a.py", "service/database/a.py", "web/parts/a.py"}
+    assert found == {"backend/a.py", "common/database/a.py", "web/parts/a.py"}
 
 
 def test_runtime_lock() -> None:

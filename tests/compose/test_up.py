@@ -139,7 +139,7 @@ CALL = """
 import asyncio, json, pathlib, sys, time
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
-from service.tokens import make_call_token
+from common.tokens import make_call_token
 person, tool, arguments = sys.argv[1:]
 secret, url = pathlib.Path("/run/secrets/WORKSPACE_TOKEN_SECRET").read_text().strip(), "http://workspace:8003/mcp"
 token = make_call_token(secret, person, audience=url, expires=int(time.time()) + 60)
@@ -325,7 +325,7 @@ def test_volume_of_an_older_version(other: Stack) -> None:
     database.start(["postgres", "-c", "listen_addresses=*", "-c", "unix_socket_directories=/var/run/postgresql"])
     database.wait_until_healthy()
     with psycopg.connect(database.url) as connection:
-        connection.execute((ROOT / "service" / "database" / "roles.sql").read_bytes())
+        connection.execute((ROOT / "common" / "database" / "roles.sql").read_bytes())
         connection.execute("SET LOCAL SESSION AUTHORIZATION todo_owner")
         connection.execute(gzip.decompress(VERSION_0_1_0.read_bytes()))
         connection.execute("SET LOCAL SESSION AUTHORIZATION todo; SET LOCAL search_path = public")

@@ -122,7 +122,7 @@ async def test_polls_are_limited_but_neither_logged_nor_counted_as_calls(
         assert int(answers[-1].headers["retry-after"]) > 0
         assert (await http.get("/changes", headers=signed(own(sub=f"{user}-b")))).status_code == 200
         result(await send(http, call("list_tasks", {}, token=own(sub=user))))
-        lines = [record for record in caplog.records if record.name.startswith(("mcp_server", "service", "uvicorn"))]
+        lines = [record for record in caplog.records if record.name.startswith(("mcp_server", "common", "uvicorn"))]
         assert [record.getMessage() for record in lines] == ["tool call"]
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from cli.database.postgres import Cluster
-from service.database import schema
+from common.database import schema
 from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
 from tests.migrations.process import run
@@ -64,7 +64,7 @@ async def test_logins_of_the_script(administrator: str, migrated: bool) -> None:
         migrate(administrator)
     with psycopg.connect(administrator, autocommit=True) as connection:
         for _ in range(2):
-            connection.execute((ROOT / "service" / "database" / "roles.sql").read_bytes())
+            connection.execute((ROOT / "common" / "database" / "roles.sql").read_bytes())
     owner, service = (administrator.replace("//rds@", f"//{role}@") for role in ("todo_owner", "todo_service"))
     migrate(owner)
     assert await look(service) == schema.Finding()

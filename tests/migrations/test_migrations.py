@@ -9,8 +9,8 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from psycopg.sql import SQL, Identifier
 
+from common.database import schema
 from migrations.schema import alembic_config
-from service.database import schema
 from tests.logins import as_admin, as_owner
 from tests.migrations.process import run
 from tests.scale.pooler import pooled

@@ -1,4 +1,4 @@
-"""service/database/roles.sql, on a database that is new and on one that the first superuser owned until now."""
+"""common/database/roles.sql, on a database that is new and on one that the first superuser owned until now."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from cli.database import postgres_binaries
 from tests.conftest import ROOT, migrate
 from tests.logins import as_admin
 
-SCRIPT = (ROOT / "service/database/roles.sql").read_text()
+SCRIPT = (ROOT / "common/database/roles.sql").read_text()
 OTHERS = """
     SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relowner <> 'todo_owner'::regrole
     UNION SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proowner <> 'todo_owner'::regrole

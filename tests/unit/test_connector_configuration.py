@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from backend.tools.connectors import configuration
-from service import given
-from service.environment import SettingsInvalid
+from common import child_environment
+from common.environment import SettingsInvalid
 from tests.settings import example
 
 SECRET = "a-value-that-nobody-sees"
@@ -107,6 +107,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_no_setting_of_a_service_may_be_named() -> None:
-    assert [name for name in example() if not given.is_setting(name)] == []
-    assert not given.is_setting("GITHUB_TOKEN")
-    assert not given.is_setting("HOME"), "what every program has"
+    assert [name for name in example() if not child_environment.is_setting(name)] == []
+    assert not child_environment.is_setting("GITHUB_TOKEN")
+    assert not child_environment.is_setting("HOME"), "what every program has"

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
+from common import repeats
 from mcp_server.tasks.repeats import read
-from service import repeats
 
 DUE = date(2026, 11, 23)  # a Monday
 

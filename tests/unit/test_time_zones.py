@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from service import clock
+from common import clock
 
 
 @pytest.mark.parametrize("name", ["Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+12", "UTC", "Asia/Tokyo"])

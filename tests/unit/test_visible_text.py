@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.database.text import can_be_seen, is_line, without_heaps, without_unseen
+from common.text import can_be_seen, is_line, without_heaps, without_unseen
 
 KEPT = [
     "milk & bread, 3 < 4",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from service.tokens import is_weak
+from common.tokens import is_weak
 
 
 @pytest.mark.parametrize(

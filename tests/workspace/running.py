@@ -13,7 +13,7 @@ import httpx2
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-from service.tokens import make_call_token
+from common.tokens import make_call_token
 from tests.processes import ServiceProcess
 from tests.tokens import MCP_TOKEN_SECRET
 

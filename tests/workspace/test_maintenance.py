@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.commands import NOTHING
+from common.commands import NOTHING
 from tests.conftest import ROOT
 from tests.workspace.running import ACCOUNT, directory
 from workspace.files import writing

@@ -2,8 +2,8 @@
 
 import time
 
-from service.tokens import ISSUER, SharedSecret, Tokens, make_token
-from service.tool_server.identity import Verifier
+from common.tokens import ISSUER, SharedSecret, Tokens, make_token
+from common.tool_server.identity import Verifier
 from workspace.settings import Settings
 
 _OPEN = ("/health", "/ready", "/metrics")

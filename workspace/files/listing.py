@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from service.tool_server.refusals import shown
+from common.tool_server.refusals import shown
 from workspace.files import opening, walking
 from workspace.files.folder import Answer, Folder
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from service.tool_server.refusals import Refusal, shown
+from common.tool_server.refusals import Refusal, shown
 from workspace.refusals import (
     BehindLink,
     DiskFull,

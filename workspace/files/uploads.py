@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from service.tool_server.refusals import Refusal
+from common.tool_server.refusals import Refusal
 from workspace.files import opening, walking, writing
 from workspace.files.folder import Folder
 

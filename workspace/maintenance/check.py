@@ -1,4 +1,4 @@
-from service.environment import or_stop
+from common.environment import or_stop
 from workspace.settings import Settings, read_settings
 
 

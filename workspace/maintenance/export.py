@@ -4,7 +4,7 @@ import sys
 import tarfile
 from collections.abc import Sequence
 
-from service import commands
+from common import commands
 from workspace.files import walking
 from workspace.files.folder import Store
 from workspace.maintenance import stored

@@ -1,7 +1,7 @@
 import sys
 from collections.abc import Sequence
 
-from service import commands
+from common import commands
 from workspace.maintenance import stored
 
 

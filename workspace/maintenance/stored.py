@@ -4,8 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from service import commands
-from service.environment import SettingsInvalid, read
+from common import commands
+from common.environment import SettingsInvalid, read
 from workspace import account
 from workspace.files.folder import Store
 from workspace.files.quota import Quota

@@ -11,7 +11,7 @@ from backend.api.routing import UserRoute
 from backend.api.services import AppServices
 from backend.calendar import address
 from backend.users import profiles
-from service.telemetry.logs import fields
+from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
 

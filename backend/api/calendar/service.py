@@ -15,9 +15,9 @@ from backend.calendar.feed import Feeds
 from backend.errors import BackendError
 from backend.users import profiles
 from common.database import Database
-from service.telemetry import metrics, traces
-from service.telemetry.logs import fields
-from service.workers import Pace
+from common.telemetry import metrics, traces
+from common.telemetry.logs import fields
+from common.workers import Pace
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from chatkit import types as ck
 from backend.api.chatkit import requests
 from backend.api.messages import check_content
 from backend.errors import InvalidRequest
-from service.database.text import is_line, without_unseen
+from common.text import is_line, without_unseen
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
 _MOST_RATED = 100

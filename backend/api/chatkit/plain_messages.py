@@ -18,7 +18,7 @@ from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import CUT_OFF_CODES, Ending, sentence_of, sentence_of_notice
 from backend.runs.service import RunService
-from service.database import new_id
+from common.ids import new_id
 
 
 class OtherUser(BackendError):

@@ -33,7 +33,7 @@ from backend.model.providers import Endpoint
 from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
-from service.database import new_id
+from common.ids import new_id
 
 
 class TodoChatKitServer(ChatKitServer[RequestContext]):

@@ -30,7 +30,7 @@ from backend.errors import InvalidRequest, NotFound
 from backend.runs.service import RunService
 from backend.tools.table import find_tool
 from backend.tools.workspace.files import FolderFiles
-from service.database import new_id
+from common.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)

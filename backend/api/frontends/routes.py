@@ -17,7 +17,7 @@ from backend.api.openapi import errors, stream_of
 from backend.api.routing import UserRoute
 from backend.api.services import AppServices
 from backend.errors import BackendError
-from service.telemetry import metrics
+from common.telemetry import metrics
 
 SECONDS = Histogram(
     "todo_chat_seconds",

@@ -25,7 +25,7 @@ from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.tools.task_tools import TaskTools
 from backend.users.idempotency import IdempotencyKey
-from service.database import new_id
+from common.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)

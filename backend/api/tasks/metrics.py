@@ -14,8 +14,8 @@ from backend.api.dependencies import UserId
 from backend.api.tasks.schemas import ChangedTasks
 from backend.errors import BackendError
 from backend.tools.task_tools import TasksUnavailable
-from service.telemetry import metrics, traces
-from service.telemetry.logs import fields
+from common.telemetry import metrics, traces
+from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import CallRefused, TasksUnavailable, TaskTools
 from backend.users import profiles
 from common.database import Database
-from service.database import new_id
+from common.ids import new_id
 
 DAYS = 28
 _VIEWS: Mapping[View, Mapping[str, str]] = {

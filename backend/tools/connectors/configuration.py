@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from backend.tools.connectors.connector import AgentName, Connector
-from service import given
-from service.environment import SettingsInvalid
+from common import child_environment
+from common.environment import SettingsInvalid
 
 _NAME = re.compile(r"[a-z0-9-]{1,20}")
 _REFERENCE = re.compile(r"\$\{([^}]*)\}?")
@@ -163,7 +163,7 @@ def _value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[st
     kind, _, name = found[1].partition(":")
     if kind != "env" or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not found[0].endswith("}"):
         raise _Wrong(f"has {found[0]}: the one reference that is known is ${{env:NAME}}, of a variable.")
-    if given.is_setting(name):
+    if child_environment.is_setting(name):
         raise _Wrong(f"may not have {found[0]}: that is a setting of this program; give it a variable of its own.")
     if not (value := variables.get(name)):
         raise _Wrong(f"has {found[0]}, and the variable {name} is not set.")

@@ -26,7 +26,7 @@ from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from backend.tools.connectors.server_log import redacted
 from backend.tools.table import TOOLS
 from common.database import Database
-from service.telemetry import logs, traces
+from common.telemetry import logs, traces
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from mcp.types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool
 
 from backend.tools.connectors.connector import Connector
 from backend.tools.connectors.server_log import logged
-from service.tls import tls_context
+from common.tls import tls_context
 
 logger = logging.getLogger(__name__)
 

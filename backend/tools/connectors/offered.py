@@ -8,7 +8,7 @@ from typing import Any
 from mcp.types import CallToolResult, EmbeddedResource, TextContent, TextResourceContents, Tool
 
 from backend.tools.connectors.connector import Connector
-from service.database.text import without_unseen
+from common.text import without_unseen
 
 LONGEST_SCHEMA = 20_000  # bytes
 _LONGEST_DESCRIPTION = 1_000  # characters

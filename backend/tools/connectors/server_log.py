@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from backend.tools.connectors.connector import Connector
-from service.commands import printable
+from common.commands import printable
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connectors.names import for_people
 from backend.tools.table import LineValues
-from service.database.text import without_unseen
+from common.text import without_unseen
 
 Json = dict[str, Any]
 _LINE = 160  # characters

@@ -14,7 +14,7 @@ from backend.tools.caller_token import calling_for
 from backend.tools.connectors.connector import AgentName
 from backend.tools.task_tools import KEY, USER
 from backend.tools.workspace.tools import DISK_FULL, FOLDER, WorkspaceTools, WorkspaceUnavailable, folder_apart, text_of
-from service.database import new_id
+from common.ids import new_id
 
 _UNCONFINED = (
     "Nothing was committed. There is no sandbox here, and git could run programs that an agent wrote. Ask an agent to "

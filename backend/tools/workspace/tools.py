@@ -15,7 +15,7 @@ from backend.errors import BackendError
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import McpConnection, ToolsUnavailable
 from backend.tools.task_tools import KEY, USER
-from service.tls import tls_context
+from common.tls import tls_context
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from cli.chat.screens.text import Style, cells, one_line, padded, wrapped
-from service.repeats import in_words
+from common.repeats import in_words
 
 Json = Mapping[str, Any]
 WIDE = 60

@@ -9,7 +9,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import local_database
 from cli.errors import CliError
 from cli.services import environment, zone
-from service.commands import PARTLY
+from common.commands import PARTLY
 
 _GOES_ON = "…"  # ends a line that says how far the work is
 

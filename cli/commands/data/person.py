@@ -16,7 +16,7 @@ from cli.data_dir import CHECKOUT
 from cli.database import local_database
 from cli.errors import CliError
 from cli.services import environment
-from service.commands import NOTHING
+from common.commands import NOTHING
 
 EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 LOCAL = "local"  # who everybody is with AUTH_MODE=none

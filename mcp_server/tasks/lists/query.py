@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from common.tool_server.refusals import shown
 from mcp_server.arguments import MAX_ID, Order, Status
 from mcp_server.errors import CursorOfOtherList, CursorUnknown
 from mcp_server.tasks.fields import label_of
 from mcp_server.tasks.task import PRIORITIES
-from service.tool_server.refusals import shown
 
 Sorting = Literal[Order, "deleted"]
 

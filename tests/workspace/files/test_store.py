@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.tool_server.refusals import Refusal
+from common.tool_server.refusals import Refusal
 from workspace.files import answers, listing, quota, reading, writing
 from workspace.files.folder import Answer, Folder, Store, StoreUnusable
 from workspace.files.quota import Amount, Quota

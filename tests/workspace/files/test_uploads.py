@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.tool_server.refusals import Refusal
+from common.tool_server.refusals import Refusal
 from workspace.files import listing, uploads, walking, writing
 from workspace.files.folder import Folder, Store
 from workspace.files.quota import Quota

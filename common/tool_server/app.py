@@ -1,0 +1,96 @@
+"""The ASGI application around a FastMCP server."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from fastmcp import FastMCP
+from fastmcp.tools import Tool
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from common.single_flight import SingleFlight
+from common.telemetry import metrics
+from common.telemetry.middleware import Watched
+from common.tool_server.edge import Edge
+
+Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
+
+
+def http_app(
+    server: FastMCP,
+    tools: Sequence[Tool],
+    *,
+    allowed_hosts: Sequence[str],
+    allowed_origins: Sequence[str],
+    middleware: Sequence[Middleware],
+    ready: Readiness,
+    warm_up: Callable[[ASGIApp], Awaitable[None]],
+    observe: Callable[[], object] = lambda: None,
+) -> ASGIApp:
+    """The server at /mcp, with /health, /ready and /metrics; `warm_up` runs before anything is served.
+
+    `observe` is called before the metrics are read.
+    """
+    # Without it, every tools/call of 2026-07-28 lists all tools again to check its Mcp-Param headers.
+    server._mcp_server.get_tool_input_schema = {tool.name: tool.parameters for tool in tools}.get
+    _add_probes(server, ready, observe)
+    app = server.http_app(
+        path="/mcp",
+        stateless_http=True,
+        json_response=True,
+        host_origin_protection=True,
+        allowed_hosts=list(allowed_hosts),
+        allowed_origins=list(allowed_origins),
+        middleware=[*_cors(allowed_origins), *middleware],
+    )
+    app.router.lifespan_context = _warmed_up(app.router.lifespan_context, warm_up)
+    return Watched(Edge(app), traced=["/mcp"])
+
+
+def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]) -> None:
+    @server.custom_route("/health", methods=["GET"])
+    async def health(_: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    look = SingleFlight(ready)
+
+    @server.custom_route("/ready", methods=["GET"])
+    async def readiness(_: Request) -> JSONResponse:
+        return await look()
+
+    @server.custom_route("/metrics", methods=["GET"])
+    async def prometheus(_: Request) -> Response:
+        observe()
+        return metrics.response()
+
+
+def _cors(origins: Sequence[str]) -> list[Middleware]:
+    """The guard lets pages of these origins ask; this lets them read the answer."""
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["POST"],
+            allow_headers=["*"],
+            expose_headers=["www-authenticate"],
+        )
+    ]
+
+
+def _warmed_up(
+    started: Callable[[Any], AbstractAsyncContextManager[Any]], warm_up: Callable[[ASGIApp], Awaitable[None]]
+) -> Callable[[Starlette], AbstractAsyncContextManager[Any]]:
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[Any]:
+        async with started(app) as state:
+            await warm_up(app)
+            yield state
+
+    return lifespan

@@ -1,0 +1,75 @@
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+from starlette.types import ASGIApp, Message
+
+from common.telemetry import metrics
+
+_ME = {"name": "warm-up", "version": "1"}
+_ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+async def warm_up(app: ASGIApp, calls: Mapping[str, Mapping[str, object]], *, token: str | None = None) -> None:
+    """Make the first requests of both protocols here, so that nobody waits for late imports and first uses.
+
+    `calls` has arguments for each tool with which it changes nothing.
+    """
+    post = partial(_post, app, token)
+    hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
+    with metrics.unmetered():
+        await post(LATEST_HANDSHAKE_VERSION, "initialize", hello)
+        await post(LATEST_MODERN_VERSION, "server/discover", {})
+        for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
+            await post(version, "tools/list", {})
+            for tool, arguments in calls.items():
+                await post(version, "tools/call", {"name": tool, "arguments": arguments})
+
+
+async def _post(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:
+    if version == LATEST_MODERN_VERSION:
+        params = {**params, "_meta": _ENVELOPE}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    headers = {
+        "host": "127.0.0.1",
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": version,
+        "mcp-method": method,
+    }
+    if "name" in params:
+        headers["mcp-name"] = params["name"]
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", 80),
+    }
+    status = 0
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+
+    await app(scope, receive, send)
+    assert status == 200, f"{method} of protocol {version} answered {status}"
