@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests import chaos
-from tests.chaos import harness
+from tests.chaos import harness, patience
 
 _EVERY = 10  # kills
 
@@ -29,6 +29,7 @@ if __name__ == "__main__":
     parser.add_argument("--scaled", action="store_true", help="several of each service, HAProxy and PgBouncer")
     parser.add_argument("--keep", type=Path, help="a directory for the data and the logs, to be looked at afterwards")
     given = parser.parse_args()
+    patience.SECONDS = 900.0  # a busy machine takes long to start again what was killed
     _say(f"seed {given.seed}")
     if given.keep:
         given.keep.mkdir(parents=True)
