@@ -43,7 +43,7 @@ SELECT (jsonb_populate_record(m, jsonb_build_object('run_id', c.runs || k, 'seq'
 FROM model_turns m JOIN runs r ON (r.user_id, r.id) = (m.user_id, m.run_id), {_COPIES}
 WHERE conversation_id = %(template)s
 """
-_LAST_NUMBER = "SELECT setval('event_seq', %(base)s + %(threads)s * %(turns)s * %(span)s)"
+_LAST_NUMBER = "SELECT setval('event_seq', %(base)s + %(threads)s::bigint * %(turns)s * %(span)s)"
 _LONGER = """
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, model_turn)
 SELECT user_id, run_id, id || '_' || n, conversation_id, kind, text, model_turn
