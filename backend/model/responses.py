@@ -150,8 +150,9 @@ async def as_chunks(response: Pieces, model: str) -> Chunks:
                 reasoning=piece.thought or None,
                 tool_calls=[_to_delta(index, call) for index, call in enumerate(piece.calls)] or None,
             )
-            choice = Choice.model_construct(index=0, delta=delta, finish_reason=piece.finish, logprobs=None)
-            yield ChatCompletionChunk.model_construct(
+            # Not `model_construct`, which OpenAI's client replaces by a slower one of its own.
+            choice = Choice(index=0, delta=delta, finish_reason=piece.finish)
+            yield ChatCompletionChunk(
                 id="", object="chat.completion.chunk", created=0, model=model, choices=[choice], usage=piece.usage
             )
 
