@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from backend.conversations import runs
 from backend.conversations.records import Run
-from backend.conversations.timeline import FOREVER, RUN_COLUMNS
+from backend.conversations.timeline import ALTERNATIVES, FOREVER, RUN_COLUMNS
 from backend.errors import Busy, NotFound
 from common.database import Database
 
@@ -50,10 +50,8 @@ SELECT id FROM below ORDER BY seq DESC LIMIT 1"""
 _PATH = f"""
 {_PATH_UP}
 SELECT {RUN_COLUMNS} FROM runs r JOIN path p ON r.id = p.id WHERE r.user_id = %(user)s ORDER BY r.seq"""
-_ALTERNATIVES = """
-SELECT r.id AS run_id, a.id FROM runs r JOIN runs a ON a.user_id = r.user_id AND a.conversation_id = r.conversation_id
-    AND (a.previous_run_id = r.previous_run_id OR (a.previous_run_id IS NULL AND r.previous_run_id IS NULL))
-    AND a.parent_call_id IS NULL
+_ALTERNATIVES = f"""
+SELECT r.id AS run_id, a.id FROM runs r {ALTERNATIVES}
 WHERE r.user_id = %(user)s AND r.id = ANY(%(runs)s) ORDER BY a.seq"""
 _RUN_OF_TEXT = f"""
 SELECT {RUN_COLUMNS} FROM runs r JOIN entries e ON e.user_id = r.user_id AND e.run_id = r.id

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import LiteralString
 
 from backend.conversations.records import Entry, Record, Run, ToolCall
-from backend.conversations.timeline import CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS
+from backend.conversations.timeline import ALTERNATIVES, CALL_COLUMNS, ENTRY_COLUMNS, RUN_COLUMNS
 from backend.errors import NotFound
 from common.database import Database
 
@@ -40,9 +40,7 @@ def _of_runs(page: LiteralString) -> _Statements:
         WHERE e.user_id = %(user)s AND e.run_id IN ({page}) AND e.seq IS NOT NULL AND e.complete ORDER BY e.seq""",
         f"SELECT {CALL_COLUMNS} FROM tool_calls c WHERE c.user_id = %(user)s AND c.run_id IN ({page}) ORDER BY c.seq",
         f"""SELECT r.id AS run_id, array_agg(a.id ORDER BY a.seq) AS ids
-        FROM runs r JOIN runs a ON a.user_id = r.user_id AND a.conversation_id = r.conversation_id
-            AND a.parent_call_id IS NULL
-            AND (a.previous_run_id = r.previous_run_id OR (a.previous_run_id IS NULL AND r.previous_run_id IS NULL))
+        FROM runs r {ALTERNATIVES}
         WHERE r.user_id = %(user)s AND r.id IN ({page}) GROUP BY r.id HAVING count(*) > 1""",
     )
 

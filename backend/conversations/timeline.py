@@ -24,6 +24,17 @@ ENTRY_COLUMNS = """e.run_id, e.id, e.kind, e.text, e.details, e.complete, e.mode
 CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.idempotency_key, c.output, c.details,
     c.seconds, c.approval_text, c.reach, c.reason, c.decision_text, c.feedback, c.seq, c.approval_seq, c.decision_seq,
     c.result_seq, c.created_at"""
+# Of each run r those that continue the same run, itself among them. Two selects, as no index serves an OR with NULL.
+ALTERNATIVES = """
+CROSS JOIN LATERAL (
+    SELECT a.id, a.seq FROM runs a
+    WHERE a.user_id = r.user_id AND a.conversation_id = r.conversation_id AND a.previous_run_id = r.previous_run_id
+      AND a.parent_call_id IS NULL
+    UNION ALL
+    SELECT a.id, a.seq FROM runs a
+    WHERE r.previous_run_id IS NULL AND a.user_id = r.user_id AND a.conversation_id = r.conversation_id
+      AND a.previous_run_id IS NULL AND a.parent_call_id IS NULL
+) a"""
 RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
     r.top_run_id, r.agent, r.active, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code,
     r.created_at, r.running_since, r.ended_at, r.end_seq"""
