@@ -40,9 +40,8 @@ def create_app(
     servers: Sequence[Connector] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> FastAPI:
-    """`servers` are the other MCP servers.
-
-    `keep_alive_seconds` is how long a stream of events may be silent.
+    """Creates the application with all routes and middleware; its services are opened when it starts.
+    `servers` are the other MCP servers. `keep_alive_seconds` is how long a stream of events may be silent.
     """
 
     @asynccontextmanager

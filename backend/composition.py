@@ -66,7 +66,9 @@ class _Resources:
 async def open_services(
     settings: Settings, endpoint: Endpoint, servers: Sequence[Connector]
 ) -> AsyncIterator[Services]:
-    """What is opened last is closed first; `servers` are the other MCP servers."""
+    """Opens all that the process needs, gives it to the routes and closes it in reverse order; `servers` are the other
+    MCP servers.
+    """
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.exporting("backend", settings.otel_exporter_otlp_endpoint))
         resources = await _open_resources(settings, endpoint, servers, stack)
@@ -79,6 +81,7 @@ async def open_services(
 async def _open_resources(
     settings: Settings, endpoint: Endpoint, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> _Resources:
+    """Opens the database, the model and the tools; `stack` closes them."""
     database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
     model = ChatModel(endpoint)
     stack.push_async_callback(model.client.close)
@@ -97,6 +100,7 @@ async def _open_resources(
 
 
 def _create_services(settings: Settings, resources: _Resources, runs: RunService, cards: CardService) -> Services:
+    """Creates the services of the routes from what is open."""
     database, model, tools = resources.database, resources.model, resources.tools
     endpoint, chars = model.endpoint, settings.limit_message_chars
     files = FolderFiles(resources.workspace) if resources.workspace else None
@@ -126,7 +130,9 @@ def _create_services(settings: Settings, resources: _Resources, runs: RunService
 
 
 async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExitStack) -> RunService:
-    """What executes runs, and holds the process's lease on them."""
+    """Creates what executes runs, takes the process's lease, and starts sweeps and background work.
+    `stack` ends them.
+    """
     database, model = resources.database, resources.model
     streams = Streams(database)
     agents: dict[str, Agent[RunContext]] = {}  # filled below, as the assistant's tools need the executor
@@ -171,7 +177,7 @@ async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExit
 def _create_agents(
     settings: Settings, resources: _Resources, run_sub_agent: RunSubAgent
 ) -> dict[str, Agent[RunContext]]:
-    """The assistant, and those that work for it where there is a workspace for them."""
+    """Creates the assistant, and its sub-agents if there is a workspace for them."""
     model, tools, workspace = resources.model, resources.tools, resources.workspace
     sent: ModelSettings = model.settings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
     may_ask = resources.approvals.policy.may_ask
@@ -190,6 +196,7 @@ def _create_agents(
 
 
 def _create_policy(settings: Settings, servers: Sequence[Connector], workspace: WorkspaceTools | None) -> Policy:
+    """Creates the approval policy with what connectors and the workspace may reach."""
     read_only = [server.name for server in servers if server.read_only]
     is_unconfined = (lambda: workspace.is_unconfined) if workspace else (lambda: False)
     return Policy(
@@ -202,6 +209,7 @@ def _create_policy(settings: Settings, servers: Sequence[Connector], workspace: 
 
 
 async def _open_tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
+    """Opens the connection to the task server, with signed calls if there is a secret."""
     # Without a secret, as AUTH_MODE=none allows, the MCP server serves the calls, but believes no actor.
     secret, address = settings.mcp_token_secret, settings.mcp_internal_url or settings.mcp_url
     token = CallerToken(secret.get_secret_value(), settings.mcp_url) if secret else None
@@ -214,7 +222,7 @@ async def _open_tools(settings: Settings, stack: AsyncExitStack) -> TaskTools:
 async def _open_workspace(
     settings: Settings, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> WorkspaceTools | None:
-    """Where agents work; None where there are none."""
+    """Opens the connection to the agents' workspace; None if there are no agents."""
     secret, url = settings.workspace_token_secret, settings.workspace_url
     if settings.agents == "off" or secret is None or url is None:
         return None
@@ -232,6 +240,7 @@ async def _open_workspace(
 
 
 def _limits(settings: Settings) -> UserLimits:
+    """Returns the limits of each user that the settings name."""
     return UserLimits(
         per_minute=settings.limit_runs_per_minute,
         running=settings.limit_running_runs,

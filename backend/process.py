@@ -28,6 +28,9 @@ QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "ch
 
 
 def main() -> None:
+    """Checks the configuration, configures the log and serves until it is stopped.
+    Ends with status 78 if it cannot work.
+    """
     settings, endpoint, servers = check_command.run()
     logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     for sentence in renamed_settings():
@@ -52,7 +55,7 @@ def _serve(
     listener: socket.socket,
     on_ready: Callable[[], None],
 ) -> None:
-    """Serves in one process."""
+    """Serves in this process, on an open socket."""
     from backend.app import create_app
 
     # Whatever keys are in the environment, no prompt is uploaded to anyone but the model's provider.
@@ -76,14 +79,17 @@ class _Server(workers.Server):
         self._app = app
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serves until it is told to end; a watchdog ends the process if its event loop hangs."""
         self._loop = asyncio.get_running_loop()
         async with watchdog():
             await super().serve(sockets)
 
     def is_busy(self) -> bool:
+        """Whether runs are executed here, so that the process is not replaced yet."""
         return (executor := self._executor) is not None and bool(executor.live)
 
     def end(self) -> None:
+        """Begins to interrupt all runs, as their open streams would not end otherwise; called from a signal handler."""
         if (executor := self._executor) is not None:
             self._loop.call_soon_threadsafe(executor.interrupt_all)
 
@@ -95,6 +101,9 @@ class _Server(workers.Server):
 
 
 def _announce(settings: Settings, endpoint: Endpoint, address: str) -> None:
+    """Logs the address, the model and its provider.
+    Warns if the model is the offline one, and if there is no sign-in.
+    """
     logger.info("backend listens on %s", address)
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":

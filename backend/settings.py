@@ -38,6 +38,7 @@ _CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said 
 
 
 def _address(url: str) -> str:
+    """Checks that an address can be a page's, and removes the slash at its end."""
     if not is_http(url) or "?" in url or "#" in url:
         raise PydanticCustomError("setting", "must be the address people reach the page by, https://…")
     return url.rstrip("/")
@@ -55,7 +56,7 @@ class AddressSettings(BaseSettings):
 
     @property
     def address(self) -> str:
-        """The one that is set, else the one on this machine."""
+        """The address of the backend that is set, otherwise the one on this machine."""
         return self.backend_url or f"http://localhost:{self.backend_port}"
 
 
@@ -103,7 +104,7 @@ def _formerly(name: str) -> Any:
 
 
 def _four_fifths(connections: int) -> int:
-    """A run's reader holds one; the rest is for other requests."""
+    """Returns four fifths: a run's reader holds one connection, and the rest is for other requests."""
     return max(1, connections * 4 // 5)
 
 
@@ -146,11 +147,13 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
     def largest_body(self, method: str, path: str) -> int:
+        """Returns how many bytes the body of a request may have: more for a file, and for a whole conversation."""
         if method == "PUT" and _FILE.match(path):
             return self.limit_file_bytes
         return super().largest_body(method, path) * (_CONVERSATION if path in _CHATS else 1)
 
     def problem(self) -> str | None:
+        """Returns a sentence about settings that do not fit together; None if they do."""
         if self.has_workspace and self.workspace_token_secret is None:
             return (
                 "WORKSPACE_URL needs WORKSPACE_TOKEN_SECRET, with the same value in both services. Or set AGENTS=off."
@@ -161,7 +164,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
 
     @property
     def has_workspace(self) -> bool:
-        """Whether agents may work, once there is a workspace for them."""
+        """Whether agents may work, once the workspace answers."""
         return self.agents != "off" and self.workspace_url is not None
 
     @property
@@ -169,6 +172,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
         return self.mcp_token_secret, self.auth_jwt_secret
 
     def problem_with_tokens(self) -> str | None:
+        """Returns a sentence about invalid settings of AUTH_MODE=jwt; None if they are valid."""
         if bool(self.auth_jwt_secret) == bool(self.auth_jwks_url):
             return "AUTH_MODE=jwt needs either AUTH_JWT_SECRET or AUTH_JWKS_URL to check tokens."
         for name in ("auth_issuer", "auth_audience", "mcp_token_secret"):
@@ -184,7 +188,7 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
 
 
 def renamed_settings() -> list[str]:
-    """A sentence for each setting that the environment has by its former name."""
+    """Returns a sentence for each setting that the environment has by its former name."""
     return [
         f"{name} is called {now}; the old name is read until the next release"
         for name, now in RENAMED.items()
@@ -193,5 +197,5 @@ def renamed_settings() -> list[str]:
 
 
 def read_settings() -> Settings:
-    """The settings in the environment; raises `SettingsInvalid` when they cannot work."""
+    """Reads the settings from the environment. Raises `SettingsInvalid` if they cannot work."""
     return read_service(Settings)

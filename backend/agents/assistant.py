@@ -55,8 +55,7 @@ whether to complete the task; never complete it unasked.
 
 @cache  # each answer holds it to its end
 def instructions(*, asks: bool, has_agents: bool) -> str:
-    """The instructions of the assistant.
-
+    """Returns the instructions of the assistant.
     `asks` says whether the server asks before many tasks are deleted, `has_agents` whether it may start some.
     """
     return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
@@ -70,6 +69,9 @@ class _Assistant(Agent[Any]):
     _made: Sequence[Tool] = ()
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        """Returns the SDK's tools, made anew only if the servers' lists have changed, with their approvals and reasons
+        not to be made.
+        """
         listed = [await source.list_tools(run_context, self) for source in self.mcp_servers]
         if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
             self._made = await super().get_mcp_tools(run_context)
@@ -83,7 +85,7 @@ class _Assistant(Agent[Any]):
 
 
 def guard(tool: FunctionTool, reason_not_made: Callable[[ToolContext[Any]], str | None]) -> None:
-    """Answer a call of the tool with the reason why it is not made, where there is one."""
+    """Changes a tool so that a call which is not to be made returns the reason instead."""
     invoke = tool.on_invoke_tool
 
     async def guarded(context: ToolContext[Any], arguments: str) -> Any:
@@ -93,17 +95,19 @@ def guard(tool: FunctionTool, reason_not_made: Callable[[ToolContext[Any]], str 
 
 
 def reason_not_made(context: ToolContext[Any]) -> str | None:
-    """Why a call of the newest model turn is not made, if it is not."""
+    """Returns why a call of the newest model turn is not made; None if it is."""
     return context.context.not_made.get(context.tool_call_id) if context.context else None
 
 
 async def needs_approval(context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-    """Stops the SDK's run before the call; which ones wait was decided when the step was written."""
+    """Whether the SDK ends its run before this call; which calls wait was decided when the model turn was stored."""
     return call_id in context.context.waiting
 
 
 def _pauses(context: RunContextWrapper[Any], made: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
-    """Ends the SDK's run after a step in which an agent waits for the person: the assistant goes on when it does."""
+    """Ends the SDK's run after a model turn in which a sub-agent waits for the user: the assistant goes on when it
+    does.
+    """
     return ToolsToFinalOutputResult(is_final_output=context.context.waits_inside)
 
 
@@ -116,11 +120,10 @@ def create_assistant(
     team: Sequence[FunctionTool] = (),
     has_agents: Callable[[], bool] = lambda: False,
 ) -> Agent[Any]:
-    """The agent of every turn; it holds nothing of a person or a conversation.
-
-    `may_ask` tells of a tool's name whether its calls may have to wait for the person's consent. The tools of the
-    `team` start agents, where `has_agents` tells that there are some now. The instructions end with the `notes` of the
-    run's context, if it has one: what comes before is the same for everybody.
+    """Creates the agent of every run; it holds nothing of a user or a conversation.
+    `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. The tools of the `team`
+    start agents, if `has_agents` tells that there are some now. The instructions end with the `notes` of the run's
+    context, if it has one: what comes before is the same for everybody.
     """
     asks = may_ask("delete_task")
     for tool in team:

@@ -51,6 +51,8 @@ _FROM_OTHERS = {
 
 
 def create_instructions(*, reaches_others: bool) -> tuple[str, str]:
-    """Its description for the assistant, and its own instructions; with tools of connectors it has no others."""
+    """Returns its description for the assistant, and its own instructions.
+    Both differ if it has tools of connectors.
+    """
     about, how = (_OF_OTHERS, _FROM_OTHERS) if reaches_others else (_OF_HERE, _FROM_HERE)
     return _DESCRIPTION.format(**about), _INSTRUCTIONS.format(**how)

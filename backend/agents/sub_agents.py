@@ -44,6 +44,9 @@ class SubAgent(Agent[Any]):
     connectors: Connectors
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        """Returns the tools that the agent may use now, of the workspace, the task server and connectors; any may need
+        approval.
+        """
         tools = [tool for tool in await super().get_mcp_tools(run_context) if self._is_usable(tool.name)]
         usable = [tool for tool in tools if isinstance(tool, FunctionTool)]
         usable += await self.connectors.tools_for(self.name)
@@ -53,13 +56,14 @@ class SubAgent(Agent[Any]):
         return [*usable]
 
     def _is_usable(self, tool: str) -> bool:
+        """Whether the agent is allowed a tool, and the workspace can run programs if the tool needs that."""
         return tool in self.allowed_tools and (self.workspace.runs_commands or not find_tool(tool).runs_programs)
 
 
 def create_sub_agents(
     model: Model, settings: ModelSettings, *, workspace: WorkspaceTools, tasks: MCPServer, connectors: Connectors
 ) -> dict[str, Agent[Any]]:
-    """The coder and the researcher, by name; `settings` are those of their requests."""
+    """Creates the coder and the researcher, by name; `settings` are those of their requests."""
     settings = settings.resolve(ModelSettings(temperature=_TEMPERATURE, tool_choice="auto"))
 
     def create(name: str, instructions: Any, tools: frozenset[str], sources: Sequence[MCPServer]) -> SubAgent:
@@ -89,7 +93,7 @@ def create_sub_agents(
 def create_start_tools(
     run_sub_agent: RunSubAgent, *, is_enabled: Callable[[], bool], connectors: Connectors
 ) -> list[FunctionTool]:
-    """The assistant's tools that start an agent."""
+    """Creates the assistant's tools that start an agent; a call is answered by `run_sub_agent`."""
     about_researcher, _ = researcher.create_instructions(reaches_others=connectors.has_any(researcher.NAME))
     schema = ensure_strict_json_schema(Assignment.model_json_schema())
 

@@ -18,7 +18,9 @@ class JsonRequest(Request):
     _value: Any = None
 
     async def load(self, *, max_values: int) -> None:
-        """Raises `InvalidRequest` for a body that is no JSON, or that `check_json` rejects."""
+        """Reads the body, checks and parses it.
+        Raises `InvalidRequest` if it is no JSON, or if `check_json` rejects it.
+        """
         body = await self.body()
         check_json(body, max_values=max_values)
         try:
@@ -28,17 +30,20 @@ class JsonRequest(Request):
 
     @property
     def headers(self) -> Headers:
-        """FastAPI parses only what is declared as JSON. `Edge` requires that of POST and PATCH, not of PUT."""
+        """Declares the body as JSON, as FastAPI parses nothing else.
+        `Edge` requires that of POST and PATCH, not of PUT.
+        """
         headers = MutableHeaders(raw=[*self.scope["headers"]])
         headers["content-type"] = "application/json"
         return headers
 
     async def json(self) -> Any:
+        """Returns the value that `load` has parsed."""
         return self._value
 
 
 def check_json(body: bytes, *, max_values: int = json_body.MOST_VALUES) -> None:
-    """Raises `InvalidRequest` for a body that is too costly to parse, or that has text which cannot be stored."""
+    """Raises `InvalidRequest` for a body that is too costly to parse, or has a NUL character, which is not storable."""
     if sentence := json_body.problem(body, max_values):
         raise InvalidRequest(sentence)
     if b"\\u0000" in body and any("\0" in text for text in _find_strings(body)):

@@ -28,7 +28,10 @@ logger = logging.getLogger(__name__)
 
 
 async def authenticate(request: Request) -> str:
-    """Returns the user's id; raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site."""
+    """Returns the user's id; the local user's with AUTH_MODE=none.
+    Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, and `ForeignOrigin` for a cookie sent
+    from another site.
+    """
     return await request.app.state.identity.find_user_id(request, request.app.state.services.database)
 
 
@@ -36,6 +39,7 @@ UserId = Annotated[str, Depends(authenticate)]
 
 
 async def get_user(request: Request, user_id: UserId) -> AuthenticatedUser:
+    """Returns the user, with the time zone that the request names; raises as `authenticate`."""
     return AuthenticatedUser(user_id, time_zone=_find_time_zone(request))
 
 
@@ -43,7 +47,7 @@ User = Annotated[AuthenticatedUser, Depends(get_user)]
 
 
 def _find_time_zone(request: Request) -> str | None:
-    """None if the request names no zone, or an unknown one."""
+    """Returns the time zone that the request names; None if there is none or it is unknown, which is logged."""
     name = request.headers.get(TIME_ZONE_HEADER, "")
     if name and find_zone(name) is None:
         _warn_of_time_zone(name[:_CHARS_IN_A_LINE])
@@ -53,11 +57,12 @@ def _find_time_zone(request: Request) -> str | None:
 
 @lru_cache(maxsize=100)  # a client that is wrong is so with each request
 def _warn_of_time_zone(beginning: str) -> None:
+    """Logs an unknown time zone, each only once."""
     logger.warning("a request's %s is not known and not used; it begins %r", TIME_ZONE_HEADER, beginning)
 
 
 async def get_limited_user(user: User, services: AppServices) -> AuthenticatedUser:
-    """Raises `LimitReached` for a user who sends too many requests."""
+    """Returns the user and counts the request. Raises `LimitReached` for a user who sends too many."""
     check_rate(services.pace, user.user_id)
     return user
 
@@ -66,7 +71,9 @@ LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
 
 
 async def get_polling_user(user: User, services: AppServices) -> AuthenticatedUser:
-    """The user of a request that an open page sends every second and a half; these are counted apart."""
+    """Returns the user of a request that an open page sends every second and a half; these are counted apart.
+    Raises `LimitReached`.
+    """
     check_rate(services.polls, user.user_id)
     return user
 
@@ -80,6 +87,7 @@ async def get_idempotency_key(
         Header(alias=IDEMPOTENCY_KEY, description="The same request under the same key is done once in 24 h."),
     ] = None,
 ) -> str | None:
+    """Returns the idempotency key in the header. Raises `InvalidRequest` for an invalid one."""
     if key is not None and not _KEY.fullmatch(key):
         raise InvalidRequest(f"{IDEMPOTENCY_KEY} must have 1 to 255 visible ASCII characters.")
     return key
@@ -89,7 +97,7 @@ IdempotencyKey = Annotated[str | None, Depends(get_idempotency_key)]
 
 
 async def get_keyed_request(request: Request, key: IdempotencyKey) -> idempotency.IdempotencyKey | None:
-    """The request under its key, if it has one; it is the same for the same path and the same body."""
+    """Returns the idempotency key with a hash of the request's method, path and body; None without a key."""
     if key is None:
         return None
     what = f"{request.method} {request.url.path}\n".encode() + await request.body()
@@ -104,7 +112,7 @@ async def get_last_event_id(
         str | None, Header(alias=LAST_EVENT_ID, description="The `id` of the last event that was read.")
     ] = None,
 ) -> int:
-    """The number of the event after which the reader goes on; 0 for all of them."""
+    """Returns the number of the event after which the reader goes on; 0 for all events. Raises `InvalidRequest`."""
     digits = "0" if sent is None else sent
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 19 and int(digits) < _MAX_EVENT_ID):
         raise InvalidRequest(
@@ -117,4 +125,5 @@ LastEventId = Annotated[int, Depends(get_last_event_id)]
 
 
 async def forbid_caching(response: Response) -> None:
+    """Sets the header by which nobody stores the response."""
     response.headers["Cache-Control"] = "no-store"

@@ -50,6 +50,7 @@ class Edge:
         await answer(scope, receive, with_headers(scope, send, _HEADERS))
 
     def _find_error(self, scope: Scope, headers: Headers) -> BackendError | None:
+        """Returns why a request is rejected: its host, its origin or the type of its body; None if it is not."""
         if without_port(headers.get("host", "").lower()) not in self._hosts:
             return ForeignHost()
         origin = headers.get("origin")
@@ -61,13 +62,13 @@ class Edge:
 
 
 def own_origin(scope: Scope, headers: Headers) -> str:
-    """The origin of the pages that this server serves by the name it was asked by, as browsers spell it."""
+    """Returns the origin of this server's pages, by the scheme and Host of the request, as browsers write it."""
     scheme = scope["scheme"]
     return f"{scheme}://{headers.get('host', '').lower().removesuffix(_DEFAULT_PORTS.get(scheme, ''))}"
 
 
 def without_port(host: str) -> str:
-    """The name in a Host header; the whole of a header that is none."""
+    """Returns the name in a Host header; the whole header if it is invalid."""
     found = _HOST.fullmatch(host)
     return found[1] if found else host
 

@@ -82,6 +82,7 @@ class UnexpectedErrors:
 
 
 def add_error_handlers(app: FastAPI) -> None:
+    """Makes FastAPI answer every error with one sentence and a fitting status."""
     app.add_middleware(UnexpectedErrors)
 
     @app.exception_handler(BackendError)
@@ -107,7 +108,7 @@ _UNEXPECTED = "Something went wrong on the server. Try again."
 
 
 def explain_unexpected(error: Exception) -> str:
-    """A sentence for the user, with a reference by which the error is found in the log."""
+    """Logs an error and returns a sentence for the user, with a reference by which it is found in the log."""
     reference = secrets.token_hex(4)
     logger.error("request failed, reference %s\n%s", reference, logs.describe_error(error))
     is_away = isinstance(error, DatabaseUnavailable)
@@ -115,6 +116,7 @@ def explain_unexpected(error: Exception) -> str:
 
 
 def render_error(error: BackendError) -> JSONResponse:
+    """Creates the response to an error: its sentence, its status, and when to try again."""
     traces.annotate({"error.type": error.code})
     headers = dict(error.headers)
     if error.retry_seconds is not None:
@@ -123,7 +125,7 @@ def render_error(error: BackendError) -> JSONResponse:
 
 
 def _describe(problem: Mapping[str, Any]) -> str:
-    """The sentence for the first of the problems that Pydantic found."""
+    """Returns a sentence about the first problem that Pydantic found."""
     source, *path = map(str, problem["loc"])
     if source != "body":
         return f"The request is not valid at {' '.join((source, *path))}: {problem['msg']}."

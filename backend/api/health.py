@@ -21,25 +21,29 @@ router = APIRouter()
 
 @router.get("/health")
 async def get_health() -> dict[str, str]:
+    """Responds that the process runs, without checking anything."""
     return {"status": "ok"}
 
 
 @router.get("/ready")
 async def get_readiness(request: Request, services: AppServices) -> Response:
+    """Responds whether runs could be executed now, with 200 or 503; requests at the same time share one check."""
     status, content = await request.app.state.readiness(services)
     return JSONResponse(content, status_code=status)
 
 
 @router.get("/metrics")
 async def get_metrics(services: AppServices) -> Response:
+    """Returns the metrics of all worker processes, after updating those of this one."""
     observe_process(services.database)
     return metrics.response()
 
 
 async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
-    """200 when a run could be executed now; the model, agents and other MCP servers are reported, not required.
-
-    A workspace that starts beside this process is waited for: until it answers, nobody knows what agents may do.
+    """Returns a status and a body: 200 if a run could be executed now, otherwise 503 and the reason.
+    The database, its LISTEN connection and the task server are required; the model, agents and other MCP servers are
+    only reported. A workspace that starts beside this process is waited for: until it answers, nobody knows what agents
+    may do.
     """
     looking = schema.look(services.database.login_connection())
     found, tools_reason = await asyncio.gather(looking, services.tools.problem())

@@ -17,7 +17,9 @@ Response = tuple[int, dict[str, Any]]
 
 
 async def find_started_run(database: Database, user_id: str, key: IdempotencyKey | None) -> str | None:
-    """The run that this request has started before. Raises `KeyUsed` where the key belongs to another request."""
+    """Returns the id of the run that this request has started before; None without a key.
+    Raises `KeyUsed` if the key belongs to another request.
+    """
     stored = await _find(database, user_id, key) if key is not None else None
     return stored.run_id if stored is not None else None
 
@@ -25,9 +27,9 @@ async def find_started_run(database: Database, user_id: str, key: IdempotencyKey
 async def carry_out_once(
     database: Database, user_id: str, key: IdempotencyKey | None, act: Callable[[], Awaitable[Response]]
 ) -> Response:
-    """The response to this request, or the one that it had before; an error is not stored.
-
-    Raises `KeyUsed`, or `KeyOutcomeUnknown` where the process that carried it out has died.
+    """Carries out a request and stores its response under the key; returns the stored one if it came before.
+    An error is not stored. Raises `KeyUsed`, `KeyOutcomeUnknown` if the process that carried it out has died, and
+    `KeyStored` if it was rejected.
     """
     if key is None:
         return await act()
@@ -46,6 +48,7 @@ async def carry_out_once(
 
 
 async def _find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
+    """Finds what is stored under a key; None if nothing is. Raises `KeyUsed` if it is of another request."""
     stored = await idempotency.find(database, user_id, key)
     if stored is not None and bytes(stored.request) != key.request:
         raise KeyUsed
@@ -53,7 +56,9 @@ async def _find(database: Database, user_id: str, key: IdempotencyKey) -> Stored
 
 
 async def _stored_response(database: Database, user_id: str, key: IdempotencyKey) -> Response:
-    """Waits while another request with this key is carried out."""
+    """Waits while another request with this key is carried out and returns its response.
+    Raises as `carry_out_once` does.
+    """
     pause = _FIRST_PAUSE
     while True:
         stored = await _find(database, user_id, key)

@@ -58,9 +58,9 @@ class Identity:
             self._secret = secret
 
     async def find_user_id(self, request: HTTPConnection, database: Database) -> str:
-        """Returns the id; raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site.
-
-        The database is read for a cookie only.
+        """Returns the id, of the local user if no sign-in is required.
+        Raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site. The database is read for a
+        cookie only.
         """
         if not self.required:
             return LOCAL_USER
@@ -69,6 +69,9 @@ class Identity:
         return user_id
 
     async def _authenticate(self, request: HTTPConnection, database: Database) -> str:
+        """Returns the user's id by the Authorization header, and without one by the session cookie.
+        Raises as `find_user_id`.
+        """
         if "authorization" in request.headers:
             return (await self.sign_in(request)).user_id
         cookies = _sent_cookies(request)
@@ -82,7 +85,7 @@ class Identity:
         return claims["sub"]
 
     async def sign_in(self, request: HTTPConnection) -> SignedIn:
-        """The user whom the bearer token names; raises `Unauthorized`."""
+        """Checks the bearer token and returns the user that it names. Raises `Unauthorized`."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthorized
@@ -90,12 +93,12 @@ class Identity:
         return SignedIn(claims["sub"], int(claims["exp"]))
 
     def create_session(self, user: SignedIn) -> str:
-        """The value of the page's cookie, which lasts as long as the token it was made from."""
+        """Creates the value of the page's cookie, which is valid as long as the token that it was made from."""
         jti = secrets.token_urlsafe(_SESSION_ID_BYTES)
         return make_token(self._secret, user.user_id, audience=SESSION, expires=user.expires, jti=jti)
 
     async def sign_out(self, request: HTTPConnection, database: Database) -> None:
-        """Ends the session of the request's cookie, of which there may be copies; raises `ForeignOrigin`."""
+        """Ends the sessions of the request's cookies, of which there may be copies. Raises `ForeignOrigin`."""
         for cookie in _sent_cookies(request) if self.required else ():
             try:
                 claims = await self._session_claims(request, cookie)
@@ -104,6 +107,7 @@ class Identity:
             await sessions.end(database, claims["sub"], claims["jti"], expires=int(claims["exp"]))
 
     async def _session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
+        """Returns the claims of a session cookie. Raises `ForeignOrigin` and `Unauthorized`."""
         if not _from_own_page(request):
             raise ForeignOrigin
         claims = await _read_claims(self._sessions, cookie)
@@ -113,6 +117,7 @@ class Identity:
 
 
 async def _read_claims(tokens: Tokens, token: str) -> dict[str, Any]:
+    """Verifies a token and returns its claims. Raises `Unauthorized`."""
     try:
         return await tokens.claims(token)
     except jwt.PyJWTError as error:
@@ -121,18 +126,23 @@ async def _read_claims(tokens: Tokens, token: str) -> dict[str, Any]:
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """Where it travels by https, one that only this very host can set, and only so (RFC 6265bis, section 4.1.3.2)."""
+    """Returns the cookie's name; over https one that only this very host can set, and only so (RFC 6265bis, section
+    4.1.3.2).
+    """
     return f"__Host-{_COOKIE}" if request.scope["scheme"] == "https" else _COOKIE
 
 
 def _sent_cookies(request: HTTPConnection) -> list[str]:
+    """Returns the values of all session cookies of a request."""
     parts = (part.partition("=") for header in request.headers.getlist("cookie") for part in header.split(";"))
     name = cookie_name(request)
     return [value.strip() for key, _, value in parts if key.strip() == name]
 
 
 def _from_own_page(request: HTTPConnection) -> bool:
-    """By what browsers say of a request: its Origin, and Sec-Fetch-Site, which older ones do not send."""
+    """Whether browsers say that a request comes from this server's page: by Origin, and Sec-Fetch-Site, which older
+    ones do not send.
+    """
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     if site not in (None, "same-origin"):
         return False

@@ -52,6 +52,7 @@ router = APIRouter(route_class=UserRoute, include_in_schema=False)
 
 @router.get("/memory")
 async def get_memory(services: AppServices, user: LimitedUser, response: Response) -> ShownMemory:
+    """Returns the user's memory, with its version as ETag."""
     return _show(await profiles.load_memory(services.database, user.user_id), services, response)
 
 
@@ -59,6 +60,9 @@ async def get_memory(services: AppServices, user: LimitedUser, response: Respons
 async def set_memory(
     request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
+    """Replaces the user's memory if it still has a version in If-Match.
+    Raises `NoVersion`, `MemoryChanged` and `MemoryTooLong`.
+    """
     versions = _parse_if_match(request.headers.getlist("if-match"))
     if len(body.text.encode()) > memory.LONGEST:
         raise MemoryTooLong
@@ -68,9 +72,9 @@ async def set_memory(
 
 
 def _parse_if_match(headers: list[str]) -> list[str] | None:
-    """The versions that may be replaced; None for any.
-
-    A tag is of the text itself, so a weak one is as good: proxies that pack an answer make it weak.
+    """Returns the versions that may be replaced; None for any.
+    Raises `NoVersion` without the header, and `InvalidRequest`. A tag is of the text itself, so a weak one is as good:
+    proxies that compress a response make it weak.
     """
     if not headers:
         raise NoVersion
@@ -88,6 +92,7 @@ def _parse_if_match(headers: list[str]) -> list[str] | None:
 
 
 def _show(text: str, services: Services, response: Response) -> ShownMemory:
+    """Returns the memory and how much of it the assistant reads; sets its ETag in the response."""
     found = memory.render_memory(text, tokens=services.model.endpoint.profile.history_tokens)
     response.headers["ETag"] = f'"{profiles.version_of(text)}"'
     response.headers["Cache-Control"] = "no-store"

@@ -38,7 +38,9 @@ def check_content(content: Content, *, most_chars: int, other_chars: int = 0) ->
 
 
 async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> list[ck.UserMessageContent]:
-    """A message's parts, whose tags have the titles that their tasks have now."""
+    """Returns a message's parts; tags get the titles that their tasks have now, in one request to the task server.
+    Raises `InvalidRequest` for invalid tags.
+    """
     if not (numbers := tags.numbers_of(content)):
         return list(content)
     return tags.with_titles(content, await load_titles(numbers, tools, user_id=user_id))
@@ -47,7 +49,7 @@ async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> li
 def create_message(
     message_id: str, content: Content, *, quoted_text: str | None = None, moment: Moment | None
 ) -> Message:
-    """A message to be stored. What a plain text cannot hold, tags and a quote, is in its details."""
+    """Creates a message to be stored. Tags and a quote, which a plain text cannot hold, are in its details."""
     details: dict[str, Any] = {}
     if quoted_text or len(content) != 1 or content[0].type != "input_text":
         details["content"] = _CONTENT.dump_python(list(content), mode="json", exclude_none=True)
@@ -57,6 +59,6 @@ def create_message(
 
 
 def content_of(text: str, details: dict[str, Any] | None) -> list[ck.UserMessageContent]:
-    """The parts of a stored message."""
+    """Returns the parts of a stored message."""
     stored = (details or {}).get("content")
     return _CONTENT.validate_python(stored) if stored else [ck.UserMessageTextContent(text=text)]

@@ -45,7 +45,7 @@ class PageRenderer:
         }
 
     def response(self, request: Request, *, status: int = 200, domain_key: str | None = None) -> Response:
-        """The page, with OpenAI's widget where there is a `domain_key` and else with the built-in chat."""
+        """Renders the page: with OpenAI's widget if there is a `domain_key`, otherwise with the built-in chat."""
         files = request.app.state.services.folder_files
         agents = files.agents() if files else None
         config = {
@@ -64,7 +64,7 @@ class PageRenderer:
         )
 
     def domain_key(self, request: Request) -> str | None:
-        """The key that OpenAI's widget is shown with; None where there is no page with it."""
+        """Returns the key for OpenAI's widget; None if the page with it is off, or needs a key at this host."""
         if self._settings.chatkit_widget == "off":
             return None
         if self._settings.chatkit_domain_key:
@@ -74,12 +74,16 @@ class PageRenderer:
 
 
 def _script(config: dict[str, Any]) -> str:
+    """Renders the configuration as an element that no text in it can end."""
     text = json.dumps(config).replace("<", "\\u003c")  # no text can end the element
     return f'<script type="application/json" id="config">{text}</script>'
 
 
 class _Files(StaticFiles):
     def file_response(self, *args: Any, **options: Any) -> Response:
+        """Responds with a file that browsers ask for again each time, by its ETag, as names stay the same over
+        versions.
+        """
         response = super().file_response(*args, **options)
         response.headers["Cache-Control"] = "no-cache"  # names stay the same over versions: asked for again, by ETag
         return response

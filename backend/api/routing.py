@@ -17,6 +17,7 @@ class UserRoute(APIRoute):
     max_values: ClassVar[int] = json_body.MOST_VALUES
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Returns the route's handler, which authenticates the user and checks the body before FastAPI parses it."""
         handle_checked = super().get_route_handler()
 
         async def handle(request: Request) -> Response:

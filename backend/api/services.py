@@ -45,6 +45,7 @@ class Services:
 
 
 async def get_services(request: Request) -> Services:
+    """Returns the services of this process."""
     return request.app.state.services
 
 

@@ -16,6 +16,9 @@ router = APIRouter()
 
 @router.post("/session")
 async def sign_in(request: Request, services: AppServices) -> Response:
+    """Exchanges a bearer token for the session cookie.
+    Raises `InvalidRequest` with AUTH_MODE=none, `Unauthorized` and `LimitReached`.
+    """
     identity: Identity = request.app.state.identity
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
@@ -36,6 +39,7 @@ async def sign_in(request: Request, services: AppServices) -> Response:
 
 @router.delete("/session")
 async def sign_out(request: Request, services: AppServices) -> Response:
+    """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
     identity: Identity = request.app.state.identity
     await identity.sign_out(request, services.database)
     response = Response(status_code=204)

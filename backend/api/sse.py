@@ -15,8 +15,7 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 def format_event(data: str, *, event: str | None = None, id: int | None = None) -> bytes:
-    """One event; `data` is JSON in one line.
-
+    """Formats one event; `data` is JSON in one line.
     Half of a surrogate pair, which a model can write into arguments, is sent as JSON's escape of it.
     """
     head = (f"id: {id}\n" if id is not None else "") + (f"event: {event}\n" if event else "")
@@ -71,6 +70,7 @@ class EventStream(Stream):
         await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
+        """Sends the events, and keep-alive comments while there are none."""
         now = asyncio.get_running_loop().time
 
         async def send_at(message: Message) -> None:
@@ -85,6 +85,7 @@ class EventStream(Stream):
             keeping_alive.cancel()
 
     async def _keep_alive(self, send: Send) -> None:
+        """Sends a comment whenever nothing was sent for long."""
         now = asyncio.get_running_loop().time
         while True:
             rest = self._sent_at + self._keep_alive_seconds - now()

@@ -10,20 +10,20 @@ _ENDING = ".ics"
 
 
 def new_secret() -> str:
-    """256 random bits, as an address has them."""
+    """Generates the secret of an address, 256 random bits."""
     return secrets.token_urlsafe(_SECRET_BYTES)
 
 
 def hash_of(secret: str) -> bytes:
-    """What is kept of a secret; random as it is, it needs neither salt nor many rounds."""
+    """Returns the hash of a secret, which is stored; random as it is, it needs neither salt nor many rounds."""
     return sha256(secret.encode()).digest()
 
 
 def url(base: str, secret: str) -> str:
-    """`base` is the backend's own address, without a slash at its end."""
+    """Returns the address of a calendar; `base` is the backend's own address, without a slash at its end."""
     return base + TEMPLATE.replace("{secret}", secret)
 
 
 def secret_in(name: str) -> str | None:
-    """The secret in the last part of a path; None where that is not the name of a calendar."""
+    """Returns the secret in the last part of a path; None if it is not the name of a calendar."""
     return name.removesuffix(_ENDING) if name.endswith(_ENDING) else None

@@ -31,7 +31,9 @@ class Events:
     zone: tzinfo
 
     def of(self, task: DatedTask) -> list[Event]:
-        """One; two where a task of a repeat was moved away from its rule: the task, and what follows by the rule."""
+        """Creates the events of a task: one, but two if a task of a repeat was moved away from its rule: the task, and
+        what follows by the rule.
+        """
         day = task.due.date() if isinstance(task.due, datetime) else task.due
         series = recurrence.parse_rule(task.repeat, day)
         if series is None:
@@ -46,6 +48,7 @@ class Events:
         return [moved, self._event(task, following, self._rule(series, following, left))]
 
     def _event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
+        """Creates one event of a task on a date; with a time it has an alarm."""
         event = Event()
         event.add("uid", self._uid(task, moved=moved))
         event.add("dtstamp", task.updated_at)
@@ -70,7 +73,7 @@ class Events:
         return event
 
     def _rule(self, series: recurrence.Recurrence, start: date, count: int | None) -> str:
-        """With its end, which has the kind of value that the beginning has, and is in UTC where that has a zone."""
+        """Adds its end to a rule, as a date or a time like the beginning; a time is in UTC."""
         if count is not None:
             return f"{series.rule};COUNT={count}"
         if series.until is None:
@@ -81,12 +84,13 @@ class Events:
         return f"{series.rule};UNTIL={last:%Y%m%dT%H%M%SZ}"
 
     def _uid(self, task: DatedTask, *, moved: bool) -> str:
-        """The same for each task of a series, and for no two people."""
+        """Returns an id that is the same for each task of a series, and differs between users."""
         number = f"{task.series or task.id}{'-moved' if moved else ''}"
         return f"{number}.{sha256(self.owner.encode()).hexdigest()[:16]}@todo"
 
 
 def _alarm(title: str) -> Alarm:
+    """Creates an alarm at the beginning of an event."""
     alarm = Alarm()
     alarm.add("action", "DISPLAY")
     alarm.add("description", title)

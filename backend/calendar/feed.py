@@ -60,7 +60,9 @@ class Feeds:
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
 
     async def of(self, user_id: str) -> Feed:
-        """The person's calendar, whole; raises `CalendarUnavailable`."""
+        """Renders a user's calendar; at most four at once, and one of a user at a time.
+        Raises `CalendarUnavailable`.
+        """
         try:
             own = self._own.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(_SECONDS), own, self._reading:
@@ -71,6 +73,7 @@ class Feeds:
             raise CalendarUnavailable from error
 
     async def _load_feed(self, user_id: str, zone: ZoneInfo) -> Feed:
+        """Reads the user's open tasks that have a date, page by page, and renders them."""
         events, parts = Events(user_id, zone), dict[int, bytes]()
         cursor, paused = None, time.perf_counter()
         for _ in range(_MOST_PAGES):
@@ -92,7 +95,7 @@ class Feeds:
 
 @lru_cache(maxsize=100)
 def _beginning(zone: str) -> bytes:
-    """All of a calendar that is before its events."""
+    """Renders all of a calendar that is before its events."""
     calendar = Calendar()
     calendar.add("prodid", "-//todo-assistant//EN")
     calendar.add("version", "2.0")

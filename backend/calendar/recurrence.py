@@ -39,7 +39,9 @@ class Recurrence:
 
 
 def parse_rule(rule: str | None, due: date) -> Recurrence | None:
-    """None for a task that does not repeat, or of which only the next date is known."""
+    """Converts a task's rule to one of RFC 5545.
+    None for a task that does not repeat, or of which only the next date is known.
+    """
     if rule is None or (found := _RULE.fullmatch(rule)) is None:
         return None
     freq, interval, month = found["freq"], int(found["interval"] or 1), int(found["month"] or 0)
@@ -62,7 +64,7 @@ def parse_rule(rule: str | None, due: date) -> Recurrence | None:
 
 
 def _numbered(weekdays: Collection[str]) -> list[str]:
-    """Where some have a number, each has: programs read a mixture in different ways."""
+    """Gives each weekday numbers if some have one: programs read a mixture in different ways."""
     if all(len(day) == 2 for day in weekdays):
         return [*weekdays]
     each = [[f"{nth}{day}" for nth in range(1, 6)] if len(day) == 2 else [day] for day in weekdays]
@@ -70,8 +72,7 @@ def _numbered(weekdays: Collection[str]) -> list[str]:
 
 
 def _month_days(days: Collection[int], *, shortest: int) -> str:
-    """The days of a month, those that it may be too short for on its last.
-
+    """Writes the days of a month; those that it may be too short for are on its last.
     One case has no rule of this kind: with the 29th and the 30th, but neither the 28th nor the last day, a February of
     29 days shows the 28th, too.
     """
@@ -87,7 +88,9 @@ def _month_days(days: Collection[int], *, shortest: int) -> str:
 
 
 def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date | None:
-    """The rule's first day from the task's on; weeks begin on Mondays."""
+    """Returns the rule's first day from the task's on; weeks begin on Mondays.
+    None after the last day of the calendar.
+    """
     monday = due - timedelta(days=due.weekday())
     wanted = sorted(_WEEKDAYS.index(day) for day in weekdays) or [due.weekday()]
     later = [day for day in wanted if day >= due.weekday()]
@@ -98,7 +101,9 @@ def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date | Non
 
 
 def _in_months(due: date, step: int, month: int, weekdays: Collection[str], days: Collection[int]) -> date | None:
-    """The rule's first day from the task's on, in each so many months from that month of the task's year."""
+    """Returns the rule's first day from the task's on, counting every `step` months from `month` of the task's year.
+    None if there is none.
+    """
     origin = due.year * 12 + month - 1
     for number in range(origin, origin + _MOST_MONTHS * step, step):
         year, of_year = divmod(number, 12)

@@ -71,8 +71,7 @@ _TASK_ACTIONS: Mapping[str, _TaskAction] = {
 
 
 def change_of(click: Click, card: Card) -> ClickChange | None:
-    """The change that a click asks for; None for one that changes nothing.
-
+    """Returns the change that a click asks for; None for a click that changes nothing.
     Raises `InvalidRequest` for what the card does not offer.
     """
     if click.type == UNDO:
@@ -92,6 +91,7 @@ def change_of(click: Click, card: Card) -> ClickChange | None:
 
 
 def _undo(click: Click, card: Card) -> ClickChange:
+    """Returns the change that undoes a card's batch. Raises `InvalidRequest` if that is not possible any more."""
     try:
         batch = _OfBatch.model_validate(click.payload).batch
     except ValidationError:
@@ -103,5 +103,7 @@ def _undo(click: Click, card: Card) -> ClickChange:
 
 
 def key_of_act(user_id: str, key: str) -> str:
-    """A key that no other user has and that tells nothing, derived from one that a client chose."""
+    """Derives an idempotency key from one that a client chose.
+    No other user has it, and it does not reveal that key.
+    """
     return f"act_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"

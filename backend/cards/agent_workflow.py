@@ -17,6 +17,7 @@ _ITEM = "wf_"
 
 
 def workflow_id(call_id: str) -> str:
+    """Returns the id of the item that shows the sub-agent which a call has started."""
     return f"{_ITEM}{call_id}"
 
 
@@ -26,7 +27,9 @@ def call_of_workflow(item_id: str) -> str | None:
 
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
-    """`call` has started `run`, which `records` are of; files are opened below `folder_url`."""
+    """Renders a sub-agent's work: `call` has started `run`, which `records` are of.
+    Files are opened below `folder_url`.
+    """
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
     steps = [assignment, *(step for step, _ in _steps(records, folder_url))]
@@ -42,12 +45,17 @@ def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, fold
 
 
 def find_call(records: Sequence[Record], number: int) -> ToolCall | None:
-    """The call of a sub-agent's run that the step with this number shows, if it shows one; 0 is the assignment."""
+    """Returns the call that a step of a sub-agent's run shows; None for a text, and for the assignment, which is step
+    0.
+    """
     calls = [None, *(call for _, call in _steps(records, ""))]
     return calls[number] if number < len(calls) else None
 
 
 def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:
+    """Yields the steps of a run, each with the call that it shows, if it shows one: calls and what was said between
+    them.
+    """
     with_calls = {record.model_turn for record in records if isinstance(record, ToolCall)}
     for record in records:
         if isinstance(record, ToolCall):
@@ -58,6 +66,7 @@ def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, T
 
 
 def _step(call: ToolCall, folder_url: str) -> Json:
+    """Renders a call as a step, by its state."""
     match call.state:
         case "requested" | "awaiting_approval" | "approved":
             return {**call_steps.render_running(call.tool, call.arguments, folder_url), "state": "none"}
@@ -74,6 +83,7 @@ def _step(call: ToolCall, folder_url: str) -> Json:
 
 
 def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
+    """Says how many steps a run did, how many files it wrote and how it ended."""
     done = sum(step["state"] == "done" for step in steps)
     files = {path for record in records if isinstance(record, ToolCall) for path in _files_of(record)}
     parts = [
@@ -85,6 +95,7 @@ def _summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
 
 
 def _files_of(call: ToolCall) -> Mapping[str, int | None]:
+    """Returns the files that a call has written."""
     return call_steps.written_files(call.tool, call.details) if call.state in ("done", "failed") else {}
 
 
@@ -116,7 +127,7 @@ class WorkflowStream:
     _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
 
     def apply_event(self, event: Event) -> WorkflowChange | None:
-        """What an event changes in the item of a sub-agent, if it does."""
+        """Returns what an event changes in the item of a sub-agent; None if nothing."""
         run, record = event.run, event.record
         if run is not None and run.parent_call_id is not None:
             return self._apply_agent_event(event, run)
@@ -127,6 +138,7 @@ class WorkflowStream:
         return None
 
     def _apply_agent_event(self, event: Event, run: Run) -> WorkflowChange | None:
+        """Returns what an event of a sub-agent's run changes in its item. None if nothing, or its call is not known."""
         assert run.parent_call_id is not None
         agent = self._agents.get(run.parent_call_id)
         if agent is None:
@@ -143,6 +155,7 @@ class WorkflowStream:
         return self._change(agent)
 
     def _change(self, agent: _Agent, *, has_ended: bool = False) -> WorkflowChange | None:
+        """Renders an item again and compares its steps with those before; None if nothing has changed."""
         workflow = render_workflow(agent.call, agent.run, [*agent.records.values()], folder_url=self.folder_url)
         before, agent.steps = agent.steps, workflow.steps
         added = range(len(before), len(workflow.steps))

@@ -50,9 +50,8 @@ class _Click(BaseModel):
 def describe_call(
     tool: str, arguments: str, titles: Mapping[int, str], limits: str | None = None, *, agent: str | None = None
 ) -> str:
-    """What a call would do: a line, and below it what it names and what it sets, each in a line of its own.
-
-    The first names the `agent` that would do it, the last says its `limits`, where they are others than the table's.
+    """Describes what a call would do: a line, and below it what it names and what it sets, each in a line of its own.
+    The first names the `agent` that would do it, the last says its `limits`, in place of the table's.
     """
     given = normalize_arguments(tool, arguments_of(arguments) or {})
     words = words_for(tool, given)
@@ -77,7 +76,7 @@ def describe_call(
 
 
 def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bool:
-    """Whether a card says all that a call would do; of what an `agent` would do also what no reader sees."""
+    """Whether a card can show all that a call would do: it is not too long, and an `agent` sends nothing invisible."""
     given = arguments_of(arguments) or {}
     parts = (
         [part for name, value in given.items() for part in (name, _render_value(value))] if agent is not None else []
@@ -88,18 +87,19 @@ def can_show_whole(tool: str, arguments: str, *, agent: str | None = None) -> bo
 
 
 def as_question(text: str) -> str:
-    """What is asked, of what `describe_call` says that a call would do."""
+    """Turns the text of `describe_call` into a question."""
     head, *lines = text.split("\n")
     return "\n".join([f"{head}?", *lines])
 
 
 def find_named_tasks(arguments: str) -> list[int]:
-    """The numbers of the tasks that a call names, whose titles `describe_call` would say."""
+    """Returns the numbers of the tasks that a call names, whose titles `describe_call` needs."""
     named = named_in(arguments_of(arguments) or {}, "task_id")
     return [int(number) for number in named if number.isascii() and number.isdigit() and len(number) < _DIGITS]
 
 
 def _task(number: str, titles: Mapping[int, str]) -> str:
+    """Returns the title of a task; its number if the title is not known."""
     known = titles.get(int(number)) if number.isascii() and number.isdigit() and len(number) < _DIGITS else None
     return f"“{known}”" if known else f"task {number}"
 
@@ -109,7 +109,7 @@ def _render_value(value: Any) -> str:
 
 
 def _value(name: str, text: str) -> list[str]:
-    """What is set, in a line; of a text that has several each in its own, as a program is read."""
+    """Renders an argument in one line; a text of several lines below its name, as a program is read."""
     lines = without_unseen(text).rstrip().splitlines()
     if len(lines) < 2:
         return [f"{_line(name)}: {_as_written(text.strip())}"]
@@ -117,12 +117,13 @@ def _value(name: str, text: str) -> list[str]:
 
 
 def _as_written(line: str) -> str:
-    """With all its blanks, which mean something in a program."""
+    """Returns a line with all its blanks, which mean something in a program, as ones that are not joined."""
     text = without_unseen(line).expandtabs(4).rstrip()
     return _BLANKS.sub(lambda found: _BESIDE * len(found[0]), text)
 
 
 def _line(text: str) -> str:
+    """Returns a text on one line, without what cannot be seen."""
     return " ".join(without_unseen(text).split())
 
 
@@ -130,7 +131,9 @@ def _line(text: str) -> str:
 
 
 def render_approval(call: ToolCall) -> Card | None:
-    """None for a call that needs no approval, or was not requested yet."""
+    """Renders the card of a call that waits for approval or was decided.
+    None for a call that needs no approval, or was not requested yet.
+    """
     if call.approval_seq is None or call.approval_text is None or call.created_at is None:
         return None
     root = _render_question(call) if call.state in ("awaiting_approval", "requested") else _render_decision(call)
@@ -138,11 +141,14 @@ def render_approval(call: ToolCall) -> Card | None:
 
 
 def may_allow_always(tool: str) -> bool:
-    """Whether all calls of a tool in a conversation can be approved at once."""
+    """Whether users may allow all later calls of this tool in a conversation: those that start agents or are
+    connectors'.
+    """
     return find_tool(tool).asked_with is not None
 
 
 def _render_question(call: ToolCall) -> Json:
+    """Renders the card with its buttons, a field for a reason, and the box to allow the tool always."""
     heading, lines = _render_text(call.approval_text or "")
     deletes = deleted_by(call.tool, call.arguments)
     label = {"type": "Label", "key": "label", "value": "Reason (optional)", "fieldName": _REASON, "size": "sm"}
@@ -159,6 +165,7 @@ def _render_question(call: ToolCall) -> Json:
 
 
 def _render_decision(call: ToolCall) -> Json:
+    """Renders the card with what was decided and why."""
     heading, lines = _render_text(call.approval_text or "")
     is_not_made = call.state == "not_made" or (call.state == "rejected" and call.reason == "reach_changed")
     label, color = _NOT_MADE if is_not_made else _REJECTED if call.state == "rejected" else _APPROVED
@@ -170,7 +177,7 @@ def _render_decision(call: ToolCall) -> Json:
 
 
 def _render_text(text: str) -> tuple[Json, list[Json]]:
-    """The heading of a card, and what is below it."""
+    """Renders the first line of an approval's text as heading, and the others below it."""
     head, *lines = text.split("\n")
     heading: Json = {"type": "Text", "key": "head", "value": head, "weight": "semibold"}
     listed = [
@@ -196,8 +203,7 @@ def _button(label: str, action: str, approval_id: str) -> Json:
 
 
 def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool]:
-    """The call that a click on Approve or Reject decides, the decision, and whether it is for all later calls too.
-
+    """Parses a click on Approve or Reject: the id of the call, the decision, and whether it is for all later calls too.
     Raises `InvalidRequest` for a payload that no card sends.
     """
     try:
@@ -209,7 +215,7 @@ def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool
 
 
 def checked_reason(reason: str | None) -> str | None:
-    """The reason on one line, None where nothing of it can be seen; raises `InvalidRequest` for a long one."""
+    """Returns the reason on one line; None if nothing of it can be seen. Raises `InvalidRequest` for a long one."""
     if reason is None or not can_be_seen(reason):
         return None
     line = " ".join(without_unseen(reason).split())

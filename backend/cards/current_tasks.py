@@ -43,7 +43,7 @@ class CurrentTasks:
     known: frozenset[int] = frozenset()
 
     def state_of(self, task: Task) -> Task:
-        """The task of a call as it is now."""
+        """Returns the task of a call as it is now; as its call returned it if that is not known."""
         current = self.tasks.get(task.id)
         if current is not None:
             next_task = task.next if current.status == "completed" else None
@@ -51,7 +51,7 @@ class CurrentTasks:
         return Task(id=task.id, title=task.title) if task.id in self.known else task
 
     def with_call(self, call: ToolCall) -> "CurrentTasks":
-        """The same after a call, by what that has returned."""
+        """Returns a copy as it is after a call, by what the call has returned."""
         tasks = {task.id: task for task in tasks_of(call)}
         changed = {task.id: LastChange(task_id=task.id, batch=call.run_id) for task in changed_by(call)}
         return CurrentTasks(
@@ -59,17 +59,18 @@ class CurrentTasks:
         )
 
     def can_undo(self, task_id: int, batch: str) -> bool:
-        """Whether the batch changed the task last, so that nothing else is undone with it."""
+        """Whether the batch changed the task last and is not undone, so that nothing else is undone with it."""
         last = self.last_changes.get(task_id)
         return last is not None and last.batch == batch and not last.is_undone
 
     def is_undone(self, task_id: int, batch: str) -> bool:
+        """Whether the batch changed the task last and was undone."""
         last = self.last_changes.get(task_id)
         return last is not None and last.batch == batch and last.is_undone
 
 
 def page_of(call: ToolCall) -> TaskPage | None:
-    """The page of the list that a call has returned."""
+    """Returns the page of the list that a call has returned; None if it returned none."""
     if call.state != "done" or not find_tool(call.tool).reads:
         return None
     try:
@@ -79,7 +80,7 @@ def page_of(call: ToolCall) -> TaskPage | None:
 
 
 def changed_by(call: ToolCall) -> Sequence[Task]:
-    """The tasks as a call has left them; none of a call that changes no task."""
+    """Returns the tasks as a call has left them; none for a call that changes no task, or failed."""
     words = find_tool(call.tool).words
     if call.state != "done" or words is None or not words.label:
         return ()
@@ -90,7 +91,7 @@ def changed_by(call: ToolCall) -> Sequence[Task]:
 
 
 def tasks_of(call: ToolCall) -> Sequence[Task]:
-    """The tasks that a call has returned."""
+    """Returns the tasks that a call has returned, whether it read or changed them."""
     page = page_of(call)
     return changed_by(call) if page is None else page.tasks
 
@@ -98,7 +99,7 @@ def tasks_of(call: ToolCall) -> Sequence[Task]:
 async def load_current_tasks(
     tools: TaskTools, user_id: str, task_ids: Iterable[int], *, now: datetime | None
 ) -> CurrentTasks:
-    """One request by ids; without an answer within a second nothing is known of the tasks."""
+    """Loads tasks as they are, in one request by ids; without a response within a second nothing is known of them."""
     ids = sorted(set(task_ids))[-MOST_TASKS:]
     read = await _request_tasks(tools, user_id, ids)
     if read is None:
@@ -112,8 +113,7 @@ async def load_current_tasks(
 
 
 async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
-    """The titles of the tasks that are on the list, in one request; None if there is no answer within a second.
-
+    """Loads the titles of the tasks that are on the list, in one request; None without a response within a second.
     Of more than `MOST_TASKS` those of the first.
     """
     read = await _request_tasks(tools, user_id, sorted(set(task_ids))[:MOST_TASKS])
@@ -121,6 +121,7 @@ async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str
 
 
 async def _request_tasks(tools: TaskTools, user_id: str, ids: Sequence[int]) -> _TaskResponse | None:
+    """Requests tasks by ids; None without a valid response within a second."""
     if not ids:
         return _TaskResponse(tasks=[], last_changes=[])
     try:

@@ -11,7 +11,7 @@ _LONGEST = 60  # characters of a value
 
 
 def render_running(call: ToolCall) -> str | None:
-    """None for a tool of which nothing is shown."""
+    """Renders the line that is shown while a call runs; None for a tool of which nothing is shown."""
     arguments = arguments_of(call.arguments) or {}
     words, count = words_for(call.tool, arguments), _count(arguments)
     if words is None:
@@ -20,7 +20,9 @@ def render_running(call: ToolCall) -> str | None:
 
 
 def render_done(call: ToolCall) -> str | None:
-    """None for a call that failed, and for a tool of which nothing is shown."""
+    """Renders the line that is shown when a call is done; None for one that failed, and for a tool of which nothing is
+    shown.
+    """
     words = words_for(call.tool, arguments_of(call.arguments) or {})
     if words is None or call.state != "done":
         return None
@@ -36,5 +38,6 @@ def _count(values: Mapping[str, Any]) -> int:
 
 
 def _line(template: str, values: Mapping[str, Any], count: int) -> str:
+    """Fills the values of a call into a line, each cut to 60 characters."""
     shortened = {name: str(value)[:_LONGEST] for name, value in {**values, "count": count}.items()}
     return template.format_map(LineValues(shortened))

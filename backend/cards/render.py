@@ -23,19 +23,19 @@ _ITEM = "wid"
 
 
 def card_id(call_id: str, position: int = 0) -> str:
+    """Returns the id of a card that shows tasks of a call; `position` is its place among them."""
     return f"{_ITEM}_{position}_{call_id}"
 
 
 def call_of_card(item_id: str) -> str | None:
-    """The id of the call that an item shows the tasks of; None for other items."""
+    """Returns the id of the call whose tasks a card shows; None for other items."""
     kind, _, rest = item_id.partition("_")
     position, _, call_id = rest.partition("_")
     return call_id if kind == _ITEM and position.isdigit() and call_id else None
 
 
 def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
-    """The cards of a part of a conversation, in the order in which they are shown.
-
+    """Renders the cards of a part of a conversation, in the order in which they are shown.
     The records are those of whole runs where possible: what "Undo" undoes depends on all calls of a run.
     """
     runs = dict[str, list[Record]]()
@@ -46,6 +46,7 @@ def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]
 
 
 def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> list[Card]:
+    """Renders the cards of a run: approvals, changed tasks, and the list below its answer."""
     calls = [record for record in records if isinstance(record, ToolCall)]
     changes = [call for call in calls if call.tool not in READING and call.state not in ("rejected", "not_made")]
     cards = [card for call in calls if (card := render_approval(call)) is not None]
@@ -57,7 +58,9 @@ def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> lis
 
 
 def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool) -> Iterator[Card]:
-    """What became of the tasks of a call: a card for each, or one list of many."""
+    """Renders the tasks that a call has changed: a card for each, or one list of many. "Undo" is offered while nothing
+    else has changed them since.
+    """
     words = words_for(call.tool, arguments_of(call.arguments) or {})
     tasks = [current.state_of(task) for task in changed_by(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
@@ -78,6 +81,7 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
 
 
 def _render_many(call: ToolCall, words: Words, tasks: Sequence[Task], current: CurrentTasks, undo: Json | None) -> Json:
+    """Renders the list of the tasks that a call has changed."""
     heading = words.heading.format(count=len(tasks))
     if any(current.is_undone(task.id, call.run_id) for task in tasks):
         heading = f"Undone: {heading}"
@@ -85,12 +89,14 @@ def _render_many(call: ToolCall, words: Words, tasks: Sequence[Task], current: C
 
 
 def _label(call: ToolCall, words: Words, task: Task, current: CurrentTasks) -> str:
+    """Returns what became of a task: what the call did, or that it was undone."""
     if not current.is_undone(task.id, call.run_id):
         return words.label
     return "Restored" if call.tool == "delete_task" and task.status != "deleted" else "Undone"
 
 
 def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> Iterator[Card]:
+    """Renders the list of tasks below an answer; nothing for an empty one."""
     tasks = [current.state_of(task) for task in read.listed_tasks]
     answers = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
     number, call = answers[-1].last_seq, read.calls[-1]

@@ -32,27 +32,27 @@ class CardService:
     _acting: set[asyncio.Task[list[Card]]] = field(default_factory=set[asyncio.Task[list[Card]]])
 
     def now(self, time_zone: str | None) -> datetime:
-        """What the user's clock shows."""
+        """Returns the time of the user's clock."""
         return wall_time(self.clock(), time_zone or self.time_zone)
 
     async def load_tasks(
         self, user_id: str, records: Iterable[Record], *, time_zone: str | None = None
     ) -> CurrentTasks:
-        """The tasks of the newest cards of these records as they are now, in one request to the task service."""
+        """Loads the tasks of the newest cards of these records as they are now, in one request to the task server."""
         return await load_current_tasks(self.tools, user_id, _live_task_ids(records), now=self.now(time_zone))
 
     async def render(self, user_id: str, records: Sequence[Record], *, time_zone: str | None = None) -> list[Card]:
-        """The cards of a part of a conversation, in order."""
+        """Renders the cards of a part of a conversation, in order, the newest with their tasks as they are now."""
         return render_cards(records, await self.load_tasks(user_id, records, time_zone=time_zone))
 
     async def load_newest(self, user_id: str, conversation_id: str) -> list[Record]:
-        """The records of the newest runs of a conversation, which have the cards that show their tasks as they are."""
+        """Loads the records of the newest runs of a conversation, whose cards show their tasks as they are now."""
         return (await timeline.load_shown(self.database, user_id, conversation_id, runs=_LIVE_CARDS)).records
 
     async def redraw(
         self, user_id: str, conversation_id: str, task_ids: Collection[int], *, time_zone: str | None = None
     ) -> list[Card]:
-        """The newest cards of a conversation that show any of these tasks, with all their tasks as they are now."""
+        """Renders the newest cards of a conversation that show any of these tasks, as they are now."""
         records = await self.load_newest(user_id, conversation_id)
         cards = await self.render(user_id, records, time_zone=time_zone)
         return [card for card in cards[-_LIVE_CARDS:] if not card.task_ids.isdisjoint(task_ids)]
@@ -71,10 +71,11 @@ class CardService:
         return await asyncio.shield(acting)
 
     async def close(self) -> None:
-        """Waits for what users have clicked."""
+        """Waits until the changes that users have asked for by clicks are carried out."""
         await asyncio.gather(*self._acting, return_exceptions=True)
 
     async def _act(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
+        """Carries out a click, stores it as a change by hand for the model, and renders the cards again."""
         records, card = await self._load_card(user_id, conversation_id, click.card_id)
         wanted = change_of(click, card)
         changed: Sequence[Task] = ()
@@ -95,7 +96,7 @@ class CardService:
         return [sender, *(other for other in others if other.id != card.id)]
 
     async def _load_card(self, user_id: str, conversation_id: str, card_id: str) -> tuple[list[Record], Card]:
-        """A card as its call has left its tasks, with all records of its run."""
+        """Loads a card as its call has left its tasks, with all records of its run. Raises `NotFound`."""
         call_id = call_of_card(card_id)
         found = await timeline.load_run_of_call(self.database, user_id, conversation_id, call_id or "")
         cards = render_cards(found.records, CurrentTasks())
@@ -105,7 +106,9 @@ class CardService:
         return found.records, card
 
     async def _change(self, user_id: str, wanted: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
-        """The tasks as they are after a change."""
+        """Carries out a change by its tool and returns the tasks as they are then.
+        Raises the error of a rejection, and `TasksUnavailable`.
+        """
         try:
             result = await self.tools.change(
                 wanted.tool,
@@ -121,6 +124,7 @@ class CardService:
 
 
 def _live_task_ids(records: Iterable[Record]) -> set[int]:
+    """Returns the tasks of the newest twenty calls that have returned some."""
     calls = [record for record in records if isinstance(record, ToolCall)]
     with_tasks = [tasks for call in calls if (tasks := tasks_of(call))]
     return {task.id for tasks in with_tasks[-_LIVE_CARDS:] for task in tasks}

@@ -36,7 +36,7 @@ class CardStream:
         self._current = CurrentTasks(self.service.now(self.time_zone))
 
     async def apply_event(self, event: Event) -> list[ShownCard]:
-        """The cards that an event adds or changes."""
+        """Returns the cards that an event adds or changes, among all cards of the run and earlier ones."""
         if event.is_of_sub_agent:
             return self._apply_approval_event(event)
         if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
@@ -53,7 +53,7 @@ class CardStream:
                 return []
 
     def _apply_approval_event(self, event: Event) -> list[ShownCard]:
-        """A sub-agent's calls have cards for their approvals only."""
+        """Returns the card of a sub-agent's call; only its approval has one."""
         kinds = ("approval_requested", "approval_decided", "call_completed")
         if event.type in kinds and isinstance(event.record, ToolCall):
             card = render_approval(event.record)
@@ -61,7 +61,9 @@ class CardStream:
         return []
 
     async def _redraw(self, call: ToolCall) -> list[ShownCard]:
-        """The cards of a call that has changed tasks, and the earlier ones of the conversation that show the same."""
+        """Loads the tasks again after a call has changed some; returns the changed cards of the run, and the earlier
+        ones of the conversation that show the same tasks.
+        """
         newest = await self.service.load_newest(self.user_id, self.conversation_id)
         others = [record for record in newest if record.run_id != call.run_id]
         self._current = await self.service.load_tasks(
@@ -74,10 +76,13 @@ class CardStream:
         return [*(ShownCard(card, is_new=False) for card in redrawn), *self._changed(self._render())]
 
     def _render(self) -> list[Card]:
+        """Renders all cards of the run so far: approvals, changed tasks and lists.
+        `_changed` selects those to be sent.
+        """
         return render_cards(self._records.values(), self._current)
 
     def _changed(self, cards: Iterable[Card]) -> list[ShownCard]:
-        """Those that the reader has not been shown so."""
+        """Selects the cards that the reader has not been shown like this, and notes them as shown."""
         changed = [
             ShownCard(card, is_new=card.id not in self._sent) for card in cards if self._sent.get(card.id) != card
         ]

@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, model_validator
 
 
 def _moment(value: Any) -> Any:
-    """Of "Fri 2026-11-27", or with " 15:00" after it."""
+    """Parses "Fri 2026-11-27", or with " 15:00" after it."""
     if not isinstance(value, str):
         return value
     _, _, moment = value.partition(" ")
@@ -39,6 +39,7 @@ class Task(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _gone(cls, values: Any) -> Any:
+        """Sets the status of a task that a result marks as deleted."""
         return {**values, "status": "deleted"} if isinstance(values, dict) and values.get("deleted") else values
 
 
@@ -49,6 +50,7 @@ class ChangedTask(Task):
 
     @property
     def tasks(self) -> list[Task]:
+        """All tasks that the call has changed."""
         return [self, *self.also]
 
 

@@ -16,21 +16,23 @@ _DELETED = " (deleted)"
 
 
 def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json | None) -> Json:
-    """A task, and what became of it."""
+    """Renders one task as a card; `label` says what became of it."""
     head = row(badge(label, "success"), *([undo] if undo else []), *_open_buttons(task), wrap="nowrap")
     first = row(_box(task), {"type": "Spacer"}, head)
     return {"type": "Card", "size": "sm", "children": [first, *_below(task, now)]}
 
 
 def render_changed_tasks(tasks: Sequence[Task], heading: str, *, now: datetime | None, undo: Json | None) -> Json:
-    """What one call did to many tasks."""
+    """Renders what one call did to many tasks as a list."""
     # Above the tasks, of which only the first are shown at once.
     first = [{"type": "ListViewItem", "key": "undo", "children": [undo]}] if undo else []
     return _list([*first, *(_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST])], heading)
 
 
 def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | None) -> Json:
-    """A list with a box for each task; its heading tells how many there are, and how many of them are done."""
+    """Renders tasks as a list with a box for each.
+    Its heading tells how many there are, and how many of them are done.
+    """
     rows = [_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST]]
     has_more = has_more or len(tasks) > _SHOWN_AT_MOST
     if has_more:
@@ -43,13 +45,13 @@ def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | N
 
 
 def undo_button(batch: str, *, with_others: bool) -> Json:
-    """Undoes all that a batch has changed, which may be more than the task it stands next to."""
+    """Renders the button that undoes all that a batch has changed, which may be more than the task beside it."""
     label = "Undo all" if with_others else "Undo"
     return quiet_button(action(UNDO, {"batch": batch}), key=UNDO, label=label)
 
 
 def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
-    """The tasks as a Markdown list."""
+    """Renders the tasks as a Markdown list, for copying."""
     return "\n".join(_copied(task, now) for task in tasks[:_SHOWN_AT_MOST])
 
 
@@ -58,12 +60,14 @@ def _list(rows: Sequence[Json], heading: str) -> Json:
 
 
 def _task_row(task: Task, now: datetime | None) -> Json:
+    """Renders a task as a row of a list."""
     described = column(_box(task), *_below(task, now), flex=1)
     children = [described, *_open_buttons(task)]
     return {"type": "ListViewItem", "key": f"row-{task.id}", "align": "start", "children": children}
 
 
 def _box(task: Task) -> Json:
+    """Renders the checkbox of a task, which completes or reopens it."""
     key = f"task-{task.id}"
     box: Json = {"type": "Checkbox", "key": key, "name": key, "label": _label(task)}
     if task.status == "deleted":
@@ -74,15 +78,18 @@ def _box(task: Task) -> Json:
 
 
 def _label(task: Task) -> str:
+    """Returns the title of a task, marked if it is deleted."""
     return f"{task.title}{_DELETED}" if task.status == "deleted" else task.title
 
 
 def _below(task: Task, now: datetime | None) -> list[Json]:
+    """Renders what is shown below a task's title: its description and details."""
     description = [caption(task.description[:200], maxLines=2)] if task.description else []
     return [*description, *render_details(task, now)]
 
 
 def _open_buttons(task: Task) -> list[Json]:
+    """Renders the button that opens a task in the page's list; none for a deleted task."""
     if task.status == "deleted":
         return []
     clicked = action(OPEN, {"task_id": task.id}, on_client=True)
@@ -90,5 +97,6 @@ def _open_buttons(task: Task) -> list[Json]:
 
 
 def _copied(task: Task, now: datetime | None) -> str:
+    """Renders a task as a line of a Markdown list."""
     due = f" ({due_in_words(task.due, now)})" if task.due and task.status != "deleted" else ""
     return f"- [{'x' if task.status == 'completed' else ' '}] {_label(task)}{due}"

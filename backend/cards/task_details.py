@@ -15,7 +15,9 @@ _DUE, _NEXT = "due", "next"
 
 
 def render_details(task: Task, now: datetime | None) -> list[Json]:
-    """One line of badges and words, or none; `now` is the user's wall clock, without which nothing is overdue."""
+    """Renders one line of badges and words, or none.
+    `now` is the user's wall clock, without which nothing is overdue.
+    """
     if task.status == "deleted":
         return []
     parts = [
@@ -29,12 +31,13 @@ def render_details(task: Task, now: datetime | None) -> list[Json]:
 
 
 def _due(task: Task, due: date, now: datetime | None) -> Json:
+    """Renders the badge of the due date, in the colour of its urgency."""
     color = _QUIET if task.status == "completed" or now is None else _urgency(due, now)
     return badge(due_in_words(due, now), color, "outline") | {"key": _key(_DUE, due)}
 
 
 def _urgency(due: date, now: datetime) -> str:
-    """A day is overdue when it is over, a time when it has come."""
+    """Returns the colour of a due date. A day is overdue when it is over, a time when it has come."""
     day = due.date() if isinstance(due, datetime) else due
     if day < now.date() or (isinstance(due, datetime) and due <= now):
         return "danger"
@@ -42,7 +45,7 @@ def _urgency(due: date, now: datetime) -> str:
 
 
 def due_in_words(due: date, now: datetime | None) -> str:
-    """Mon 23 Nov 15:00; with the year, if it is not the current one."""
+    """Writes a due date as Mon 23 Nov 15:00; with the year, if it is not the current one."""
     year = f" {due.year}" if now and due.year != now.year else ""
     time = f" {due:%H:%M}" if isinstance(due, datetime) else ""
     return f"{due:%a} {due.day} {due:%b}{year}{time}"
@@ -54,15 +57,17 @@ def _priority(task: Task, priority: str) -> Json:
 
 
 def _repeat(rule: str) -> Json:
+    """Renders in words how a task repeats."""
     icon = {"type": "Icon", "name": "reload", "size": "sm", "color": _QUIET}
     children = [icon, caption(repeats.in_words(rule))]
     return {"type": "Row", "gap": 1, "align": "center", "children": children}
 
 
 def _next(due: date, now: datetime | None) -> Json:
-    """When the task is due that takes the place of a completed one that repeats."""
+    """Renders when the task is due that takes the place of a completed one that repeats."""
     return caption(f"next on {due_in_words(due, now)}", key=_key(_NEXT, due))
 
 
 def _key(kind: str, due: date) -> str:
+    """Returns the key of a component, which ends with the date for our page."""
     return f"{kind}-{due.isoformat()[: len('2026-11-23T15:00')]}"

@@ -33,12 +33,13 @@ class ReadList:
 
     @property
     def listed_tasks(self) -> Sequence[Task]:
-        """All of them, or those that the answer lists itself, if it does."""
+        """The tasks that belong below the answer: those that the answer lists itself, if it does, otherwise all."""
         lines = _LISTED.findall(self.answer)
         return _named_in(lines, self.tasks) if lines else self.tasks
 
     @property
     def shows_more(self) -> bool:
+        """Whether the list says that there are more tasks: the answer lists none, and not all pages were read."""
         return self.has_more and _LISTED.search(self.answer) is None
 
     @property
@@ -52,7 +53,9 @@ class ReadList:
         return render_lines(self.tasks, total=total, more=self.has_more, now=page.now if page else None)
 
     def add(self, call: ToolCall) -> None:
-        """A page with a cursor belongs to the page before; what was read before another call is out of date."""
+        """Adds the page that a call has read.
+        A first page replaces the ones before, and so does any call that changes something.
+        """
         if call.state not in ("done", "failed"):
             return
         if not find_tool(call.tool).reads:
@@ -70,7 +73,7 @@ class ReadList:
 
 
 def list_below(records: Iterable[Record]) -> ReadList | None:
-    """The list that belongs below the answer of a run, if it has been answered to its end."""
+    """Returns the list that belongs below the answer of a run; None if none was read, or the answer is not complete."""
     read, last = ReadList(), None
     for record in records:
         if isinstance(record, ToolCall):
@@ -89,13 +92,15 @@ def list_below(records: Iterable[Record]) -> ReadList | None:
 
 
 def render_list_text(records: Iterable[Record]) -> str:
-    """The list below an answer as plain text; empty where there is none, or the answer names its tasks."""
+    """Renders the list below an answer as plain text; empty if there is none, or the answer names its tasks."""
     read = list_below(records)
     return read.text if read is not None else ""
 
 
 def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime | None = None) -> str:
-    """A line for each of the first tasks, and how many of the `total` are left; `more` says that there are others."""
+    """Renders a line for each of the first tasks, and how many of the `total` are left; `more` says that there are
+    others.
+    """
     lines = [_line(task, now) for task in tasks[:_MOST_LINES]]
     if total > len(lines):
         lines.append(f"- and {total - len(lines)} more")
@@ -105,6 +110,7 @@ def render_lines(tasks: Sequence[Task], *, total: int, more: bool, now: datetime
 
 
 def _line(task: Task, now: datetime | None) -> str:
+    """Renders a task as a line with its details."""
     details = [
         *([due_in_words(task.due, now)] if task.due else []),
         *([f"{task.priority} priority"] if task.priority else []),
@@ -117,17 +123,19 @@ def _line(task: Task, now: datetime | None) -> str:
 
 
 def _named_in(lines: Iterable[str], tasks: Sequence[Task]) -> list[Task]:
-    """Those with whose title a line begins, the longest such title of each line."""
+    """Returns the tasks with whose title a line begins, for each line the longest such title."""
     titles = {_folded(task.title) for task in tasks}
     named = {_title_of(_folded(line), titles) for line in lines}
     return [task for task in tasks if _folded(task.title) in named]
 
 
 def _title_of(line: str, titles: set[str]) -> str | None:
+    """Returns the longest title with which a line begins, as whole words; None if none."""
     most = min(len(line), max(map(len, titles), default=0))
     ends = (end for end in range(most, 0, -1) if end == len(line) or not line[end].isalnum())
     return next((line[:end] for end in ends if line[:end] in titles), None)
 
 
 def _folded(text: str) -> str:
+    """Returns a text for comparison, without differences of case and blanks."""
     return " ".join(text.split()).casefold()

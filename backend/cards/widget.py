@@ -45,6 +45,7 @@ class Workflow:
 
 
 def action(kind: str, payload: Mapping[str, Any], *, on_client: bool = False) -> Json:
+    """Creates the action of a component; `on_client` for one that the client carries out itself."""
     return {"type": kind, "payload": dict(payload), **({"handler": "client"} if on_client else {})}
 
 
@@ -57,7 +58,7 @@ def badge(label: str, color: str, variant: str = "soft") -> Json:
 
 
 def quiet_button(clicked: Json, **looks: Any) -> Json:
-    """A button that does not draw attention; `looks` has its label or its icon."""
+    """Creates a button that does not draw attention; `looks` has its label or its icon."""
     style = {"size": "sm", "variant": "ghost", "color": "secondary"}
     return {"type": "Button", **looks, **style, "onClickAction": clicked}
 

@@ -31,6 +31,9 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _make(database: Database, *, user: str, base: str) -> None:
+    """Prints a new address of a user's calendar, which replaces the one before.
+    Ends the process for an unknown user.
+    """
     if user != LOCAL_USER and not await profiles.is_known(database, user):
         sys.exit(f"There is no user {user}: check the name. A user who has never opened the page must do that first.")
     secret = address.new_secret()
@@ -39,12 +42,14 @@ async def _make(database: Database, *, user: str, base: str) -> None:
 
 
 async def _revoke(database: Database, *, user: str) -> None:
+    """Makes a user's calendar address invalid; ends the process with an error if there is none."""
     if not await profiles.revoke_calendar(database, user):
         sys.exit(f"{user} has no calendar address: check the name.")
     sys.stderr.write(f"The calendar address of {user} no longer works.\n")
 
 
 def _user(text: str) -> str:
+    """Checks a user's name for argparse."""
     if not is_user_id(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text

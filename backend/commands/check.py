@@ -11,7 +11,9 @@ from common.environment import or_stop
 
 
 def run() -> tuple[Settings, Endpoint, Sequence[Connector]]:
-    """What the environment asks for; where that cannot work, the process ends with a sentence, as its start would."""
+    """Reads and checks the whole configuration: settings, model endpoint and other MCP servers.
+    If it cannot work, ends the process with a sentence and status 78.
+    """
     settings = or_stop(read_settings)
     or_stop(partial(Policy, settings.approvals))
     servers = or_stop(partial(configuration.read_servers, settings.mcp_servers_file, os.environ))

@@ -19,6 +19,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _export(database: Database, *, user: str) -> None:
+    """Writes all tables' rows of a user as JSON to stdout. Raises `NothingStored`."""
     writer, count = Writer(sys.stdout.buffer), 0
     async with database.transaction(user, snapshot=True) as tx:
         await data.lift_time_limits(tx)
@@ -31,7 +32,7 @@ async def _export(database: Database, *, user: str) -> None:
 
 
 async def _render_rows(rows: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
-    """Without the user's name, and without hashes: of the calendar's address only whether there is one."""
+    """Leaves out the user's name and hashes; of the calendar's address only tells whether there is one."""
     async for row in rows:
         shown = {name: value for name, value in row.items() if name != "user_id" and not isinstance(value, bytes)}
         if "calendar_hash" in row:

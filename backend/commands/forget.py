@@ -23,6 +23,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _forget(database: Database, *, user: str) -> None:
+    """Stops a user's runs, deletes all rows and prints how many. Raises `NothingStored`."""
     await _stop_runs(database, user)
     counts = await data.delete_all(database, user)
     if not any(counts.values()):
@@ -32,7 +33,7 @@ async def _forget(database: Database, *, user: str) -> None:
 
 
 async def _stop_runs(database: Database, user: str) -> None:
-    """Lets what is being done end, in whichever process, before anything is deleted."""
+    """Requests that a user's runs stop, in whichever process, and waits up to ten seconds for that."""
     running = await runs.load_running(database, user)
     for one in running:
         await runs.request_stop(database, one)

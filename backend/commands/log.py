@@ -23,6 +23,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _write(database: Database, *, user: str, thread: str | None) -> None:
+    """Writes the event logs of a user's conversations to stdout. Raises `NothingStored`."""
     is_empty = True
     async for conversation in _find(database, user, thread):
         async for line in read_log(database, user, conversation):
@@ -33,6 +34,7 @@ async def _write(database: Database, *, user: str, thread: str | None) -> None:
 
 
 async def _find(database: Database, user: str, thread: str | None) -> AsyncIterator[Conversation]:
+    """Yields the conversation with an id or name, if it exists; without one, all of the user's."""
     if thread is None:
         async for conversation in read_conversations(database, user):
             yield conversation

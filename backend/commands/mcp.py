@@ -37,6 +37,7 @@ class _ServerTools:
 
 
 def run(arguments: Sequence[str]) -> None:
+    """`python -m backend mcp`: lists the other MCP servers and their tools, approves tools, or tests a server."""
     given = _parser().parse_args(arguments)
     logging.getLogger("backend.tools.connectors").setLevel(logging.ERROR)  # what is wrong is printed
     try:
@@ -71,12 +72,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _list(database: Database, *, servers: Sequence[Connector]) -> None:
+    """Prints each server with its tools and whether they are approved."""
     known = await approved.load_approved(database)
     for found in await asyncio.gather(*map(_load_tools, servers)):
         _write(_about(found, known))
 
 
 async def _approve(database: Database, *, server: Connector, wanted: Sequence[str]) -> None:
+    """Approves a server's tools as they are now, the wanted ones or all, and prints them; ends the process if it
+    cannot.
+    """
     found = await _load_tools(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}. Nothing was approved."))
@@ -91,6 +96,7 @@ async def _approve(database: Database, *, server: Connector, wanted: Sequence[st
 
 
 async def _test(server: Connector) -> None:
+    """Prints the tools of a server, or ends the process with the reason why it cannot be used."""
     found = await _load_tools(server)
     if found.problem:
         sys.exit(printable(f"mcp.{server.name} {found.problem}."))
@@ -99,6 +105,7 @@ async def _test(server: Connector) -> None:
 
 
 async def _load_tools(server: Connector) -> _ServerTools:
+    """Asks a server for its tools; returns a problem instead of raising an error."""
     if server.disabled:
         return _ServerTools(server, problem="is disabled")
     link = Link(server)
@@ -116,6 +123,7 @@ async def _load_tools(server: Connector) -> _ServerTools:
 
 
 def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
+    """Renders the lines about a server and its tools."""
     server = found.server
     agents = f"for {' and '.join(sorted(server.agents))}" if server.agents else "for no agent: name some in its agents"
     calls = "its calls are made unasked (readOnly)" if server.read_only else "each call is asked for (APPROVALS)"
@@ -129,6 +137,7 @@ def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
 
 
 def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
+    """Says whether a tool is approved, or why it cannot be."""
     before = known.get((server.name, tool.name))
     if not server.allows(tool.name):
         return "not among the tools that mcp.json allows"
@@ -140,11 +149,12 @@ def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]
 
 
 def _render_tool(server: Connector, tool: Tool) -> str:
-    """As people and the log know it, and as the server does, where that differs."""
+    """Returns a tool's name as people and the log know it, and as the server does, where that differs."""
     shown = names.for_people(names.for_model(server.name, tool.name))
     return shown if shown == f"mcp.{server.name}.{tool.name}" else f"{shown} ({tool.name})"
 
 
 def _write(lines: Sequence[str] | Iterator[str]) -> None:
+    """Prints lines without characters that control a terminal."""
     for line in lines:
         sys.stdout.write(f"{printable(line)}\n")

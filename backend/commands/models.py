@@ -56,6 +56,9 @@ class Check:
 
 
 def run(arguments: Sequence[str]) -> None:
+    """`python -m backend models`: prints the models of each provider that is set up, or checks one of each.
+    Ends with an error if a provider failed.
+    """
     given = _parser().parse_args(arguments)
     settings: ModelSettings = or_stop(partial(read, ModelSettings))
     used: Endpoint = or_stop(partial(resolve, settings))
@@ -66,7 +69,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def report(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] | None, *, check: bool) -> list[Report]:
-    """Of each provider the lines to print, and whether it did what it was asked."""
+    """Asks each provider; returns for each the lines to print, and whether it did what it was asked."""
     ask = partial(_checked, settings) if check else partial(_listed, used)
     return await asyncio.gather(*map(ask, _configured(settings, used, ollama)))
 
@@ -81,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _configured(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] | None) -> Iterator[Endpoint]:
-    """The one that is used, those that have a key of their own, and an Ollama that was found."""
+    """Yields the endpoint that is used, those of providers that have their own key, and an Ollama that was found."""
     yield used
     for name, profile in PROFILES.items():
         key = own_key(name, settings)
@@ -93,6 +96,7 @@ def _configured(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] |
 
 
 async def _listed(used: Endpoint, endpoint: Endpoint) -> Report:
+    """Lists the models of a provider."""
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
     head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
@@ -111,6 +115,7 @@ async def _listed(used: Endpoint, endpoint: Endpoint) -> Report:
 
 
 async def _checked(settings: ModelSettings, endpoint: Endpoint) -> Report:
+    """Checks whether the model of a provider can call a tool."""
     if endpoint.profile.name == "offline":
         return [_OFFLINE], True
     head = f"{endpoint.profile.name}, {endpoint.model}:"
@@ -129,7 +134,7 @@ async def _checked(settings: ModelSettings, endpoint: Endpoint) -> Report:
 
 
 async def _check(endpoint: Endpoint, settings: ModelSettings) -> Check:
-    """A check, with alternating roles where the server demands them; raises `ModelError`."""
+    """Has a check conversation, with alternating roles if the server demands them. Raises `ModelError`."""
     try:
         return await _converse(endpoint, settings)
     except ModelError as error:
@@ -141,6 +146,7 @@ async def _check(endpoint: Endpoint, settings: ModelSettings) -> Check:
 
 
 async def _converse(endpoint: Endpoint, settings: ModelSettings) -> Check:
+    """Sends a message and, if the model calls a tool, its output. Raises `ModelError`."""
     client = ProviderClient(endpoint)
     body = {
         "model": endpoint.model,
@@ -168,7 +174,7 @@ async def _converse(endpoint: Endpoint, settings: ModelSettings) -> Check:
 
 
 async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Piece]:
-    """The text of a response, and its last piece, which has the calls."""
+    """Sends a request and returns the text of the response, and its last piece, which has the calls."""
     text, last = "", Piece()
     async with aclosing(await client.request(body)) as response:
         async for piece in response:
@@ -178,6 +184,7 @@ async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Pi
 
 
 def _reason(error: ModelError | TimeoutError, endpoint: Endpoint) -> str:
+    """Returns a sentence about why a request failed, with the provider's words, masked."""
     if not isinstance(error, ModelError):
         return "It did not answer in time."
     words = _mask(error.words_for_log((), endpoint.secret), endpoint)
@@ -186,7 +193,7 @@ def _reason(error: ModelError | TimeoutError, endpoint: Endpoint) -> str:
 
 
 def _mask(text: str, endpoint: Endpoint) -> str:
-    """On one line, without the key, and without what a terminal would hide or obey."""
+    """Returns a text on one line, without the key, and without what a terminal would hide or obey."""
     text = text.replace(endpoint.secret, "…") if endpoint.secret else text
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)

@@ -11,7 +11,7 @@ DAY = 86_400
 
 
 def run(arguments: list[str]) -> None:
-    """`python -m backend token --user NAME`: print a token for the MCP server, for local use."""
+    """`python -m backend token --user NAME`: prints a token for the MCP server, for local use."""
     parser = argparse.ArgumentParser(prog="token", description="Prints a token for the MCP server, for local use.")
     parser.add_argument("--user", type=_user, required=True, help="whose tasks: the `sub` of that person's own tokens")
     parser.add_argument("--days", type=days, default=1, help="how long it is valid (%(default)s)")
@@ -33,6 +33,7 @@ def run(arguments: list[str]) -> None:
 
 
 def _user(text: str) -> str:
+    """Checks a user's name for argparse."""
     if not is_user_id(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid user name")
     return text

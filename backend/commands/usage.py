@@ -43,6 +43,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _print(database: Database, *, number_of_days: int, user: str | None, as_json: bool) -> None:
+    """Prints the usage of the last days as a table or JSON."""
     today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
     since = today - timedelta(days=number_of_days - 1)
     rows = _add_up(await usage.load(database, since=since, user_id=user))
@@ -54,7 +55,7 @@ async def _print(database: Database, *, number_of_days: int, user: str | None, a
 
 
 def _add_up(found: Sequence[usage.Usage]) -> list[_UsageRow]:
-    """Each run is stored with its own usage: a row has that of the assistant's and of its sub-agents' together."""
+    """Adds up the usage of the assistant and its sub-agents by day, user and model: each run is stored with its own."""
     rows: dict[tuple[str, str, str | None], _UsageRow] = {}
     for one in found:
         row = rows.setdefault((one.day, one.user_id, one.model), _UsageRow(one.day, one.user_id, one.model))
@@ -69,6 +70,7 @@ def _add_up(found: Sequence[usage.Usage]) -> list[_UsageRow]:
 
 
 def _table(rows: Sequence[_UsageRow]) -> Iterator[str]:
+    """Renders the rows as lines of aligned columns, with totals."""
     totals = [f"{sum(getattr(row, name) for row in rows):,}" for name in COUNTS]
     cells = [[name.replace("_", " ") for name in COLUMNS]]
     for row in rows:
@@ -84,6 +86,7 @@ def _table(rows: Sequence[_UsageRow]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
+    """Renders a value of the table."""
     match value:
         case None:
             return "-"  # the turn ended before it was known

@@ -23,14 +23,12 @@ Items = list[Any]
 
 
 def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
-    """The items of a request within a budget of tokens; the first `head` stand for what came before, and stay.
-
+    """Cuts the items of a request to a budget of tokens; the first `head` stand for what came before, and stay.
     Every call keeps an output. What is over the budget is cut to half of what the newest step leaves of it: first what
     older calls returned, then older steps and messages, at last those of the newest four. The newest step and the
-    person's last message stay, but for what is more than half the budget of what the step's calls returned.
-
-    It depends on the items alone, and on each as far as its request went: the items of a later request begin alike
-    until they are over the budget again.
+    user's last message stay, but for what is more than half the budget of what the step's calls returned. It depends on
+    the items alone, and on each as far as its request went: the items of a later request begin alike until they are
+    over the budget again.
     """
     if sum(map(size_of, items)) <= tokens:
         return list(items)
@@ -46,17 +44,19 @@ def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
 
 
 def tokens_in(text: str) -> int:
-    """Rather too many than too few: tokens have 3.5 bytes and more in English, a character in Chinese has three."""
+    """Estimates the tokens of a text, rather too many: one has 3.5 bytes and more in English, a character in Chinese
+    has three.
+    """
     return len(text.encode()) // BYTES
 
 
 def size_of(item: Any) -> int:
-    """About how many tokens the item is, rather too many."""
+    """Estimates the tokens of an item, rather too many."""
     return sum(map(tokens_in, _texts(item))) + _AROUND
 
 
 def _steps(items: Iterable[Any]) -> list[Items]:
-    """The items in groups, each of which ends where the model was asked."""
+    """Groups the items into steps, each of which ends with what the model was asked: messages or outputs."""
     steps: list[Items] = []
     asked = True
     for item in items:
@@ -69,6 +69,7 @@ def _steps(items: Iterable[Any]) -> list[Items]:
 
 
 def _cut(kept: list[Items], tokens: int) -> list[Items]:
+    """Cuts the steps until they are within the budget, in the order that `fit` describes."""
     head, *old, newest = kept
     last = _spared([*old, newest], 1)
     stays = [*head, *(item for step in kept for item in step if id(item) in last)]
@@ -84,7 +85,7 @@ def _cut(kept: list[Items], tokens: int) -> list[Items]:
 
 
 def _clipped(step: Items, most: int) -> Items:
-    """The step with its calls' outputs in so many tokens: each that is over its share is cut."""
+    """Cuts the outputs of a step's calls, each to its share, until they are within so many tokens."""
     outputs = [item for item in step if _is_output(item)]
     if not outputs or sum(map(size_of, outputs)) <= most:
         return step
@@ -93,12 +94,13 @@ def _clipped(step: Items, most: int) -> Items:
 
 
 def _with_beginning(output: Any, tokens: int) -> Any:
+    """Cuts an output to its beginning and says so."""
     beginning = "\n".join(_texts(output)).encode()[: 3 * (tokens - _AROUND) - len(CUT.encode())].decode(errors="ignore")
     return {**output, "output": beginning + CUT}
 
 
 def _without_outputs(steps: Sequence[Items], room: int) -> list[Items]:
-    """The steps with what calls returned left out, the oldest first, until they are in so many tokens."""
+    """Leaves out what calls returned, the oldest first, until the steps are within so many tokens."""
     over = _size(steps) - room
     shorter: list[Items] = []
     for step in steps:
@@ -114,9 +116,8 @@ def _without_outputs(steps: Sequence[Items], room: int) -> list[Items]:
 
 
 def _without_steps(steps: Sequence[Items], room: int, spared: set[int]) -> list[Items]:
-    """The steps without all but what is `spared` by its `id()`, the oldest first, until they are in so many tokens.
-
-    A block says where something was left out last.
+    """Leaves out all items but those `spared` by their `id()`, the oldest first, until the steps are within so many
+    tokens. A block says where something was left out last.
     """
     over = _size(steps) - room
     gap: tuple[int, int] | None = None
@@ -157,14 +158,17 @@ def _is_output(item: Any) -> bool:
 
 
 def _is_note(item: Any) -> bool:
+    """Whether an item is hidden context of the server."""
     return item.get("role") == "user" and hidden_context.is_block("".join(_texts(item)))
 
 
 def _is_message(item: Any) -> bool:
+    """Whether an item is a message of the user or the assistant."""
     return item.get("role") in ("user", "assistant") and not _is_note(item)
 
 
 def _texts(item: Any) -> list[str]:
+    """Returns the texts of an item that count as tokens."""
     match item:
         case {"type": "function_call", "name": name, "arguments": arguments}:
             return [name, arguments]

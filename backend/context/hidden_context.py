@@ -39,24 +39,23 @@ _AS_TEXT = {ord(c): f"&#{ord(c)};" for c in _OPENING[1:]}
 
 
 def block(text: str) -> str:
-    """The text as hidden context; every message of this kind is written here."""
+    """Writes a text as hidden context; every message of this kind is written here."""
     return _BLOCK.format(escaped(text))
 
 
 def is_block(text: str) -> bool:
-    """Whether it was written by `block`: nothing that somebody says can begin so."""
+    """Whether a text was written by `block`: nothing that somebody says can begin so."""
     return text.startswith(_BEGINNING)
 
 
 def sanitize(text: str) -> str:
-    """Text of users and tools as the model reads it: nothing looks like hidden context or a token of a template."""
+    """Changes text of users and tools so that nothing in it looks like hidden context or a token of a chat template."""
     text = without_unseen(text)
     return escaped(text) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub("&lt;", text)
 
 
 def sanitize_item(item: Any) -> Any:
-    """An item of the model's input as the model reads it: what tools answered and what the model itself said.
-
+    """Sanitizes an item of the model's input: what tools answered and what the model itself said.
     Messages of the user are sanitized or a `block` already.
     """
     match item:
@@ -73,25 +72,27 @@ def sanitize_item(item: Any) -> Any:
 
 
 def _in(value: Any, tame: Callable[[str], str]) -> Any:
-    """The same value with each text sanitized: a text, or parts that have one."""
+    """Applies `tame` to a text, or to the text of each part of a value."""
     if isinstance(value, str):
         return tame(value)
     return [{**part, "text": tame(part["text"])} if part.get("text") else part for part in value]
 
 
 def _json(text: str) -> str:
-    """JSON stays the same JSON."""
+    """Sanitizes the text of JSON, which keeps its meaning."""
     text = without_unseen(text)
     return text.translate(_AS_JSON) if _looks_hidden(text) else _TEMPLATE_TOKEN.sub(r"\\u003c", text)
 
 
 def escaped(text: str) -> str:
-    """The text without anything unseen, in which no tag begins or ends; its lines stay what they are."""
+    """Escapes a text so that no tag begins or ends in it, and removes what cannot be seen; its lines stay what they
+    are.
+    """
     return html.escape(without_unseen(text), quote=False).translate(_AS_TEXT)
 
 
 def _looks_hidden(text: str) -> bool:
-    """Whether a tag in it could be taken for a block's, whatever stands between its letters and how they are drawn."""
+    """Whether a tag in the text could be taken for a block's, whatever is between its letters and looks like them."""
     return any(c in text for c in _OPENING) and _NAME.search(text.translate(_LETTERS)) is not None
 
 

@@ -27,7 +27,7 @@ class RenderedMemory:
 
 
 def render_memory(text: str, *, tokens: int) -> RenderedMemory:
-    """Renders as many lines as there is room for, the newest, which are at the end; `tokens` are the whole budget."""
+    """Renders the newest lines of the memory, which are at the end, within a quarter of the budget of `tokens`."""
     shown = hidden_context.escaped(text).rstrip()
     lines, read = shown.split("\n") if shown else [], list[str]()
     room = tokens // _SHARE * BYTES

@@ -25,7 +25,7 @@ _CHARS = 200  # of a call, and of its outcome
 
 
 def render_change(details: Mapping[str, Any]) -> str:
-    """A sentence about a change by hand, for the model."""
+    """Writes a sentence about a change by hand, for the model."""
     tasks = details["tasks"]
     named = "; ".join(f"{task['id']}, {json.dumps(task['title'], ensure_ascii=False)}" for task in tasks[:_MOST_TASKS])
     more = f"; and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
@@ -35,9 +35,8 @@ def render_change(details: Mapping[str, Any]) -> str:
 def render_branch_note(
     entry: Entry, noted_calls: Mapping[tuple[str, str], ToolCall], output_of: Callable[[ToolCall], str]
 ) -> str | None:
-    """What other branches have done: the task list has no branches.
-
-    None where no call has changed anything. The same call of several attempts was made once, and is listed once.
+    """Renders what other branches have done, for the model: the task list has no branches.
+    None if no call has changed anything. The same call of several attempts was made once, and is listed once.
     """
     details = entry.details or {}
     made: dict[str, ToolCall] = {}
@@ -60,4 +59,5 @@ def render_branch_note(
 
 
 def _clip(text: str) -> str:
+    """Cuts a text to 200 characters."""
     return text if len(text) <= _CHARS else text[:_CHARS] + "…"

@@ -44,7 +44,9 @@ _ModelTurn = tuple[str, int]  # run and number
 
 
 def render_input(timeline: Timeline) -> Items:
-    """In the order in which it happened; the outputs of a model turn's calls follow its last call."""
+    """Renders records as the model's input, in the order in which they happened; the outputs of a model turn's calls
+    follow its last call.
+    """
     items: Items = []
     calls: list[ToolCall] = []  # of the newest model turn
     turns = turns_with_calls(timeline.records)
@@ -64,7 +66,7 @@ def render_input(timeline: Timeline) -> Items:
 
 
 def _join_reasoning(records: Iterable[Record]) -> list[Record]:
-    """All reasoning of a model turn in one record, as the SDK has it: users see what text comes between."""
+    """Joins all reasoning of a model turn in one record, as the SDK has it: users see what text comes between."""
     joined: dict[_ModelTurn, Entry] = {}
     result: list[Record] = []
     for record in records:
@@ -78,13 +80,14 @@ def _join_reasoning(records: Iterable[Record]) -> list[Record]:
 
 
 def render_record(record: Record, timeline: Timeline, *, has_calls: bool) -> Items:
-    """The items of one record; `has_calls` says whether its model turn made calls."""
+    """Renders the items of one record; `has_calls` says whether its model turn made calls."""
     if isinstance(record, ToolCall):
         return [_render_call(record), _render_output(record)]
     return _render_entry(record, timeline, has_calls=has_calls)
 
 
 def turns_with_calls(records: Iterable[Record]) -> set[_ModelTurn]:
+    """Returns the model turns that have calls, as run and number."""
     return {_turn_of(record) for record in records if isinstance(record, ToolCall)}
 
 
@@ -93,21 +96,25 @@ def _turn_of(record: Record) -> _ModelTurn:
 
 
 def _was_left(call: ToolCall) -> bool:
-    """Whether the run ended as it waited for this call's approval: that it was not made says it all."""
+    """Whether a call was rejected because its run ended while it waited.
+    Its output says so, and no notice is needed.
+    """
     return call.state == "rejected" and call.reason not in (None, "user")
 
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
+    """Renders a call as an item, sanitized."""
     item = {"type": "function_call", "call_id": call.id, "name": call.tool, "arguments": call.arguments}
     return hidden_context.sanitize_item(item)
 
 
 def _render_output(call: ToolCall) -> dict[str, Any]:
+    """Renders the output of a call as an item, sanitized."""
     return hidden_context.sanitize_item({"type": "function_call_output", "call_id": call.id, "output": output_of(call)})
 
 
 def output_of(call: ToolCall) -> str:
-    """What the model reads as the output of a call."""
+    """Returns what the model reads as the output of a call, also of one that was not made or has no output."""
     if call.output is not None:
         return call.output
     reason = call.reason or ""
@@ -124,6 +131,7 @@ def output_of(call: ToolCall) -> str:
 
 
 def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items:
+    """Renders an entry with the notes that belong to it; reasoning only if its model turn made calls."""
     notes = [hidden_item(note) for note in notes_of(entry, timeline)]
     match entry.kind:
         case "user_message":
@@ -141,7 +149,7 @@ def _render_entry(entry: Entry, timeline: Timeline, *, has_calls: bool) -> Items
 
 
 def _render_message(entry: Entry) -> Items:
-    """A message with tasks as their numbers, and before it the titles of those."""
+    """Renders a message of the user with tasks as their numbers, and before it the titles of those."""
     content = tags.parse_content(entry)
     if content is None:
         return [{"role": "user", "content": hidden_context.sanitize(entry.text)}]
@@ -152,7 +160,9 @@ def _render_message(entry: Entry) -> Items:
 
 
 def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
-    """Notes of the server for the model: before a message, or in place of rows of other branches."""
+    """Returns the server's notes for the model that belong to an entry: the time of a message, a change by hand, what
+    other branches did, or how an answer ended.
+    """
     details = entry.details or {}
     match entry.kind:
         case "user_message":
@@ -169,7 +179,9 @@ def notes_of(entry: Entry, timeline: Timeline) -> list[str]:
 
 
 def _time_of(details: dict[str, Any]) -> list[str]:
-    """Day, time and zone of the user, and whether they have a calendar feed."""
+    """Returns a note of the user's day, time and zone, and whether they have a calendar feed; none if they are not
+    stored.
+    """
     if "now" not in details:
         return []
     here = wall_clock(datetime.fromisoformat(details["now"]), details.get("time_zone") or "UTC")
@@ -177,8 +189,10 @@ def _time_of(details: dict[str, Any]) -> list[str]:
 
 
 def render_summary(text: str) -> str:
+    """Marks a summary as data for the model."""
     return _SUMMARY.format(text)
 
 
 def hidden_item(text: str) -> dict[str, Any]:
+    """Creates an item of hidden context."""
     return {"role": "user", "content": hidden_context.block(text)}

@@ -38,9 +38,9 @@ class Summaries:
         self._in_progress: set[str] = set()  # conversations
 
     async def make(self, run: Run, *, up_to: int) -> None:
-        """Summarises all up to a number after a run has ended. Without a summary, a note stands for what is left out.
-
-        Of runs that follow each other quickly only the first one's is made.
+        """Summarises all up to a number after a run has ended; errors are only logged.
+        Without a summary, a note stands for what is left out. Of runs that follow each other quickly only the first
+        one's is made.
         """
         if run.conversation_id in self._in_progress:
             return
@@ -67,7 +67,9 @@ class Summaries:
             raise NoSummary from error
 
     async def _make(self, run: Run, up_to: int) -> int:
-        """Returns how many messages were summarised. Raises what the model's client raises, and `NoSummary`."""
+        """Requests and stores summaries, each of as much as one request holds, until all up to a number is covered;
+        returns how many messages were summarised. Raises what the model's client raises, and `NoSummary`.
+        """
         self._in_progress.add(run.conversation_id)
         entry_id, messages = new_id("sum"), 0
         try:

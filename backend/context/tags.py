@@ -24,7 +24,9 @@ _ABOUT = "In the next message @ and a number is a task of the person's by its id
 
 
 def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
-    """The ids of the tasks, each once; raises `InvalidRequest` for what is the id of none, and for too many."""
+    """Returns the ids of the tagged tasks, each once.
+    Raises `InvalidRequest` for an invalid id, and for too many tags.
+    """
     found = [_number(part) for part in content if isinstance(part, UserMessageTagContent)]
     numbers = [number for number in dict.fromkeys(found) if number is not None]
     if None in found or len(found) > MOST:
@@ -33,12 +35,15 @@ def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
 
 
 def _number(tag: UserMessageTagContent) -> int | None:
+    """Returns the id of a tag's task; None if it is invalid."""
     is_whole = tag.id.isascii() and tag.id.isdigit() and len(tag.id) <= len(str(LARGEST))
     return int(tag.id) if is_whole and 1 <= int(tag.id) <= LARGEST else None
 
 
 def with_titles(content: Iterable[UserMessageContent], titles: Mapping[int, str] | None) -> list[UserMessageContent]:
-    """The parts with the titles of those tasks that are on the list; None: they could not be looked up."""
+    """Returns the parts with their tags' titles: those of tasks that are on the list, or that none could be looked up
+    (None).
+    """
 
     def add_title(part: UserMessageContent) -> UserMessageContent:
         if not isinstance(part, UserMessageTagContent) or (number := _number(part)) is None:
@@ -55,7 +60,9 @@ def with_titles(content: Iterable[UserMessageContent], titles: Mapping[int, str]
 
 
 def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) -> str:
-    """What people read of it, each tag by its title; `numbered` for the model: by its id."""
+    """Returns a message as people read it, with each tag by its title; `numbered` for the model, with each tag by its
+    id.
+    """
     text, before = "", None
     for part in content:
         if isinstance(part, UserMessageTagContent):
@@ -68,7 +75,7 @@ def as_text(content: Iterable[UserMessageContent], *, numbered: bool = False) ->
 
 
 def with_quote(text: str, quoted: str | None) -> str:
-    """What was written below what was quoted."""
+    """Puts the quoted text, marked as a quote, above the text."""
     if not quoted:
         return text
     quote = "\n".join(f"> {line}" for line in quoted.splitlines())
@@ -76,19 +83,21 @@ def with_quote(text: str, quoted: str | None) -> str:
 
 
 def as_line(content: Iterable[UserMessageContent], quoted: str | None) -> str:
-    """A message for a summary, each tag by its id and title."""
+    """Returns a message for a summary, with each tag by its id and title."""
     parts = [f"@{part.id} ({part.text})" if isinstance(part, UserMessageTagContent) else part.text for part in content]
     return " ".join(parts) + (f" (quoting: {quoted})" if quoted else "")
 
 
 def parse_content(entry: Entry) -> list[UserMessageContent] | None:
-    """The parts of a stored message, where it is more than a text."""
+    """Returns the parts of a stored message that has tags, several parts or a quote; None for a plain text.
+    The quote is not among the parts.
+    """
     content = (entry.details or {}).get("content")
     return None if content is None else _CONTENT.validate_python(content)
 
 
 def render_titles(content: Iterable[UserMessageContent]) -> str | None:
-    """The titles of the tags, as hidden context; None for a message without any."""
+    """Renders the titles of the tags as hidden context; None for a message without tags."""
     parts = [part for part in content if isinstance(part, UserMessageTagContent)]
     tags = {number: tag for tag in parts if (number := _number(tag)) is not None}
     lines = [f"@{number}: {_title(tag)}" for number, tag in tags.items()]
@@ -96,6 +105,7 @@ def render_titles(content: Iterable[UserMessageContent]) -> str | None:
 
 
 def _title(tag: UserMessageTagContent) -> str:
+    """Returns the title of a tag as data, or why it has none."""
     if tag.data == _LISTED:
         return json.dumps(tag.text, ensure_ascii=False)
     return "not on the list" if tag.data == _MISSING else "its title could not be looked up"

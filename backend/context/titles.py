@@ -29,13 +29,17 @@ class Titles:
         self._database, self._model = database, model
 
     def find_first_message(self, history: Timeline) -> str | None:
-        """The only message of a conversation's user, where a title can be made of it."""
+        """Returns the text of a conversation's only message of the user; None if there are more, or the provider makes
+        no titles.
+        """
         said = [one for one in history.records if isinstance(one, Entry) and one.kind == "user_message"]
         is_first = self._model.endpoint.profile.titles and history.is_complete and len(said) == 1
         return said[0].text if is_first else None
 
     async def make(self, run: Run, message: str, answer: str) -> None:
-        """Gives the conversation of a run a title, unless its user has given it one, or a name."""
+        """Lets the model write a title for the conversation of a run and stores it, unless its user has given it one,
+        or a name. Errors are only logged.
+        """
         title = first_words(message)
         lines = [
             f"Person: {hidden_context.sanitize(message[:_CHARS])}",
@@ -55,7 +59,7 @@ class Titles:
 
 
 def title_of(answer: str) -> str | None:
-    """The title in a model's answer: one short line, without what it is set in. None where it is no such thing."""
+    """Returns the title in a model's answer: one short line, without quotes and the like; None if it is no title."""
     line = without_unseen(answer).strip()
     if line.startswith("<") or not is_line(line.replace("\t", " "), longest=2 * _LONGEST):
         return None

@@ -45,6 +45,7 @@ class Window:
         return self.timeline.records
 
     def render(self) -> Items:
+        """Renders the window as items of the model's input."""
         head = [] if self.stand_in is None else [hidden_item(self.stand_in)]
         return [*head, *render_input(self.timeline)]
 
@@ -59,8 +60,7 @@ class SummaryRequest:
 
 
 def choose_window(timeline: Timeline, *, tokens: int) -> Window:
-    """The newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
-
+    """Chooses the newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
     A turn is a message of the user with all that follows it. What is over the budget, or more than was read, is cut to
     half, so that the next requests begin alike again. The turns of the newest four messages stay, but for those whose
     messages alone are over the budget: what is too long in the others is left to `fit`.
@@ -82,13 +82,15 @@ def choose_window(timeline: Timeline, *, tokens: int) -> Window:
 
 
 def render_request(timeline: Timeline, *, tokens: int) -> Items:
-    """What the model would be sent next of a conversation."""
+    """Renders what the model would be sent next of a conversation, within a budget of tokens."""
     window = choose_window(timeline, tokens=tokens)
     return fit(window.render(), tokens=tokens, head=window.head)
 
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
-    """The number up to which all can be summarised now: what the window spares begins after it. None if it is all."""
+    """Returns the number up to which all can be summarised now: what the window spares begins after it.
+    None if that is nothing.
+    """
     _, records, sizes = _measure(timeline)
     spared = _spared(_turns(records), sizes, tokens)
     if not spared or (timeline.is_complete and len(spared) == len(records)):
@@ -100,7 +102,7 @@ _Sizes = Mapping[int, int]  # of records, by `id()`
 
 
 def _measure(timeline: Timeline) -> tuple[Entry | None, list[Record], _Sizes]:
-    """The newest summary, the records that the model reads after what it covers, and their sizes in tokens."""
+    """Returns the newest summary, the records that the model reads after what it covers, and their sizes in tokens."""
     summary = timeline.newest_summary
     covered = (summary.details or {}).get("covers", 0) if summary else 0
     turns = turns_with_calls(timeline.records)
@@ -116,6 +118,7 @@ def _measure(timeline: Timeline) -> tuple[Entry | None, list[Record], _Sizes]:
 
 
 def _newest_turns(records: Sequence[Record], sizes: _Sizes, *, tokens: int, most: int, budget: int) -> list[Record]:
+    """Returns the newest turns with at most `most` records and `tokens`, but at least those that `_spared` returns."""
     turns = _turns(records)
     if not turns:
         return []
@@ -130,7 +133,9 @@ def _newest_turns(records: Sequence[Record], sizes: _Sizes, *, tokens: int, most
 
 
 def _spared(turns: Sequence[list[Record]], sizes: _Sizes, tokens: int) -> list[Record]:
-    """The records of the newest turns with four messages, or of fewer where the messages alone are over the budget."""
+    """Returns the records of the newest turns with four messages, or of fewer if the messages alone are over the
+    budget.
+    """
     spared: list[Record] = []
     messages = room = 0
     for turn in reversed(turns):
@@ -148,7 +153,7 @@ def _total(records: Sequence[Record], sizes: _Sizes) -> int:
 
 
 def _turns(records: Sequence[Record]) -> list[list[Record]]:
-    """The records in groups that begin with a message of the user; the first may be cut."""
+    """Groups the records into turns, each of which begins with a message of the user; the first may be cut."""
     turns: list[list[Record]] = [[]]
     for record in records:
         if isinstance(record, Entry) and record.kind == "user_message":
@@ -159,11 +164,14 @@ def _turns(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def _is_message(record: Record) -> bool:
+    """Whether a record is a message of the user or the assistant."""
     return isinstance(record, Entry) and record.kind in _MESSAGES
 
 
 def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None:
-    """What to ask the model: as much as a budget of tokens holds, the oldest first; None when there is nothing."""
+    """Writes the request for a summary of as much as a budget of tokens holds, the oldest first; None if there is
+    nothing.
+    """
     summary = timeline.newest_summary
     lines: list[str] = []
     covers, messages, last = 0, 0, 0
@@ -185,6 +193,7 @@ def request_summary(timeline: Timeline, *, tokens: int) -> SummaryRequest | None
 
 
 def _lines(record: Record, timeline: Timeline) -> list[str]:
+    """Renders a record as lines of the request for a summary."""
     if isinstance(record, ToolCall):
         return [f"Call: {record.tool}({record.arguments})", f"Result: {output_of(record)}"]
     match record.kind:

@@ -62,8 +62,7 @@ ORDER BY r.seq DESC LIMIT 1"""
 
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:
-    """Shows the conversation as it was after a run, or before its first.
-
+    """Shows the branch that ends with a run, or for None nothing, and hides the others.
     A waiting run that is left is cancelled; its id is returned. Raises `NotFound`, and `Busy` while a run is running.
     """
     where = {"user": user_id, "conversation": conversation_id, "run": run_id}
@@ -80,7 +79,9 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
 
 
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
-    """The end of the newest path through a run. Raises `NotFound`."""
+    """Returns the id of the newest run that continues a run, directly or not, or of the run itself.
+    Raises `NotFound`.
+    """
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_NEWEST_DESCENDANT, user=user_id, conversation=conversation_id, run=run_id)
     if (row := await found.fetchone()) is None:
@@ -91,7 +92,7 @@ async def find_newest_descendant(database: Database, user_id: str, conversation_
 async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, limit: int
 ) -> tuple[list[Run], bool]:
-    """The newest shown runs before a number, in order, and whether there are older ones."""
+    """Loads the newest shown runs before a number, in order, and whether there are older ones."""
     where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": limit + 1}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_SHOWN_RUNS, Run, **where)
@@ -100,7 +101,7 @@ async def load_shown(
 
 
 async def find_next_shown(database: Database, run: Run) -> int:
-    """The number of the shown run that continues this one; `FOREVER` where there is none."""
+    """Returns the number of the shown run that continues this one; `FOREVER` if there is none."""
     where = {"user": run.user_id, "conversation": run.conversation_id, "run": run.id}
     async with database.transaction(run.user_id) as tx:
         found = await tx.execute(_NEXT_SHOWN, **where)
@@ -109,14 +110,14 @@ async def find_next_shown(database: Database, run: Run) -> int:
 
 
 async def path_to(database: Database, user_id: str, conversation_id: str, run_id: str) -> list[Run]:
-    """The runs from the first to this one, whether they are shown or not."""
+    """Loads the runs from the first to this one, whether they are shown or not."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_PATH, Run, user=user_id, conversation=conversation_id, run=run_id)
     return await found.fetchall()
 
 
 async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[str]) -> dict[str, list[str]]:
-    """The ids of the runs that continue the same run as each of these runs, itself included, the oldest first."""
+    """Loads the ids of the runs that continue the same run as each of these runs, itself included, the oldest first."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_ALTERNATIVES, user=user_id, runs=list(run_ids))
     alternatives = defaultdict[str, list[str]](list)
@@ -126,7 +127,7 @@ async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[
 
 
 async def find_run_of_text(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:
-    """The newest shown run that a message with this text has started."""
+    """Finds the newest shown run whose first message has this text; None if there is none."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_RUN_OF_TEXT, Run, user=user_id, conversation=conversation_id, text=text)
     return await found.fetchone()

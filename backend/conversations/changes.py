@@ -28,7 +28,9 @@ async def add(
     kind: str,
     tasks: Sequence[tuple[int, str]],
 ) -> None:
-    """Stores what a user did to tasks, given by id and title; once under the same `change_id`."""
+    """Stores what a user did to tasks, given by id and title, for the model; once under the same `change_id`.
+    Stores nothing in a conversation without shown runs.
+    """
     details: dict[str, Any] = {"change": kind, "tasks": [{"id": number, "title": title} for number, title in tasks]}
     values = {"user": user_id, "conversation": conversation_id, "id": change_id, "details": Jsonb(details)}
     async with database.transaction(user_id) as tx:

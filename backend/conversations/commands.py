@@ -20,7 +20,7 @@ SELECT %(user)s, head.id, %(id)s, %(conversation)s, 'command', %(text)s, %(resul
 
 
 async def add(database: Database, user_id: str, conversation_id: str, text: str, result: dict[str, Any]) -> None:
-    """Stores a command that was executed; nothing in a conversation without runs."""
+    """Stores a command that was executed, for the event log; nothing in a conversation without runs."""
     values = {"user": user_id, "conversation": conversation_id, "id": new_id("cmd"), "text": text}
     async with database.transaction(user_id) as tx:
         await tx.execute(_ADD, result=Jsonb(result), **values)

@@ -10,13 +10,13 @@ _FIND = "SELECT tool, reach FROM consents WHERE user_id = %(user)s AND conversat
 
 
 async def allow(database: Database, user_id: str, conversation_id: str, tool: str, *, reach: str | None) -> None:
-    """Lets the tool be called without approval; `reach` is a fingerprint of what its approval says it may reach."""
+    """Lets a tool be called without approval in a conversation; `reach` is a fingerprint of what it may reach now."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_ALLOW, user=user_id, conversation=conversation_id, tool=tool, reach=reach)
 
 
 async def load(database: Database, user_id: str, conversation_id: str) -> dict[str, str | None]:
-    """The allowed tools with their reach."""
+    """Loads the tools that are allowed in a conversation, with their reach."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_FIND, user=user_id, conversation=conversation_id)
     return {row["tool"]: row["reach"] for row in await found.fetchall()}

@@ -77,6 +77,7 @@ async def send_conversation(
     name: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> AsyncCursor[ConversationHead]:
+    """Stores a new conversation; its row has the title and the time."""
     values = {"name": name, "title": title, "details": Jsonb(details or {})}
     return await tx.execute(_ADD, ConversationHead, user=user_id, id=conversation_id, **values)
 
@@ -84,7 +85,7 @@ async def send_conversation(
 async def create(
     database: Database, user_id: str, *, title: str, details: dict[str, Any] | None = None, limits: UserLimits
 ) -> tuple[str, ConversationHead]:
-    """Makes a conversation in which nothing is said yet; returns its id. Raises `LimitReached`."""
+    """Creates a conversation without messages and returns its id and head. Raises `LimitReached`."""
     conversation_id = new_id("thr")
     async with database.transaction(user_id) as tx:
         added = await send_conversation(tx, user_id, conversation_id, title=first_words(title), details=details)
@@ -95,7 +96,7 @@ async def create(
 
 
 async def find(database: Database, user_id: str, id_or_name: str) -> Conversation:
-    """A conversation by its id or the name that its user's program gave it. Raises `NotFound`."""
+    """Loads a conversation by its id or the name that its user's program gave it. Raises `NotFound`."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_FIND, Conversation, user=user_id, id=id_or_name)
     if (conversation := await found.fetchone()) is None:
@@ -112,9 +113,9 @@ async def load_page(
     oldest_first: bool = False,
     titled: str = "",
 ) -> tuple[list[Conversation], bool]:
-    """The newest conversations, or the newest that are older than `after`, and whether there are more.
-
-    `titled` selects those whose title has these letters, in either case.
+    """Loads a page of the user's conversations, after one, and whether there are more.
+    The newest come first, or with `oldest_first` the oldest. `titled` selects those whose title has these letters, in
+    either case.
     """
     statement = _OLDEST if oldest_first else _NEWEST
     async with database.transaction(user_id) as tx:
@@ -124,7 +125,7 @@ async def load_page(
 
 
 async def rename(database: Database, user_id: str, conversation_id: str, title: str) -> None:
-    """Raises `NotFound`."""
+    """Changes the title of a conversation. Raises `NotFound`."""
     async with database.transaction(user_id) as tx:
         renamed = await tx.execute(_RENAME, user=user_id, id=conversation_id, title=title)
     if await renamed.fetchone() is None:
@@ -139,13 +140,13 @@ async def has_title(database: Database, user_id: str, conversation_id: str, titl
 
 
 async def improve_title(database: Database, user_id: str, conversation_id: str, *, before: str, title: str) -> None:
-    """Changes a title, unless the user has changed it."""
+    """Replaces a title by a better one, unless the user has changed it or given the conversation a name."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_IMPROVE_TITLE, user=user_id, id=conversation_id, before=before, title=title)
 
 
 def first_words(text: str) -> str:
-    """A conversation's title until it has a better one: the first words of its first message."""
+    """Returns the title of a conversation until it has a better one: the first words of its first message."""
     words = " ".join(without_unseen(text).split())
     if len(words) <= _TITLE_CHARS:
         return words
@@ -153,9 +154,9 @@ def first_words(text: str) -> str:
 
 
 async def delete(database: Database, user_id: str, conversation_id: str, *, signal: str, wake: str) -> None:
-    """Ends its runs and deletes all but their usage. Raises `NotFound`.
-
-    `signal` is the channel of the processes that execute the runs, `wake` that of those who follow them.
+    """Ends the conversation's runs and deletes all of it but their usage.
+    Raises `NotFound`. `signal` is the channel of the processes that execute the runs, `wake` that of those who follow
+    them.
     """
     async with database.transaction(user_id) as tx:
         await tx.execute(_END_RUNS, user=user_id, id=conversation_id, signal=signal, wake=wake)

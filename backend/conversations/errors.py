@@ -96,13 +96,13 @@ _LIMITS = {
 
 
 def running_limit(most: int) -> LimitReached:
-    """The error of a request with which more than `most` runs of a user would run."""
+    """Returns the error of a request with which more than `most` runs of a user would run."""
     sentence, seconds = _LIMITS["running"]
     return LimitReached(sentence.format(most=most), retry_seconds=seconds)
 
 
 def from_database(error: psycopg.Error) -> BackendError | None:
-    """The error that a function or constraint of the database has raised; None for any other."""
+    """Converts an error that a function or constraint of the database has raised; None for any other."""
     match error.sqlstate:
         case "23505" if error.diag.constraint_name == "conversations_by_name":
             return NameTaken()

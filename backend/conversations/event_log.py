@@ -23,14 +23,14 @@ WHERE user_id = %(user)s AND details->>'left' = %(conversation)s ORDER BY id"""
 
 
 async def load_runs(database: Database, user_id: str, conversation_id: str) -> list[Run]:
-    """All runs of a conversation and of its sub-agents, in order."""
+    """Loads all runs of a conversation, those of sub-agents and hidden branches too, in order."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_RUNS, Run, user=user_id, conversation=conversation_id)
     return await found.fetchall()
 
 
 async def load_events(database: Database, user_id: str, runs: Sequence[Run]) -> list[Event]:
-    """What happened in these runs, and what the user did to their conversation then, in order."""
+    """Loads what happened in these runs, and the user's commands and changes by hand, in order."""
     by_id = {run.id: run for run in runs}
     where = {"user": user_id, "runs": list(by_id)}
     async with database.transaction(user_id, snapshot=True) as tx:
@@ -49,7 +49,7 @@ async def load_events(database: Database, user_id: str, runs: Sequence[Run]) -> 
 
 
 async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:
-    """The conversations that were begun in place of this one, and when."""
+    """Loads the ids of the conversations that were begun in place of this one, and when."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_SUCCESSORS, user=user_id, conversation=conversation_id)
     return [(row["id"], row["created_at"]) for row in await found.fetchall()]

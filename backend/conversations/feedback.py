@@ -27,7 +27,9 @@ WHERE user_id = %(user)s AND run_id IN {_SHOWN_RUNS} AND id = ANY(%(records)s)""
 async def store(
     database: Database, user_id: str, conversation_id: str, record_ids: Iterable[str], feedback: Feedback | None
 ) -> None:
-    """Stores feedback on all of these shown entries and calls, or on none; None takes it back. Raises `NotFound`."""
+    """Stores feedback on these shown entries and calls; None removes it.
+    Raises `NotFound`, and stores nothing, if one of them is missing.
+    """
     records = set(record_ids)
     where = {"user": user_id, "conversation": conversation_id, "records": list(records)}
     async with database.transaction(user_id) as tx:

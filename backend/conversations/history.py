@@ -65,6 +65,7 @@ class SentHistory:
     limit: int
 
     async def fetch(self) -> Timeline:
+        """Reads the rows of the sent statements, after the transaction, as a timeline."""
         found = _timeline_of(await self.entries.fetchall(), await self.calls.fetchall())
         # Where one of both was cut off, the other begins there, too.
         starts = [
@@ -86,6 +87,7 @@ class SentHistory:
 
 
 def _timeline_of(entries: Sequence[Entry], calls: Sequence[ToolCall]) -> Timeline:
+    """Merges entries and calls in order; calls that only branch notes name are kept apart."""
     noted = {
         (named["run_id"], named["id"])
         for entry in entries
@@ -103,7 +105,9 @@ def _is_summary(record: Record) -> bool:
 
 
 async def send_history(tx: Transaction, user_id: str, conversation_id: str) -> SentHistory:
-    """Asks for what the model reads of a conversation: the newest part of what no summary covers, and the memory."""
+    """Sends the statements that read what the model reads of a conversation: the newest part of what no summary covers,
+    and the memory.
+    """
     where = {"user": user_id, "conversation": conversation_id, "before": FOREVER, "runs": MOST_RUNS}
     return SentHistory(
         await tx.execute(_HISTORY_ENTRIES, Entry, limit=_MOST_RECORDS, **where),
@@ -114,13 +118,14 @@ async def send_history(tx: Transaction, user_id: str, conversation_id: str) -> S
 
 
 async def load_history(database: Database, user_id: str, conversation_id: str) -> Timeline:
+    """Loads what the model reads of a conversation."""
     async with database.transaction(user_id) as tx:
         sent = await send_history(tx, user_id, conversation_id)
     return await sent.fetch()
 
 
 async def load_uncovered(database: Database, user_id: str, conversation_id: str, *, up_to: int) -> Timeline:
-    """The oldest part of what no summary covers, up to a number, and the summary of what comes before."""
+    """Loads the oldest part of what no summary covers, up to a number, and the summary of what comes before."""
     where = {"user": user_id, "conversation": conversation_id, "up_to": up_to, "limit": _MOST_RECORDS}
     async with database.transaction(user_id) as tx:
         entries = await tx.execute(_UNCOVERED_ENTRIES, Entry, **where)
@@ -129,7 +134,7 @@ async def load_uncovered(database: Database, user_id: str, conversation_id: str,
 
 
 async def load_noted_calls(database: Database, user_id: str, conversation_id: str) -> dict[tuple[str, str], ToolCall]:
-    """The calls that branch notes of a conversation name, on any of its paths."""
+    """Loads the calls that branch notes of a conversation name, on any of its paths, by run and id."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_ALL_NOTED_CALLS, ToolCall, user=user_id, conversation=conversation_id)
     return {(call.run_id, call.id): call for call in await found.fetchall()}

@@ -12,12 +12,12 @@ _GENERATED = re.compile(r"thr_.*|[a-z]+_[0-9a-f]{32}")
 
 
 def is_generated(chat_id: str) -> bool:
-    """Whether it has the form of an id that the server makes: such a chat is looked up, and never made."""
+    """Whether a chat's id has the form of one that the server makes: such a chat is looked up, and never created."""
     return _GENERATED.fullmatch(chat_id) is not None
 
 
 def is_valid(name_or_id: str) -> bool:
-    """Whether it has the form of a name, as every id has: nothing else can be looked up."""
+    """Whether a text has the form of an id or a name: nothing else can be looked up."""
     return _PATTERN.fullmatch(name_or_id) is not None
 
 

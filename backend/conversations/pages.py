@@ -34,6 +34,7 @@ class _Statements:
 
 
 def _of_runs(page: LiteralString) -> _Statements:
+    """Returns the statements that read what the runs hold that a subquery selects."""
     return _Statements(
         f"SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.id IN ({page}) ORDER BY r.seq",
         f"""SELECT {ENTRY_COLUMNS} FROM entries e
@@ -62,11 +63,12 @@ class RunPage:
 
     @property
     def records(self) -> list[Record]:
+        """The entries and calls of the page, in order."""
         records: list[Record] = [*self.entries, *self.calls]
         return sorted(records, key=lambda record: record.seq or 0)
 
     def first_message(self, run_id: str) -> Entry | None:
-        """The message that has started a run."""
+        """Returns the message that has started a run; None if it is not on the page."""
         messages = (entry for entry in self.entries if entry.run_id == run_id and entry.kind == "user_message")
         return next(messages, None)
 
@@ -80,9 +82,9 @@ async def load_page(
     newest_first: bool = False,
     from_record: str | None = None,
 ) -> RunPage:
-    """The oldest or newest runs; with `from_record` its run and those after, or with `newest_first` before it.
-
-    Raises `NotFound` where the conversation, or that record in it, is not there. One round trip.
+    """Loads a page of shown runs: the oldest first, or the newest.
+    With `from_record` it begins with that record's run. Raises `NotFound` if the conversation, or that record in it,
+    does not exist. One round trip.
     """
     send = _FROM_NEWEST if newest_first else _FROM_OLDEST
     where = {"user": user_id, "conversation": conversation_id, "record": from_record, "runs": runs}

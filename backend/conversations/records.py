@@ -175,11 +175,12 @@ class Timeline:
 
     @property
     def newest_summary(self) -> Entry | None:
+        """The newest summary; None if there is none."""
         found = [one for one in self.records if isinstance(one, Entry) and one.kind == "summary"]
         return found[-1] if found else None
 
     @property
     def last_message(self) -> str:
-        """What the assistant said last."""
+        """The text of the assistant's last message; empty if there is none."""
         texts = [one.text for one in self.records if isinstance(one, Entry) and one.kind == "assistant_message"]
         return texts[-1] if texts else ""

@@ -240,10 +240,9 @@ class StartedRun:
 async def start(
     database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: UserLimits
 ) -> StartedRun:
-    """Takes the lease, stores the message and reads the history: one round trip, two where another run waits.
-
-    A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`, or
-    `KeyStored` where its key has been used. Nothing is stored then.
+    """Takes the lease, stores the message and reads the history: one round trip, two if another run waits.
+    A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`,
+    `NameTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
     """
     try:
         return await _try_to_start(database, user_id, request, process_id, limits, cancels_waiting=False)
@@ -254,6 +253,9 @@ async def start(
 async def _try_to_start(
     database: Database, user_id: str, request: RunRequest, process_id: int, limits: UserLimits, *, cancels_waiting: bool
 ) -> StartedRun:
+    """Starts a run in one transaction; with `cancels_waiting` a run that waits is cancelled first.
+    Raises as `start`.
+    """
     where = {"user": user_id, "conversation": request.conversation_id, "run": new_id("run")}
     async with database.transaction(user_id) as tx:
         if request.new is not None:
@@ -290,6 +292,7 @@ async def _try_to_start(
 
 
 async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Message) -> None:
+    """Stores a run's message, and the time zone that its user's client names."""
     values = await send_moment(tx, user_id, message.moment)
     details = Jsonb(message.details) if message.details else None
     await tx.execute(
@@ -298,20 +301,21 @@ async def _send_message(tx: Transaction, user_id: str, run_id: str, message: Mes
 
 
 async def _send_note_of_replaced(tx: Transaction, where: Mapping[str, str], request: RunRequest) -> None:
-    """Lets the model know what the replaced answers have done, and of an answer again, when it was asked for."""
+    """Stores a note for the model: what the replaced answers have done, and for a retry also when it was asked for."""
     values = await send_moment(tx, where["user"], None if request.message else request.moment)
     reason = "edit" if request.message else "retry"
     await tx.execute(_NOTE_LEFT, note=new_id("note"), reason=reason, **values, **where)
 
 
 async def send_moment(tx: Transaction, user_id: str, moment: Moment | None) -> dict[str, str | None]:
-    """Stores the time zone that a client names; returns what `MOMENT` needs."""
+    """Stores the time zone that a client names, and returns what the SQL of `MOMENT` needs."""
     if moment is not None and moment.time_zone is not None:
         await profiles.send_time_zone(tx, user_id, moment.time_zone)
     return moment_values(moment)
 
 
 def moment_values(moment: Moment | None) -> dict[str, str | None]:
+    """Returns the parameters of the SQL of `MOMENT`."""
     if moment is None:
         return {"now": None, "time_zone": None, "server_time_zone": None}
     now = moment.now.isoformat()
@@ -319,14 +323,15 @@ def moment_values(moment: Moment | None) -> dict[str, str | None]:
 
 
 async def hold(tx: Transaction, run: Run) -> None:
-    """Lets the transaction fail with `LeaseLost` unless this process still holds the run's lease."""
+    """Locks the top run until the transaction ends.
+    The transaction fails with `LeaseLost` unless this process still holds the run's lease.
+    """
     await tx.execute(_HOLD, top=run.top_run_id, process=run.process_id)
 
 
 async def send_signals(tx: Transaction, run: Run) -> AsyncCursor[DictRow]:
-    """Asks whether a tree of runs is to stop, and has messages to read, as `stop_requested` and `has_messages`.
-
-    That is exact in a transaction that holds its lease.
+    """Sends the query whether a tree of runs is to stop, and has messages to read, as `stop_requested` and
+    `has_messages`. That is exact in a transaction that holds its lease.
     """
     return await tx.execute(_SIGNALS, user=run.user_id, top=run.top_run_id)
 
@@ -362,12 +367,14 @@ async def send_model_turn(tx: Transaction, run: Run, turn: ModelTurn) -> AsyncCu
 
 
 async def send_usage(tx: Transaction, run: Run) -> None:
-    """Stores what a run has used so far, as it counts on where it waited."""
+    """Stores what a run has used so far, before it waits: another process may count on."""
     await tx.execute(_STORE_USAGE, user=run.user_id, run=run.id, usage=Jsonb(run.usage) if run.usage else None)
 
 
 async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCursor[DictRow]:
-    """Stores the outcome; no row where a completed run has a message to read, or the lease is lost."""
+    """Stores the outcome; there is no row if a completed run has a message to read, or the lease is lost.
+    A cancelled run loses its queue of messages.
+    """
     finished = await tx.execute(
         _FINISH,
         user=run.user_id,
@@ -383,9 +390,8 @@ async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCurso
 
 
 async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> str | None:
-    """Ends a tree of runs whose process is gone, keeping what was stored.
-
-    Returns the id of its conversation; None where somebody has ended it already.
+    """Stores that a tree of runs was interrupted, as its process is gone, and keeps what was stored.
+    Returns the id of its conversation; None if somebody has ended it already.
     """
     where = {"user": user_id, "top": top_run_id, "process": process_id}
     async with database.transaction(user_id) as tx:
@@ -401,19 +407,19 @@ async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, pr
 async def send_cancellations(
     tx: Transaction, user_id: str, conversation_id: str, *, reason: CallReason, unless: str | None = None
 ) -> AsyncCursor[DictRow]:
-    """Cancels a waiting run of a conversation, but not the run `unless`, and rejects its calls."""
+    """Cancels a run of a conversation that waits, but not the run `unless`, and rejects its calls."""
     cancelled = await tx.execute(_CANCEL_WAITING, user=user_id, conversation=conversation_id, unless=unless)
     await _send_ends(tx, user_id, conversation_id, code="cancelled", reason=reason)
     return cancelled
 
 
 async def read_cancelled(cancellations: AsyncCursor[DictRow]) -> list[str]:
-    """The ids of the runs at the top of the trees that were cancelled."""
+    """Returns the ids of the top runs that were cancelled."""
     return [row["id"] for row in await cancellations.fetchall() if row["parent_call_id"] is None]
 
 
 async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, code: str, reason: CallReason) -> None:
-    """Closes what runs have left open that this transaction has ended, and numbers their ends."""
+    """Closes the calls and entries of runs that this transaction has ended, adds notices and numbers their ends."""
     where = {"user": user_id, "conversation": conversation_id}
     await tx.execute(_CLOSE_CALLS, reason=reason, **where)
     await tx.execute(_COMPLETE_ENTRIES, **where)
@@ -422,8 +428,7 @@ async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, cod
 
 
 async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
-    """Asks a run's process to stop it, or cancels one that waits at once.
-
+    """Requests that a run's process stop it, or cancels a run that waits at once; drops the queued messages.
     Returns whether it was running, and the ids of runs that were cancelled.
     """
     where = {"user": run.user_id, "run": run.id}
@@ -436,13 +441,13 @@ async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
 
 
 async def add_usage(database: Database, user_id: str, run_id: str, usage: Mapping[str, int]) -> None:
-    """Adds what was used after a run's end to its usage."""
+    """Adds to a run's stored usage what was used after its end, for its summary or title."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_ADD_USAGE, user=user_id, run=run_id, usage=Jsonb(dict(usage)))
 
 
 async def load(database: Database, user_id: str, run_id: str) -> Run:
-    """Reads one run; raises `NotFound`."""
+    """Loads one run. Raises `NotFound`."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_LOAD, Run, user=user_id, run=run_id)
     if (run := await found.fetchone()) is None:
@@ -451,7 +456,7 @@ async def load(database: Database, user_id: str, run_id: str) -> Run:
 
 
 async def load_running(database: Database, user_id: str) -> list[Run]:
-    """The runs that are being executed, without those of sub-agents."""
+    """Loads a user's runs that are being executed, without those of sub-agents."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_RUNNING, Run, user=user_id)
     return await found.fetchall()

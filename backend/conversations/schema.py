@@ -25,10 +25,12 @@ CALL_REASONS = "user other_message stopped left_path reach_changed not_shown too
 
 
 def _one_of(column: str, values: str, name: str) -> CheckConstraint:
+    """Creates the constraint that a column has one of these values."""
     return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in values.split())})", name=name)
 
 
 def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
+    """Creates the foreign key to the conversation."""
     return ForeignKeyConstraint(
         ["user_id", "conversation_id"],
         ["conversations.user_id", "conversations.id"],
@@ -37,15 +39,18 @@ def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
 
 
 def _time(*, nullable: bool = False) -> Column[datetime]:
+    """Creates a column for a time, by default the present one."""
     default = None if nullable else func.now()
     return Column(TIMESTAMP(timezone=True), nullable=nullable, server_default=default)
 
 
 def _json(*, nullable: bool = True) -> Column[Any]:
+    """Creates a JSONB column, by default NULL, or {} if it is not nullable."""
     return Column(JSONB(none_as_null=True), nullable=nullable, server_default=None if nullable else "{}")
 
 
 def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]:
+    """Creates a column for a number of the sequence or another large integer."""
     return Column(BigInteger, nullable=nullable, server_default=text(default) if default else None)
 
 

@@ -97,10 +97,9 @@ class QueuedMessage:
 async def add(
     database: Database, run: Run, message: Message, mode: Mode, *, process_id: int, limits: UserLimits
 ) -> QueuedMessage:
-    """Lets a run read a message before its next request to the model, or answers it in a run of its own afterwards.
-
-    A steering message drops the follow-ups that are queued. A run that waits for approval goes on: its calls are
-    rejected. Raises `RunEnded` and `LimitReached`; nothing is stored then.
+    """Queues a message of a running run: it is read before the next request to the model, or answered in a run of its
+    own afterwards. A steering message drops the follow-ups that are queued. A run that waits for approval is resumed in
+    this process, and its calls are rejected. Raises `RunEnded` and `LimitReached`; nothing is stored then.
     """
     details = Jsonb(message.details or {})
     where = {"user": run.user_id, "run": run.id}
@@ -128,7 +127,7 @@ async def add(
 
 
 async def load_unread(database: Database, user_id: str, conversation_id: str) -> list[UnreadMessage]:
-    """The messages of the shown path that no model has read, in the order in which they were sent."""
+    """Loads the messages of the shown path that no model has read, in the order in which they were sent."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_UNREAD, UnreadMessage, user=user_id, conversation=conversation_id)
     return await found.fetchall()
@@ -145,8 +144,7 @@ async def drop(database: Database, user_id: str, conversation_id: str, message_i
 
 
 async def steer(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
-    """Lets the model read a queued follow-up before its next request.
-
+    """Turns a queued follow-up into a steering message, which the model reads before its next request.
     Raises `NotFound`, `MessageRead` for one that was read, and `RunEnded` for one whose run has ended.
     """
     where = {"user": user_id, "conversation": conversation_id, "id": message_id}
@@ -163,7 +161,9 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
 
 
 async def take_messages(database: Database, run: Run) -> list[Entry]:
-    """Takes the steering messages of a run from its queue, for the model's next request."""
+    """Takes the steering messages of a run from its queue, for the model's next request: they get numbers.
+    Raises `LeaseLost`.
+    """
     async with database.transaction(run.user_id) as tx:
         await runs.hold(tx, run)
         taken = await tx.execute(_READ, Entry, user=run.user_id, run=run.id)
@@ -171,14 +171,16 @@ async def take_messages(database: Database, run: Run) -> list[Entry]:
 
 
 async def load_queue(database: Database, user_id: str, run_id: str) -> list[Entry]:
-    """Messages that no model has read. If the run has ended, they count as unsent."""
+    """Loads the messages of a run that no model has read. If the run has ended, they count as unsent."""
     async with database.transaction(user_id) as tx:
         queued = await tx.execute(_QUEUED, Entry, user=user_id, run=run_id)
     return await queued.fetchall()
 
 
 async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
-    """Completes a run and starts the one that answers its first follow-up; None where a steering message came first."""
+    """Completes a run and starts the one that answers its first follow-up, with the rest of the queue.
+    Does nothing and returns None if a steering message is queued.
+    """
     queue = await load_queue(database, run.user_id, run.id)
     if not queue or any((entry.details or {}).get("mode") == "steer" for entry in queue):
         return None

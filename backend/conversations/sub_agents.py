@@ -67,14 +67,14 @@ class CallForTask:
 
 
 async def find(database: Database, parent: Run, call_id: str) -> Run | None:
-    """The run that a tool call has started, if it has."""
+    """Loads the run that a tool call has started; None if it has started none."""
     async with database.transaction(parent.user_id) as tx:
         found = await tx.execute(_LOAD, Run, user=parent.user_id, parent=parent.id, call=call_id)
     return await found.fetchone()
 
 
 async def find_in_conversation(database: Database, user_id: str, conversation_id: str, call_id: str) -> Run:
-    """The run that a tool call of a conversation has started. Raises `NotFound`."""
+    """Loads the run that a tool call of a conversation has started. Raises `NotFound`."""
     where = {"user": user_id, "conversation": conversation_id, "call": call_id}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_OF_CALL, Run, **where)
@@ -84,7 +84,7 @@ async def find_in_conversation(database: Database, user_id: str, conversation_id
 
 
 async def load_calls_for_task(database: Database, user_id: str, task_id: int) -> list[CallForTask]:
-    """The calls with files that sub-agents have made for a task, the newest first."""
+    """Loads the calls by which sub-agents have written files for a task, the newest first."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_CALLS_FOR_TASK, CallForTask, user=user_id, task=str(task_id))
     return await found.fetchall()
@@ -100,7 +100,9 @@ async def start(
     details: dict[str, Any],
     per_day: int | None,
 ) -> tuple[Run, Entry] | None:
-    """Starts the run of a tool call with its assignment; None where its user had `per_day` of them in a day."""
+    """Stores the run of a tool call with its assignment; None if its user has started `per_day` of them in a day.
+    Raises `LeaseLost`.
+    """
     where = {"user": parent.user_id, "parent": parent.id, "call": call_id, "run": new_id("run")}
     async with database.transaction(parent.user_id) as tx:
         await hold(tx, parent)
@@ -114,17 +116,18 @@ async def start(
 
 
 async def send_run(tx: Transaction, run: Run) -> SentTimeline:
-    """Asks for all of a sub-agent's run, and for the user's messages to its top run."""
+    """Sends the statements that read all of a sub-agent's run, and the user's messages to its top run."""
     where = {"user": run.user_id, "run": run.id, "top": run.top_run_id}
     return SentTimeline(await tx.execute(_ENTRIES, Entry, **where), await tx.execute(_CALLS, ToolCall, **where))
 
 
 async def load_run(database: Database, run: Run) -> Timeline:
+    """Loads all of a sub-agent's run, and the user's messages to its top run."""
     async with database.transaction(run.user_id) as tx:
         sent = await send_run(tx, run)
     return await sent.fetch()
 
 
 async def send_model_turns(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
-    """Asks how many model turns the sub-agents of a run have had, as `model_turns`."""
+    """Sends the query how many model turns the sub-agents of a run have had, as `model_turns`."""
     return await tx.execute(_COUNT_MODEL_TURNS, user=top.user_id, top=top.id)

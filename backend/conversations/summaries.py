@@ -48,7 +48,9 @@ class Summary:
 
 
 async def load_newest(database: Database, user_id: str, conversation_id: str) -> tuple[Run | None, Timeline]:
-    """The run that the shown path ends with, and what the model reads. Raises `NotFound`, and `Busy` where it runs."""
+    """Loads the last run of the shown path, and what the model reads.
+    Raises `NotFound`, and `Busy` if the run runs or waits.
+    """
     where = {"user": user_id, "conversation": conversation_id}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_FIND_CONVERSATION, **where)
@@ -69,7 +71,9 @@ async def count_request(database: Database, user_id: str, limits: UserLimits) ->
 
 
 async def add(database: Database, run: Run, summary: Summary) -> bool:
-    """Stores a summary that was asked for after a run; False where its path is not shown any more, or one is there."""
+    """Stores a summary that was asked for after a run.
+    Stores nothing and returns false if the run is not shown any more, or there is a summary that covers as much.
+    """
     where = {"user": run.user_id, "conversation": run.conversation_id, "run": run.id}
     details = Jsonb({"covers": summary.covers, "messages": summary.messages})
     async with database.transaction(run.user_id) as tx:

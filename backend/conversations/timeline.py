@@ -125,6 +125,7 @@ class SentTimeline:
     calls: AsyncCursor[ToolCall]
 
     async def fetch(self) -> Timeline:
+        """Reads the rows of the sent statements as a timeline."""
         records: list[Record] = [*await self.entries.fetchall(), *await self.calls.fetchall()]
         return Timeline(sorted(records, key=lambda record: record.seq or 0))
 
@@ -156,7 +157,7 @@ class TreeEvents:
 async def load_shown(
     database: Database, user_id: str, conversation_id: str, *, before: int = FOREVER, runs: int = MOST_RUNS
 ) -> Timeline:
-    """The newest part of what a conversation shows: the entries and calls of its last `runs` runs."""
+    """Loads the newest part of what a conversation shows: the entries and calls of its last `runs` runs."""
     where = {"user": user_id, "conversation": conversation_id, "before": before, "limit": _MOST_RECORDS, "runs": runs}
     async with database.transaction(user_id) as tx:
         sent = SentTimeline(
@@ -166,7 +167,7 @@ async def load_shown(
 
 
 async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str]) -> Trees:
-    """All of several runs and of their sub-agents."""
+    """Loads all of several runs and of their sub-agents."""
     where = {"user": user_id, "tops": list(top_run_ids)}
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_RUNS_OF_TREES, Run, **where)
@@ -179,7 +180,7 @@ async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str
 async def load_path(
     database: Database, user_id: str, conversation_id: str, run_ids: Sequence[str], *, before: int
 ) -> Timeline:
-    """The newest part of what runs of a path hold, whether they are shown or not."""
+    """Loads the newest part of what these runs of a path hold, whether they are shown or not."""
     where = {"user": user_id, "conversation": conversation_id, "runs": list(run_ids), "before": before}
     async with database.transaction(user_id) as tx:
         sent = SentTimeline(
@@ -190,7 +191,7 @@ async def load_path(
 
 
 async def load_run_of_call(database: Database, user_id: str, conversation_id: str, call_id: str) -> Timeline:
-    """All of the run that has made a call; empty where there is no such call in the conversation."""
+    """Loads all of the run that has made a call; empty if there is no such call in the conversation."""
     where = {"user": user_id, "conversation": conversation_id, "call": call_id}
     async with database.transaction(user_id) as tx:
         sent = SentTimeline(
@@ -201,7 +202,7 @@ async def load_run_of_call(database: Database, user_id: str, conversation_id: st
 
 
 async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[str]) -> tuple[list[Run], Timeline]:
-    """The runs of the sub-agents that these runs have started, and what is in them."""
+    """Loads the runs of the sub-agents that these runs have started, and what is in them."""
     where = {"user": user_id, "runs": list(run_ids)}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_SUB_AGENTS, Run, **where)
@@ -213,8 +214,7 @@ async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[st
 
 
 async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:
-    """What happened in a run and its sub-agents after a number; no runs where there is no such run of this user.
-
+    """Loads what happened in a run and its sub-agents after a number; no runs if the user has no such run.
     All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
     """
     where = {"user": user_id, "top": top_run_id, "after": after}
@@ -235,12 +235,12 @@ async def load_events(database: Database, user_id: str, top_run_id: str, *, afte
 
 
 async def send_last_number(tx: Transaction, user_id: str, top_run_id: str) -> AsyncCursor[DictRow]:
-    """Asks for the number of the newest event of a tree of runs, as `number`."""
+    """Sends the query for the number of the newest event of a tree of runs, as `number`."""
     return await tx.execute(_LAST_NUMBER, user=user_id, top=top_run_id)
 
 
 def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: int = 0) -> list[Event]:
-    """The numbered events that these records of runs are, in order, without those up to `after`."""
+    """Converts records of runs to their numbered events, in order, without those up to `after`."""
     events = [
         Event(kind, record, number, run=runs.get(record.run_id))
         for record in records
@@ -251,13 +251,13 @@ def events_of(records: Iterable[EventRecord], runs: Mapping[str, Run], after: in
 
 
 def find_new_summary(history: Timeline, run: Run) -> Entry | None:
-    """The summary that a run reads first, of what it has read when it was started."""
+    """Returns the summary that a run is the first to read; None if there is none."""
     last = history.newest_summary
     return last if last and last.run_id == run.previous_run_id and (last.seq or 0) < run.seq else None
 
 
 def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
-    """The events of a run from its first on; the summary that it is the first to read comes after its message."""
+    """Inserts the summary that a run is the first to read after its message, which is its first event."""
     if summary is None or not events:
         return events
     first = events[0]
@@ -265,6 +265,9 @@ def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
 
 
 def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
+    """Returns the events of a record, as types with numbers: a call has up to four.
+    What belongs to the conversation and not to its run, and what only the model reads, has none.
+    """
     if isinstance(record, Entry):
         # What may come after its run's end belongs to the conversation; a branch note is for the model alone.
         is_event = record.complete and record.kind not in ("summary", "change", "branch_note", "command")

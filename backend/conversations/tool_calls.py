@@ -111,7 +111,9 @@ async def send_call(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[Di
 
 
 async def send_result(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[DictRow]:
-    """Stores what became of a call, once; the row has its `result_seq`."""
+    """Stores what became of a call, once; the row has its `result_seq`.
+    A call that still waits for approval is rejected.
+    """
     return await tx.execute(
         _COMPLETE,
         user=run.user_id,
@@ -126,17 +128,19 @@ async def send_result(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[
 
 
 async def send_approval_request(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[DictRow]:
-    """Lets a call wait for its approval; the row has its `approval_seq`."""
+    """Stores that a call waits for its approval; the row has its `approval_seq`, and is missing if it was asked for
+    before.
+    """
     return await tx.execute(_REQUEST_APPROVAL, user=run.user_id, run=run.id, id=call.id, text=call.approval_text)
 
 
 async def send_later(tx: Transaction, run: Run, call: ToolCall) -> None:
-    """Lets a call that has not begun be made when its run resumes."""
+    """Stores that a call which has not begun is to be made when its run resumes."""
     await tx.execute(_MAKE_LATER, user=run.user_id, run=run.id, id=call.id)
 
 
 async def send_wait(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:
-    """Lets a tree of runs wait; returns no row if no call waits any more, or a stop was requested."""
+    """Stores that a tree of runs waits; there is no row if no call waits any more, or a stop was requested."""
     return await tx.execute(_WAIT, user=top.user_id, top=top.id)
 
 
@@ -150,9 +154,8 @@ async def decide(
     run_id: str | None = None,
     most_running: int | None = None,
 ) -> tuple[ToolCall, list[Run]]:
-    """Decides a call once. With the last decision the waiting tree of runs is returned, whose lease is this process's.
-
-    With a `run_id` only a call of that run or of its sub-agents is found. Raises `NotFound`, `AlreadyDecided`, or
+    """Decides a call once; returns it and, after the last decision, the runs of the tree, whose lease is this process's
+    then. With a `run_id` only a call of that run or of its sub-agents is found. Raises `NotFound`, `AlreadyDecided`, or
     `LimitReached` for an approval with which more than `most_running` runs of the user would run.
     """
     async with database.transaction(user_id) as tx:
@@ -178,8 +181,7 @@ async def decide(
 
 async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> AsyncCursor[Run]:
     """Rejects all that waits for approval in a tree of runs, as its user wrote something else instead.
-
-    The rows are the runs that go on in this process.
+    The tree goes on in this process; its runs are the rows.
     """
     where = {"user": top.user_id, "top": top.id}
     await tx.execute(_LOCK_RUN, **where)
@@ -190,7 +192,7 @@ async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> Asyn
 async def load_approvals(
     database: Database, user_id: str, conversation_id: str, call_ids: Sequence[str]
 ) -> list[Approval]:
-    """Those of these calls of a conversation whose approval was asked for."""
+    """Loads those of these calls of a conversation whose approval was asked for."""
     where = {"user": user_id, "conversation": conversation_id, "calls": list(call_ids)}
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_APPROVALS, Approval, **where)

@@ -35,7 +35,9 @@ Action = ParsedToolCall | Final | Fault
 
 
 def read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]:
-    """The action in the text of one JSON object, None for other JSON; and its reasoning."""
+    """Reads a JSON object that a model wrote as text: returns its action and the reasoning in it.
+    The action is None for JSON that is none, and a `Fault` for one that cannot be carried out.
+    """
     try:
         value = json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", text), strict=False)
     except (ValueError, RecursionError) as error:
@@ -70,6 +72,7 @@ def _is_action(value: dict[str, Any], tools: Collection[str]) -> bool:
 
 
 def _action_of(value: dict[str, Any], tools: Collection[str]) -> Action:
+    """Converts an object that is an action; a `Fault` if its kind, tool or arguments are wrong."""
     tool, agent = _text(value, "name") or _text(value, "tool"), _text(value, "target_agent")
     action = _text(value, "action").lower() or _inferred(value, tool, agent)
     match action:
@@ -84,6 +87,7 @@ def _action_of(value: dict[str, Any], tools: Collection[str]) -> Action:
 
 
 def _inferred(value: dict[str, Any], tool: str, agent: str) -> str:
+    """Infers the kind of an action that names none from its other fields; empty if they do not tell."""
     if tool and agent:
         return ""
     if tool:
@@ -94,6 +98,7 @@ def _inferred(value: dict[str, Any], tool: str, agent: str) -> str:
 
 
 def _final(value: dict[str, Any]) -> Action:
+    """Converts a final answer; a `Fault` if it is not a text."""
     answer = value.get("answer")
     if isinstance(answer, dict | list):
         return Fault('"answer" is not a text.')
@@ -101,6 +106,9 @@ def _final(value: dict[str, Any]) -> Action:
 
 
 def _call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> Action:
+    """Converts a call of a tool, or of an agent by its name alone; a `Fault` for an unknown name, invalid arguments or
+    a missing task.
+    """
     tool = next((one for one in (name, f"{_AGENT_TOOL}{name.lower()}") if one in tools), None)
     if tool is None:
         agents = [tool.removeprefix(_AGENT_TOOL) for tool in tools if tool.startswith(_AGENT_TOOL)]
@@ -117,11 +125,13 @@ def _call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -
 
 
 def _unknown(kind: str, name: str, existing: Collection[str]) -> Fault:
+    """Returns the `Fault` that names what does exist."""
     fault = f'There is no {kind} "{name[:_LONGEST_NAME]}".' if name else f"The {kind} is missing."
     return Fault(f"{fault} These exist: {', '.join(sorted(existing)) or 'none'}.")
 
 
 def _arguments(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the arguments under any of their names, also if they are JSON in a string; None if they are no object."""
     arguments = next((value[key] for key in ("arguments", "parameters", "args") if value.get(key)), {})
     if isinstance(arguments, str):
         arguments = {} if arguments.strip().lower() in _ABSENT else parse_json(arguments)
@@ -129,5 +139,6 @@ def _arguments(value: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _text(value: dict[str, Any], key: str) -> str:
+    """Returns the text of a field; empty for other types, and for words like "null"."""
     text = value.get(key)
     return text.strip() if isinstance(text, str) and text.strip().lower() not in _ABSENT else ""

@@ -54,6 +54,9 @@ class ChatModel(OpenAIChatCompletionsModel):
         return self.endpoint.profile.messages(converted)
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
+        """Yields the SDK's events with ids of their own, and measures the request.
+        The completed event also says whether the response was cut off. Raises `ModelError`.
+        """
         ids = _ItemIds()
         end = FinishReason()
         finish_reason.set(end)
@@ -90,7 +93,7 @@ _ORDER = {"reasoning": 0, "message": 1, "function_call": 2}
 
 
 def _incomplete(event: Any, finish: Finish | None) -> Any:
-    """The completed event, with the fields by which the Responses API says that a response was cut off."""
+    """Adds to the completed event by which limit the response was cut off, as the Responses API says it."""
     reason = _INCOMPLETE.get(finish or "")
     if reason is None:
         return event
@@ -114,6 +117,7 @@ class _ItemIds:
         self._ids: dict[str | int, str] = {"message": new_id("msg"), "reasoning": new_id("rs")}
 
     def assign(self, event: Any) -> Any:
+        """Gives an event the ids of this response in place of the SDK's one id for all. Sorts the completed output."""
         if event.type in ("response.created", "response.completed"):
             output = sorted(map(self._with_id, event.response.output), key=lambda item: _ORDER[item.type])
             response = event.response.model_copy(update={"id": self._response, "output": output})
@@ -129,6 +133,7 @@ class _ItemIds:
         return event
 
     def _with_id(self, item: Any) -> Any:
+        """Gives an item its id, unless it has one of its own."""
         if item.id != FAKE_RESPONSES_ID:
             return item
         return item.model_copy(update={"id": self._ids.get(item.type) or f"fc_{item.call_id}"})

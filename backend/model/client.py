@@ -77,16 +77,22 @@ class ProviderClient:
         """Settings that spare the requests which this server rejected."""
 
     def with_options(self, **_: Any) -> "ProviderClient":
+        """Returns this client itself, and ignores the options."""
         return self
 
     async def create(self, *, extra_headers: Any = None, extra_query: Any = None, **kwargs: Any) -> Chunks:
-        """The response as the SDK reads it."""
+        """Sends a request of the SDK and returns the response as chunks for it; raises `ModelError`, as reading it
+        does.
+        """
         given = {key: value for key, value in kwargs.items() if value is not None and not isinstance(value, Omit)}
         given |= given.pop("extra_body", {})
         return as_chunks(await self.request(given), given["model"])
 
     async def request(self, given: dict[str, Any]) -> Pieces:
-        """The response to a request in OpenAI's form; raises `ModelError`, as reading it does."""
+        """Sends a request in OpenAI's form and returns the response's pieces; raises `ModelError`, as reading it does.
+        Changes the request to what the provider accepts, and repeats it where tool calls are written as text or were
+        lost.
+        """
         end = finish_reason.get(FinishReason())
         messages = requests.with_extra_content(given["messages"], self._extra_content)
         body = self._profile.shape({**given, "messages": messages})
@@ -106,7 +112,7 @@ class ProviderClient:
         return response
 
     async def _respond(self, body: dict[str, Any], end: FinishReason) -> Pieces:
-        """The response to one request, streamed or whole."""
+        """Sends one request and returns its response, streamed or whole, within the time for the first token."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
@@ -114,6 +120,7 @@ class ProviderClient:
         return self._pieces(stream, body, deadline, end)
 
     async def _pieces(self, stream: JsonStream, body: dict[str, Any], deadline: float, end: FinishReason) -> Pieces:
+        """Yields the pieces of a response, notes its finish reason and outcome, and learns from its end."""
         reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
         with self._outcome(body):
             async with aclosing(read_pieces(stream, reader, self._limits, deadline)) as pieces:
@@ -124,7 +131,9 @@ class ProviderClient:
                     yield piece
 
     async def _post(self, body: dict[str, Any], seconds: float) -> JsonStream:
-        """The beginning of a response; the request is repeated without each optional field that the server rejects."""
+        """Sends a request, and again without each optional field that the server rejects; these are left out from then
+        on. Returns the response before its body is read.
+        """
         rejected: list[str] = []
         with self._outcome(body):
             try:
@@ -147,6 +156,7 @@ class ProviderClient:
         return stream
 
     def _stop_streaming_calls(self) -> None:
+        """Requests responses that may have tool calls whole from now on, as the server loses calls that it streams."""
         self._adapt("loses calls that it streams", "LLM_TOOL_CALLS", "whole", tool_calls="whole")
 
     def _adapt(self, reason: str, setting: str, value: str, **changes: Any) -> None:
@@ -156,6 +166,7 @@ class ProviderClient:
         self.needed_settings[setting] = value
 
     async def _send(self, body: dict[str, Any]) -> JsonStream:
+        """Posts one request as it is; raises `ModelError` for an error of the client or the server."""
         # Not `chat.completions.create`, whose typed transform walks every message of the history.
         try:
             return await self._openai.post(
@@ -170,7 +181,9 @@ class ProviderClient:
             raise ModelError.of_client(error) from error
 
     def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
-        """Notes what a complete response says about its server."""
+        """Notes what a complete response says about its server: reasoning without an opening tag, content that goes
+        back with calls, and a cut request.
+        """
         if reader.tags.lacks_opening:
             self._begin_thinking.add(body["model"])
         elif not reader.tags.has_closed:
@@ -214,6 +227,7 @@ class ProviderClient:
         return [name for entry in entries if isinstance(entry, dict) and isinstance(name := entry.get("id"), str)]
 
     async def _models(self, *, seconds: float) -> Any:
+        """Requests the provider's list of models; raises `ModelError`."""
         headers = {name: value.format(key=self._openai.api_key) for name, value in self._profile.lists_with}
         try:
             response = await self._openai.models.with_raw_response.list(timeout=seconds, extra_headers=headers)
@@ -225,7 +239,9 @@ class ProviderClient:
 
     @contextmanager
     def _outcome(self, body: Mapping[str, Any]) -> Iterator[None]:
-        """Notes the outcome of a request, and logs why it failed."""
+        """Notes the outcome of the request in the block in `last_outcome`, logs why it failed, and raises the error
+        again.
+        """
         try:
             yield
         except ModelError as error:
@@ -242,6 +258,7 @@ class ProviderClient:
         self.last_outcome = (time.monotonic(), "ok")
 
     async def close(self) -> None:
+        """Closes the connections to the provider."""
         await self._openai.close()
 
 
@@ -250,6 +267,7 @@ class _PlainClient(AsyncOpenAI):
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
+        """Replaces headers that hold values of OPENAI_* variables."""
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
 
 

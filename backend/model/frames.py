@@ -23,7 +23,7 @@ class JsonStream(AsyncStream[Any]):
         self.response = response
 
     async def values(self) -> AsyncGenerator[Any]:
-        """The values, and `END`; raises `ModelError`."""
+        """Yields the JSON values of the response and `END` for `[DONE]`, and closes it; raises `ModelError`."""
         meter: ResponseMeter = self.response.extensions[METER]
         try:
             async for value in values_of(self.response.aiter_bytes()):
@@ -91,6 +91,9 @@ class _Events:
             self._data.append(value.removeprefix(" "))
 
     def finish(self) -> Iterator[Any]:
+        """Yields the value of the event that is assembled so far, or `END`; an `error` event becomes an object with
+        `error`. Raises `ModelError` for invalid JSON.
+        """
         text, event = "\n".join(self._data).strip(), self._event
         self._data, self._event = [], ""
         if text.startswith("[DONE]"):
@@ -108,7 +111,9 @@ class _Events:
 
 
 def _of_body(body: str) -> Iterator[Any]:
-    """The values of a response that is no stream: one JSON value, a list of them, or one on each line."""
+    """Yields the values of a response that is no stream: one JSON value, a list of them, or one on each line.
+    Raises `ModelError` for anything else.
+    """
     if body.startswith("<"):
         raise ModelError("model_not_found", words=body)
     value = parse_json(body)
@@ -120,7 +125,9 @@ def _of_body(body: str) -> Iterator[Any]:
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """Lines end with CR, LF or both; `Response.aiter_lines` also splits at characters that JSON may contain."""
+    """Yields the decoded lines of a body.
+    Lines end with CR, LF or both; `Response.aiter_lines` also splits at characters that JSON may contain.
+    """
     pending: list[bytes] = []
     was_cr = False
     async for piece in pieces:
@@ -138,6 +145,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 async def _drain(lines: AsyncIterator[str]) -> None:
+    """Reads the rest of a stream for a moment, so that its connection can be used again."""
     with suppress(TimeoutError, HTTPError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in lines:

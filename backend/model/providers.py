@@ -53,6 +53,7 @@ class Profile:
     """Whether a request that exceeds the model's context is cut without an error."""
 
     def effort_of(self, model: str) -> str | None:
+        """Returns the reasoning effort that is sent with this model; None for none."""
         return next((effort for name, effort in self.reasoning_efforts if re.search(name, model)), None)
 
     def agent_tokens_of(self, model: str) -> int:
@@ -61,6 +62,7 @@ class Profile:
         return min(self.agent_max_tokens, next(known, self.agent_max_tokens))
 
     def takes_temperature_of(self, model: str) -> bool:
+        """Whether this model accepts a temperature."""
         return re.match(self.takes_temperature, model) is not None
 
     def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -241,6 +243,9 @@ def resolve(settings: ModelSettings) -> Endpoint:
 
 
 def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
+    """Returns the profile with what the settings say instead; raises `ModelNotConfigured` if LLM_OMIT has an unknown
+    field.
+    """
     for name in settings.llm_omit:
         if name not in requests.OPTIONAL:
             known = ", ".join(requests.OPTIONAL)

@@ -47,7 +47,9 @@ class ResponseReader:
         self._usage: CompletionUsage | None = None
 
     def read_frame(self, value: Any) -> Piece:
-        """Raises `ModelError` for an error that is sent as a frame, or for a finish reason that is a failure."""
+        """Returns what a JSON value of the stream adds to the answer; tool calls are collected until `end`.
+        Raises `ModelError` for an error that is sent as a frame, or for a finish reason that is a failure.
+        """
         self._is_done = self._is_done or value is END
         self.chars += 1
         frame = _normalize(value)
@@ -69,7 +71,10 @@ class ResponseReader:
         return piece
 
     def end(self) -> Piece:
-        """The rest; raises `ModelError` for a response that ends with neither a finish reason nor `[DONE]`."""
+        """Returns the rest, with the tool calls, finish reason and usage.
+        Raises `ModelError` for a response that was cut off: it has neither a finish reason nor `[DONE]`, or reached the
+        output limit without output.
+        """
         rest = self.tags.finish()
         self.has_output = self.has_output or bool(rest.text)
         if self.finish is None and not (self._is_done and self.has_output):
@@ -79,6 +84,7 @@ class ResponseReader:
         return Piece(rest.text, rest.thought, "", self._calls.finished(), self.finish or "stop", self._usage)
 
     def _count(self, delta: Frame) -> None:
+        """Counts the characters of a delta."""
         self.chars += len(delta["content"]) + len(delta["reasoning"]) + len(delta["refusal"])
         for one in delta["tool_calls"]:
             self.chars += len(one.name) + len(one.arguments) + (_CHARS_OF_CALL if one.name else 0)
@@ -97,12 +103,14 @@ class Behaviour:
 
 
 def _raise_error(frame: Frame) -> Frame:
+    """Raises `ModelError` for a frame with an `error`."""
     if frame.get("error"):
         raise ModelError.of_body(frame)
     return frame
 
 
 def _raise_error_of_minimax(frame: Frame) -> Frame:
+    """Raises `ModelError` for a frame whose `base_resp` has a status code other than 0."""
     match frame.get("base_resp"):
         case {"status_code": int(code)} as status if code:
             raise ModelError.of_body({"code": code, "message": status.get("status_msg")})
@@ -111,6 +119,7 @@ def _raise_error_of_minimax(frame: Frame) -> Frame:
 
 
 def _raise_flat_error(frame: Frame) -> Frame:
+    """Raises `ModelError` for a frame that is itself an error: it has a message, and neither choices nor usage."""
     is_answer = frame.get("choices") is not None or frame.get("usage")
     says = next((name for name in ("message", "detail", "msg", "error_msg") if isinstance(frame.get(name), str)), None)
     if not is_answer and (says or frame.get("object") == "error"):
@@ -119,6 +128,7 @@ def _raise_flat_error(frame: Frame) -> Frame:
 
 
 def _without_choices(frame: Frame) -> Frame | None:
+    """Adds an empty list of choices to a frame that has only usage; drops a frame that has neither."""
     choices = frame.get("choices")
     if isinstance(choices, list):
         return frame
@@ -126,12 +136,15 @@ def _without_choices(frame: Frame) -> Frame | None:
 
 
 def _first_choice(frame: Frame) -> Frame:
+    """Leaves out all choices but the first, whose index is 0 or missing."""
     choices = [one for one in frame["choices"] if isinstance(one, dict) and not one.get("index")]
     return {**frame, "choices": choices[:1]}
 
 
 def _message_as_delta(frame: Frame) -> Frame:
-    """Not where there is a delta, too: such a message repeats the whole answer at its end."""
+    """Takes `message` as the delta of a choice without one.
+    With one, the message repeats the whole answer at its end.
+    """
 
     def normalize(choice: Frame) -> Frame:
         delta = next((value for name in ("delta", "message") if isinstance(value := choice.get(name), dict)), {})
@@ -141,6 +154,7 @@ def _message_as_delta(frame: Frame) -> Frame:
 
 
 def _parts_of_content(delta: Frame) -> Frame:
+    """Joins the parts of a content that is a list; parts of thinking become the reasoning."""
     content = delta.get("content")
     if not isinstance(content, list):
         return delta
@@ -150,11 +164,13 @@ def _parts_of_content(delta: Frame) -> Frame:
 
 
 def _one_reasoning(delta: Frame) -> Frame:
+    """Takes the reasoning from the first of its possible fields that has text."""
     fields = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
     return {**delta, "reasoning": next((text for name in fields if (text := _text(delta.get(name)))), "")}
 
 
 def _function_call(delta: Frame) -> Frame:
+    """Converts the old `function_call` to a list of one tool call."""
     function = delta.get("function_call")
     if not isinstance(function, dict) or delta.get("tool_calls"):
         return delta
@@ -162,6 +178,8 @@ def _function_call(delta: Frame) -> Frame:
 
 
 def _flat_call(delta: Frame) -> Frame:
+    """Moves the name and arguments of a call into `function`; calls that are no objects are dropped."""
+
     def normalize(call: Frame) -> Frame:
         if isinstance(call.get("function"), dict):
             return call
@@ -173,6 +191,8 @@ def _flat_call(delta: Frame) -> Frame:
 
 
 def _arguments_as_value(delta: Frame) -> Frame:
+    """Writes arguments that are an object or a list as JSON text."""
+
     def normalize(call: Frame) -> Frame:
         arguments = call["function"].get("arguments")
         if not isinstance(arguments, dict | list):
@@ -222,6 +242,7 @@ def _normalize(value: Any) -> Frame | None:
 
 
 def _normalize_delta(delta: Frame) -> Frame:
+    """Returns the delta with the four fields that the reader uses, as text and fragments of calls."""
     for behaviour in OF_DELTAS:
         delta = behaviour.normalize(delta) or delta
     return {
@@ -233,6 +254,7 @@ def _normalize_delta(delta: Frame) -> Frame:
 
 
 def _fragment(call: Frame) -> Fragment:
+    """Converts a call of a delta; fields of a wrong type are left empty."""
     function, index, extra = call["function"], call.get("index"), call.get("extra_content")
     return Fragment(
         index=index if isinstance(index, int) else None,
@@ -244,6 +266,7 @@ def _fragment(call: Frame) -> Fragment:
 
 
 def _finish(reason: Any) -> Finish | None:
+    """Converts a finish reason; None while there is none. Raises `ModelError` for one that means a failure."""
     if not isinstance(reason, str) or not reason:
         return None
     if reason.lower() in _FAILED:
@@ -269,6 +292,7 @@ def _string(value: Any) -> str:
 
 
 def _usage(value: Any) -> CompletionUsage | None:
+    """Converts the usage, with 0 for counts that are missing; None if there is none."""
     if not isinstance(value, dict):
         return None
     names = ("prompt_tokens", "completion_tokens", "total_tokens")

@@ -20,10 +20,12 @@ _NO_ANSWER = "(There was no answer.)"
 
 
 def without(body: Body, *fields: str) -> Body:
+    """Returns a copy without these fields."""
     return {key: value for key, value in body.items() if key not in fields}
 
 
 def not_streamed(body: Body) -> Body:
+    """Returns a copy that asks for the whole response at once."""
     return without(body, "stream", "stream_options")
 
 
@@ -42,9 +44,8 @@ def valid_messages(messages: list[Message], *, reasoning: str | None, short_ids:
 
 
 def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) -> list[Message]:
-    """Each call with what the server sent with it, by the call's id, and nothing that another server sent.
-
-    The SDK (0.24) keeps only Gemini's signatures, and only for models with that name.
+    """Gives each call the extra content that the server sent with it, by the call's id, and none that another server
+    sent. The SDK (0.24) keeps only Gemini's signatures, and only for models with that name.
     """
 
     def add(call: Body) -> Body:
@@ -55,14 +56,14 @@ def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) 
 
 
 def signed(messages: list[Message]) -> list[Message]:
-    """Each call with extra content: Gemini demands the signature of a thought, or this word for none.
-
+    """Gives each call without extra content the word that Gemini accepts in place of a thought's signature.
     ai.google.dev, `/gemini-api/docs/thought-signatures`: a call of another model has none.
     """
     return [_with_calls(message, lambda call: {"extra_content": _UNSIGNED, **call}) for message in messages]
 
 
 def _with_calls(message: Message, change: Callable[[Body], Body]) -> Message:
+    """Returns the message with each of its tool calls changed."""
     calls = message.get("tool_calls")
     return {**message, "tool_calls": [change(call) for call in calls]} if calls else message
 
@@ -73,6 +74,7 @@ def valid_tools(tools: list[Body]) -> list[Body]:
 
 
 def _valid(message: Message, reasoning: str | None) -> Message:
+    """Returns the message with text as one string, valid calls, and its reasoning in the given field or left out."""
     shaped = without(message, "reasoning", "reasoning_content")
     shaped["content"] = _flat(message.get("content"))
     thought = message.get("reasoning") or message.get("reasoning_content")
@@ -82,7 +84,9 @@ def _valid(message: Message, reasoning: str | None) -> Message:
 
 
 def _valid_call(call: Body) -> Body:
-    """Without arguments that are no JSON object, as of a call that was cut off: many servers reject them."""
+    """Replaces illegal characters of the name, and arguments that are no JSON object, as of a call that was cut off, by
+    {}: many servers reject them.
+    """
     function = call["function"]
     arguments = function.get("arguments") or ""
     valid = {"name": legal_name(function.get("name") or ""), "arguments": arguments if is_object(arguments) else "{}"}
@@ -147,5 +151,6 @@ def alternating(messages: list[Message]) -> list[Message]:
 
 
 def _can_join(one: Message, other: Message) -> bool:
+    """Whether two messages in a row have one role and only text."""
     same_role = one["role"] == other["role"] != "tool"
     return same_role and not any("tool_calls" in each or not isinstance(each["content"], str) for each in (one, other))

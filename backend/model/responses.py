@@ -32,7 +32,9 @@ Chunks = AsyncGenerator[ChatCompletionChunk]
 
 
 async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: ResponseLimits, deadline: float) -> Pieces:
-    """The pieces of a server's response, whose first token must come before the deadline; raises `ModelError`."""
+    """Yields the pieces of a server's response, whose first token must come before the deadline.
+    Raises `ModelError` for silence, too much text and all that `ResponseReader` raises.
+    """
     pause, has_begun = Pause(), False
     async with aclosing(stream.values()) as values:
         while True:
@@ -58,6 +60,7 @@ async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: Respon
 
 
 def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float, *, has_begun: bool) -> float:
+    """Returns the loop's time until which the next value has to come."""
     now = asyncio.get_running_loop().time()
     if reader.finish is not None:
         return now + _SECONDS_AFTER_FINISH
@@ -142,6 +145,7 @@ class Delta(ChoiceDelta):
 
 
 async def as_chunks(response: Pieces, model: str) -> Chunks:
+    """Converts the pieces of a response to the chunks that the SDK reads."""
     async with aclosing(response):
         async for piece in response:
             delta = Delta(
@@ -163,6 +167,7 @@ def _to_delta(index: int, call: ParsedToolCall) -> ChoiceDeltaToolCall:
 
 
 def _sum(one: CompletionUsage | None, other: CompletionUsage | None) -> CompletionUsage | None:
+    """Adds the counts of two requests for one answer; None only if both are None."""
     if one is None or other is None:
         return one or other
     fields = ("prompt_tokens", "completion_tokens", "total_tokens")

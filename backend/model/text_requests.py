@@ -21,7 +21,9 @@ _VALUES: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True, "array": 
 
 
 def describe_tools(body: dict[str, Any]) -> dict[str, Any]:
-    """The body with its tools, calls and outputs as text."""
+    """Returns the body with its tools described in the instructions, and all calls and outputs written as text; the
+    fields for tools are left out.
+    """
     tools = [tool["function"] for tool in body.get("tools", ())]
     messages = list(_render_messages(body["messages"]))
     if tools:
@@ -41,6 +43,7 @@ def request_correction(body: dict[str, Any], answer: str, reason: str) -> dict[s
 
 
 def _render_messages(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Writes calls as JSON into the assistant's messages, and outputs as messages of the user."""
     names: dict[str, str] = {}
     outputs: list[str] = []  # joined, because many models' templates accept no two user messages in a row
     for message in messages:
@@ -64,10 +67,12 @@ def _render_messages(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 def _render_call(function: dict[str, Any]) -> str:
+    """Writes a call as the JSON object that the model is to write."""
     return _json({"name": function["name"], "arguments": parse_json(function["arguments"])})
 
 
 def _example(tool: dict[str, Any]) -> str:
+    """Writes an example of a call, with the required arguments of a tool."""
     schema = tool.get("parameters") or {}
     properties = schema.get("properties", {})
     arguments = {name: _VALUES.get(properties.get(name, {}).get("type"), "…") for name in schema.get("required", ())}

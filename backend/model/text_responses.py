@@ -47,7 +47,9 @@ class TextResponse:
         self._part = Part()
 
     def feed(self, text: str) -> Part:
-        """What can be shown after this text."""
+        """Reads more text of the response and returns what can be shown of it; calls, answers and a fault are
+        collected.
+        """
         self.raw += text
         self._pending += text
         while self._pending and self._advance():
@@ -55,7 +57,9 @@ class TextResponse:
         return self._take_part()
 
     def finish(self, *, cut_off: bool) -> Part:
-        """The rest, at the end of the response; `cut_off` says that the output limit ended it."""
+        """Returns the rest, with the final answers, at the end of the response.
+        An action that was not complete becomes the fault; `cut_off` says that the output limit ended it.
+        """
         rest, self._pending = self._marks + self._pending, ""
         if self._object is not None and looks_like_action(rest.removeprefix(self._marks), self._tools):
             self.fault = "it was cut off at the output limit." if cut_off else "it is not valid JSON: it has no end."
@@ -68,6 +72,7 @@ class TextResponse:
         return self._take_part()
 
     def _take_part(self) -> Part:
+        """Returns the text and reasoning to be shown since the last call of this method."""
         part, self._part = self._part, Part()
         return part
 
@@ -85,6 +90,9 @@ class TextResponse:
         return self._read_text()
 
     def _read_text(self) -> bool:
+        """Shows pending text up to an object or a code block, and holds back what may begin one; returns whether to go
+        on.
+        """
         pending, fence = self._pending, self._pending.find(_FENCE)
         begins = _OBJECT.search(pending, 0, fence if fence >= 0 else len(pending))
         if begins is None and fence >= 0:
@@ -105,6 +113,7 @@ class TextResponse:
         return True
 
     def _read_code(self) -> bool:
+        """Shows pending text up to the end of the code block; returns whether the end is there."""
         end = self._pending.find(_FENCE)
         if end < 0:
             self._release(len(self._pending.rstrip("`")))
@@ -114,6 +123,9 @@ class TextResponse:
         return True
 
     def _read_object(self, ends: "_ObjectEnd") -> bool:
+        """Takes the open object once it is complete: as an action, or as text if it is none.
+        Returns whether it is complete.
+        """
         end = ends.find(self._pending)
         if end is None:
             return False
@@ -128,6 +140,7 @@ class TextResponse:
         return True
 
     def _take(self, action: Action, thought: str) -> None:
+        """Collects an action, a call, an answer or the first fault, and shows its reasoning."""
         self._is_after_action = self._is_separated = True
         if thought and self.fault is None:
             self._part.thought += f"\n{thought}" if self._has_thought else thought
@@ -142,10 +155,12 @@ class TextResponse:
                 self.fault = self.fault or reason
 
     def _release(self, end: int) -> None:
+        """Shows the pending text up to a position."""
         text, self._pending = self._pending[:end], self._pending[end:]
         self._add_text(text)
 
     def _add_text(self, text: str) -> None:
+        """Shows text, as a new paragraph after an object; nothing once there is a call or a fault."""
         if not text or self.calls or self.fault:
             return
         if text.strip():
@@ -157,6 +172,7 @@ class TextResponse:
         self._part.text += text
 
     def _add_answers(self) -> None:
+        """Shows the collected final answers, each as a paragraph."""
         answers, self._answers = self._answers, []
         for answer in answers:
             self._is_separated = True
@@ -174,6 +190,7 @@ class _ObjectEnd:
         self._escaped = False
 
     def find(self, text: str) -> int | None:
+        """Returns the position after the closing brace, or None. It goes on where the last call stopped."""
         for position in range(self._position, len(text)):
             character = text[position]
             if self._in_string:

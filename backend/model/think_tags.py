@@ -35,6 +35,9 @@ class ThinkTags:
         self._unopened: list[str] | None = [] if begins_thinking else None
 
     def feed(self, text: str) -> Part:
+        """Reads more text and returns what is certain to be answer or reasoning.
+        The beginning of a tag is held back.
+        """
         self._pending += text
         part = Part()
         while self._pending and (self._read_thought(part) if self._is_thinking else self._read_text(part)):
@@ -57,6 +60,7 @@ class ThinkTags:
         return None if _CUT_TAG.match(start) and len(start) < _LONGEST_TAG else False
 
     def _read_thought(self, part: Part) -> bool:
+        """Adds reasoning up to a closing tag to the part; returns whether to go on reading the pending text."""
         if self._may_open:  # a model whose template has the tag may write it all the same
             opens = self._read_opening()
             if opens is None:
@@ -76,6 +80,7 @@ class ThinkTags:
         return True
 
     def _read_text(self, part: Part) -> bool:
+        """Adds text up to a tag to the part; returns whether to go on reading the pending text."""
         if self._may_open:
             if self.has_closed:
                 self._pending = self._pending.lstrip()
@@ -105,11 +110,12 @@ class ThinkTags:
         return True
 
     def _add_text(self, part: Part, text: str) -> None:
+        """Adds text to the part and notes its last character."""
         part.text += text
         self._last = text[-1:] or self._last
 
     def _release(self) -> str:
-        """The pending text before anything that may become a tag."""
+        """Takes the pending text before anything that may become a tag."""
         begin = max(self._pending.rfind("<"), self._pending.rfind("["))
         is_cut = begin >= 0 and len(self._pending) - begin < _LONGEST_TAG and _CUT_TAG.match(self._pending, begin)
         end = begin if is_cut else len(self._pending)

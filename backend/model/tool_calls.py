@@ -31,6 +31,7 @@ class Fragment:
     frame: int = 0
 
     def extend(self, more: "Fragment") -> None:
+        """Adds a later fragment of the same call, whose name and arguments are the next piece or all so far."""
         self.id = self.id or more.id
         self.extra_content = self.extra_content or more.extra_content
         self.name = more.name if more.name.startswith(self.name) else self.name + more.name
@@ -73,7 +74,9 @@ class ToolCallAssembler:
                 self._begun.append(replace(fragment, frame=self._frame))
 
     def finished(self) -> list[ParsedToolCall]:
-        """The calls, with arguments that are valid JSON as far as that is possible without guessing."""
+        """Returns the calls, without those that have no name, under new ids and clean names.
+        Arguments become valid JSON as far as that is possible without guessing; what was cut off stays invalid.
+        """
         return [
             ParsedToolCall(clean_name(one.name), repair_arguments(one.arguments), one.extra_content)
             for one in self._begun
@@ -124,7 +127,7 @@ def legal_name(name: str) -> str:
 
 
 def storable(text: str) -> str:
-    """The text without what PostgreSQL cannot hold: NUL and lone surrogates."""
+    """Replaces what PostgreSQL cannot hold, NUL and lone surrogates, by U+FFFD."""
     return text.translate(_UNSTORABLE)
 
 
@@ -137,6 +140,7 @@ def parse_json(text: str) -> Any:
 
 
 def is_object(text: str) -> bool:
+    """Whether a text is a JSON object."""
     return isinstance(parse_json(text), dict)
 
 

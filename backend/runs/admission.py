@@ -43,7 +43,10 @@ class AdmissionControl:
 
     @contextmanager
     def admit(self, *, running: int) -> Iterator[None]:
-        """Admits a run beside so many, until it is one of them. Raises `Overloaded`."""
+        """Counts a run that is about to start beside `running` others, until the block ends.
+        Raises `Overloaded` for three causes: too many runs, an event loop that lags while more than a few runs are
+        executed, or earlier runs that wait for the database to start.
+        """
         now = asyncio.get_running_loop().time()
         runs = running + len(self._starting)
         if runs >= self._most or (self._is_lagging and runs > _FEW) or self._is_queued(now):
@@ -58,8 +61,10 @@ class AdmissionControl:
 
     @property
     def _is_lagging(self) -> bool:
+        """Whether the median lag of the last half second is too high; false until it has been measured that often."""
         return len(self._lags) == _LOOKS and median(self._lags) > self._lag_seconds
 
     def _is_queued(self, now: float) -> bool:
+        """Whether five runs have been starting for longer than a run may take to start."""
         last_of_queue = next(islice(self._starting.values(), _QUEUE - 1, None), now)
         return now - last_of_queue > self._start_seconds

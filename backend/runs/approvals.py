@@ -18,9 +18,8 @@ class Approvals:
         self._database, self._tools = database, tools
 
     async def find_waiting(self, run: Run, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> set[str]:
-        """The ids of those calls of a model turn that wait; `earlier` are the calls that the run made before.
-
-        A call that its user could not be shown whole does not wait: it gets the reason `not_shown`.
+        """Returns the ids of those calls of a model turn that wait for approval; `earlier` are the calls that the run
+        made before. A call that its user could not be shown whole does not wait: it gets the reason `not_shown`.
         """
         deleted = sum(_count_deleted(call) for call in earlier)
         waiting: list[ToolCall] = []
@@ -35,7 +34,7 @@ class Approvals:
         return {call.id for call in waiting if call.reason is None}
 
     async def _without_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
-        """Without those that the user allows in this conversation, or has allowed with the run's message."""
+        """Leaves out the calls that the user allows in this conversation, or has allowed with the run's message."""
         if not any(may_allow_always(call.tool) for call in calls):
             return calls
         allowed = await consents.load(self._database, run.user_id, run.conversation_id)
@@ -59,13 +58,16 @@ class Approvals:
         return self.policy.may_ask(starting(agent)) and call.reach != self.reach_of(call.tool)
 
     async def describe(self, run: Run, call: ToolCall) -> str:
-        """What the call would do, in words."""
+        """Returns the text that asks for approval: what the call would do, with the titles of its tasks, if they can be
+        read.
+        """
         titles = await load_titles(set(find_named_tasks(call.arguments)), self._tools, user_id=run.user_id) or {}
         limits = self.policy.limits_of(call.tool)
         return describe_call(call.tool, call.arguments, titles, limits, agent=_agent_of(run))
 
 
 def _agent_of(run: Run) -> str | None:
+    """Returns the sub-agent that executes a run; None for the assistant."""
     return run.agent if run.is_sub_agent else None
 
 

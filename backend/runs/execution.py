@@ -76,15 +76,18 @@ class PublishingModel(Model):
         self._model, self._publish = model, publish
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        """Yields the wrapped model's events, each after it was published."""
         async with aclosing(self._model.stream_response(*args, **kwargs)) as events:  # pyright: ignore[reportArgumentType]
             async for event in events:
                 self._publish(event)
                 yield event
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the wrapped model and publishes nothing."""
         return await self._model.get_response(*args, **kwargs)
 
     def get_retry_advice(self, request: Any) -> Any:
+        """Asks the wrapped model."""
         return self._model.get_retry_advice(request)
 
 
@@ -112,7 +115,10 @@ class Execution:
         self.ending: Ending | None = None
 
     async def execute(self) -> State:
-        """Until the run has ended, waits, or has more to read; whatever ends it, what was shown is stored."""
+        """Executes the run until it has ended, waits, or has more to read; what was shown is stored in any case.
+        Errors, stops and cancellation become the run's outcome. A lost lease does not: the outcome that another process
+        stored is read.
+        """
         self._live.recorders.append(self.recorder)
         try:
             return await self._execute()
@@ -128,6 +134,9 @@ class Execution:
             self._live.recorders.remove(self.recorder)
 
     async def _execute(self) -> State:
+        """Makes the calls that are ready and runs the agent, in turns, until the run waits or is completed.
+        Errors and stops are raised, and `execute` makes outcomes of them.
+        """
         await self._copy_uploads()
         while True:
             await self._make_ready_calls()
@@ -141,10 +150,11 @@ class Execution:
                 return await self._finish(Ending("completed"))
 
     async def end(self, code: str | None) -> None:
-        """Ends a sub-agent that waited, without another request to its model; `code` is why."""
+        """Stores that a sub-agent that waited is cancelled, without another request to its model; `code` is why."""
         await self._finish(Ending("cancelled", code if code in _REASONS else "cancelled"))
 
     async def _load_history(self) -> None:
+        """Reads the history again, a sub-agent its run only, and with it the recorder's open calls."""
         self._messages_read = len(self._live.messages)
         async with self._database.transaction(self.run.user_id) as tx:
             if self.run.is_sub_agent:
@@ -155,7 +165,7 @@ class Execution:
         self.recorder.continue_from(self._history.of_run(self.run.id))
 
     async def _copy_uploads(self) -> None:
-        """A sub-agent that works in a folder of its own begins with copies of the files that the user put in."""
+        """Copies the user's files to the folder of a sub-agent that has one of its own, before its first model turn."""
         workspace, folder, run = self._dependencies.workspace, self.context.folder, self.run
         if run.is_sub_agent and workspace and folder != run.conversation_id and not self.recorder.model_turn:
             await workspace.give_uploads(run.conversation_id, folder, user_id=run.user_id)
@@ -163,7 +173,7 @@ class Execution:
     # The model
 
     async def _run_agent(self) -> None:
-        """One run of the SDK: until the agent has answered, or wants calls made that have to wait."""
+        """Runs the SDK once: until the agent has answered, or wants calls made that have to wait."""
         if self.recorder.is_changed:
             await self._load_history()
         agent = self._dependencies.agents[self.run.agent]
@@ -194,6 +204,9 @@ class Execution:
         await self._until_stopped(_consume(result), result)
 
     async def _choose_window(self) -> Window:
+        """Chooses what the model reads of the history and notes in `left_out` what does not fit; a sub-agent reads all
+        of its own run.
+        """
         if self.run.is_sub_agent:
             return Window(render_history(self.run, self._history), head=1)  # its assignment stays
         await add_results(self._database, self.run.user_id, self._history)
@@ -202,7 +215,10 @@ class Execution:
         return window
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None], sdk_run: RunResultStreaming | None = None) -> None:
-        """Carries out work; a stop lets a tool that is at work finish, for its result is recorded."""
+        """Carries out work.
+        After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`;
+        otherwise it raises the work's own error.
+        """
         working = asyncio.create_task(work)
         stopping = asyncio.create_task(self._live.stop_requested.wait())
         try:
@@ -243,6 +259,7 @@ class Execution:
 
     @property
     def _waiting_calls(self) -> list[ToolCall]:
+        """The open calls that wait for approval, or will once `_wait` has stored that."""
         waiting = self.context.waiting
         calls = self.recorder.open_calls.values()
         return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
@@ -255,6 +272,9 @@ class Execution:
             await self._until_stopped(self._make_calls(ready))
 
     async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
+        """Makes calls outside the SDK, one after another until a stop, and records their results.
+        A call is not made if what it may reach has changed since its approval, and fails if its tool does not exist.
+        """
         agent = self._dependencies.agents[self.run.agent]
         wrapper = RunContextWrapper(context=self.context)
         # Its own tools also where they are not enabled any more: what was approved does not depend on that.
@@ -280,9 +300,8 @@ class Execution:
             await self.recorder.on_tool_end(of_call, agent, tool, output)
 
     async def _wait(self) -> bool:
-        """Lets the tree of runs wait for approvals, so that any process can continue it.
-
-        Returns false if all were decided already. A requested stop ends the run.
+        """Stores that the tree of runs waits for approvals and publishes the requests, so that any process can continue
+        it. Returns false if all were decided already. Raises `CancelledError` if the run is to stop.
         """
         waiting = self._waiting_calls
         for call in waiting:
@@ -314,7 +333,10 @@ class Execution:
     # The outcome
 
     async def _finish(self, ending: Ending) -> State:
-        """Stores the outcome of the run, once, with what it has left to store."""
+        """Stores the outcome of the run with all that is not stored yet, publishes both, and retries while the database
+        is away. Returns `unread` if the run has messages to read first, and `ended` without storing anything if the
+        lease is lost. An answer without text becomes the failure `empty_answer`.
+        """
         await self._end_sub_agents(ending)
         entries, model_turns = self.recorder.take_unstored()
         calls = list(self.recorder.open_calls.values())
@@ -360,7 +382,7 @@ class Execution:
         return "ended"
 
     def _create_notice(self, ending: Ending) -> list[Entry]:
-        """What the user reads of the ending, where it was not simply completed."""
+        """Creates the notice by which the user learns why the run was not simply completed; an empty list if it was."""
         code = ending.error_code or ending.outcome
         if ending.outcome == "completed":
             code = _CUT_OFF.get(self.recorder.finish_reason or "")
@@ -369,6 +391,7 @@ class Execution:
         return [Entry(self.run.id, new_id("ntc"), "notice", details={"code": code, "values": ending.values or {}})]
 
     def record_end(self) -> None:
+        """Logs the end of the run and counts it in the metrics."""
         metrics.record_end(
             self.run,
             began=self._began,
@@ -390,7 +413,9 @@ class Execution:
                     await asyncio.sleep(_RETRY_SECONDS)
 
     async def read_messages(self) -> Sequence[Entry]:
-        """The steering messages that this run's model has not read; they are part of the top run."""
+        """Returns the steering messages that this run's model has not read.
+        New ones are taken from the database and published as messages of the top run, once for all runs of the tree.
+        """
         live = self._live
         if live.has_messages:
             live.has_messages = False
@@ -401,7 +426,10 @@ class Execution:
         return [render_steering(entry) for entry in unread] if self.run.is_sub_agent else unread
 
     def count_model_turn(self) -> None:
-        """Raises an error where the message has had all the model turns that it may have."""
+        """Counts a model turn that begins.
+        Raises `MaxTurnsExceeded` if the run has had ten, and `RunError` for a sub-agent if those of the message
+        together have had all of theirs.
+        """
         if not self.run.is_sub_agent:
             if self.recorder.model_turn >= MAX_MODEL_TURNS:
                 raise MaxTurnsExceeded("the model turns are used up")
@@ -423,6 +451,10 @@ class _ModelInput:
         self._read: list[tuple[int, list[Any]]] = []
 
     async def filter(self, data: CallModelData[Any]) -> ModelInputData:
+        """Returns the input of the next request: with steering messages that were sent since, and shortened to the
+        budget. It is called by the SDK before each request, and counts the model turn; raises what `count_model_turn`
+        does.
+        """
         items = list(data.model_data.input)
         if entries := await self._execution.read_messages():
             self._read.append((len(items), render_input(Timeline([*entries]))))
@@ -434,12 +466,15 @@ class _ModelInput:
 
 
 async def _consume(result: Any) -> None:
+    """Reads the SDK's stream to its end, as the SDK works only while it is read."""
     async for _ in result.stream_events():
         pass
 
 
 def _raise_cause(consumed: asyncio.Task[None]) -> None:
-    """Raises what has ended the SDK's run: what a tool raises is wrapped by it. A refusal is the model's answer."""
+    """Raises the error that has ended the SDK's run, a `RunError` or `LeaseLost` without what the SDK wraps around it.
+    A refusal of the model is no error: it is the answer.
+    """
     error = cause = consumed.exception()
     if isinstance(error, ModelRefusalError):
         return

@@ -61,7 +61,9 @@ class Executor:
         self._is_shutting_down = False
 
     def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
-        """Executes a run that this process has started, for a request that came at `began` of `time.perf_counter`."""
+        """Begins to execute a run whose row this process has just stored, and returns at once.
+        `began` is when its request came, by `time.perf_counter`.
+        """
         stream = RunStream()
         live = LiveRun(
             started.run,
@@ -81,7 +83,9 @@ class Executor:
         return live
 
     async def resume(self, tree: Sequence[Run], *, is_detached: bool = True) -> LiveRun | None:
-        """Continues a tree of runs that waited, whose lease this process has taken; None for no runs."""
+        """Begins to continue a tree of runs that waited, whose lease this process has taken; does nothing and returns
+        None for no runs.
+        """
         top = next((run for run in tree if not run.is_sub_agent), None)
         if top is None:
             return None
@@ -97,6 +101,9 @@ class Executor:
         return live
 
     def _execute(self, live: LiveRun, history: Timeline) -> None:
+        """Registers a run and its stream in this process and executes it in an asyncio task, which is stopped at once
+        during a shutdown.
+        """
         self.live[live.run.id] = live
         self._streams.local[live.run.id] = live.stream
         live.asyncio_task = asyncio.create_task(self._run(live, history), name=live.run.id)
@@ -104,6 +111,7 @@ class Executor:
             live.stop(Ending("interrupted", "interrupted"))
 
     async def _run(self, live: LiveRun, history: Timeline) -> None:
+        """Executes a run inside a trace span, and counts it as running."""
         metrics.RUNNING.inc()
         with traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id}):
             try:
@@ -112,6 +120,9 @@ class Executor:
                 metrics.RUNNING.dec()
 
     async def _execute_until_end(self, live: LiveRun, history: Timeline) -> None:
+        """Executes a run until it ends or waits, within its time limit, and again while it has messages to read.
+        Then ends its stream and launches the follow-up. Errors are logged.
+        """
         too_long = Ending("failed", "run_too_long", {"seconds": self._run_seconds})
         limit = asyncio.get_running_loop().call_later(self._run_seconds, live.stop, too_long)
         following: StartedRun | None = None
@@ -144,7 +155,9 @@ class Executor:
             self.launch(following)
 
     def _work_after(self, execution: Execution, history: Timeline, state: State) -> None:
-        """Makes the summary and the title that a run gives cause for, when it has ended; nobody waits for them."""
+        """Starts to make the summary and the title that a run gives cause for, when it has ended; nobody waits for
+        them.
+        """
         if state != "ended" or self._is_shutting_down:
             return
         run = execution.run
@@ -154,11 +167,13 @@ class Executor:
             self._start_work(self._titles.make(run, message, execution.recorder.answer))
 
     def _start_work(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs work in an asyncio task of its own, which a shutdown cancels."""
         task = asyncio.create_task(work)
         self._after_runs.add(task)
         task.add_done_callback(self._after_runs.discard)
 
     def _close(self, live: LiveRun) -> None:
+        """Ends the stream of a run and forgets it, unless it was continued already."""
         live.stream.end()
         if self.live.get(live.run.id) is live:  # a run that waited may have been continued already
             del self.live[live.run.id]
@@ -194,6 +209,9 @@ class Executor:
     async def _start_sub_agent(
         self, parent: RunContext, call_id: str, assignment: Assignment, agent: str
     ) -> Run | None:
+        """Stores a sub-agent's run and publishes its assignment; None if the user has started as many as allowed in a
+        day.
+        """
         async with parent.live.lock:
             started = await sub_agents.start(
                 self._database,
@@ -219,12 +237,17 @@ class Executor:
         return "other_message" if any(one.reason == "other_message" for one in newest) else None
 
     def signal(self, run_id: str) -> None:
-        """Lets a run look whether it is to stop or has messages to read."""
+        """Lets a run of this process look in the database for messages and whether it is to stop.
+        Ignores other runs.
+        """
         if (live := self.live.get(run_id)) is not None:
             live.has_messages = True
             asyncio.ensure_future(self._look_for_stop(live))  # noqa: RUF006 - the run outlives it
 
     async def _look_for_stop(self, live: LiveRun) -> None:
+        """Stops a run if its row says so, is gone, or does not say any more that it runs; waits for the next look if
+        the database is away.
+        """
         try:
             run = await runs.load(self._database, live.run.user_id, live.run.id)
         except NotFound:  # its user was deleted
@@ -236,12 +259,14 @@ class Executor:
             live.stop(Ending("cancelled", "cancelled"))
 
     def signal_all(self) -> None:
-        """After the connection that listens was lost: a notification may have been missed."""
+        """Signals every run, as a notification may have been missed while the LISTEN connection was lost."""
         for run_id in list(self.live):
             self.signal(run_id)
 
     def interrupt_all(self) -> None:
-        """Begins to end every run, and what is read here of the runs of other processes."""
+        """Begins to interrupt every run, cancels summaries and titles, and ends streams read from other processes'
+        runs.
+        """
         self._is_shutting_down = True
         self._streams.leave()
         for task in self._after_runs:
@@ -258,7 +283,9 @@ class Executor:
                     await asyncio.wait(running)
 
     async def store_growth(self) -> None:
-        """Stores messages that grow, as long as the process serves."""
+        """Stores growing messages every second, those that another process follows ten times a second, as long as the
+        process serves.
+        """
         next_for_all = 0.0
         while True:
             await asyncio.sleep(_FOLLOWED_SECONDS)
@@ -272,6 +299,7 @@ class Executor:
             await self._notify_followers()
 
     async def _store_growth_of(self, live: LiveRun) -> None:
+        """Stores the growing messages of a tree of runs; an error is only logged."""
         for recorder in list(live.recorders):
             try:
                 await recorder.store_growth()

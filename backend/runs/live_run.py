@@ -48,7 +48,9 @@ class LiveRun:
     """From the beginning to its first event, where a request has started it."""
 
     def stop(self, ending: Ending) -> None:
-        """Lets the run end so, as soon as the tool call that is being made has ended."""
+        """Lets the tree of runs end with this ending, or that of an earlier stop, once the tool call that is being made
+        has ended.
+        """
         self.ending = self.ending or ending
         self.stop_requested.set()
 
@@ -83,7 +85,7 @@ class RunContext:
 
     @property
     def batch(self) -> str:
-        """What the changes of an answer are undone with."""
+        """The id by which all changes of an answer are undone together: that of its top run."""
         return self.run.top_run_id
 
     @property
@@ -92,4 +94,5 @@ class RunContext:
         return bool(self.waiting_agents)
 
     def add_keys(self, calls: Iterable[ToolCall]) -> None:
+        """Notes the idempotency keys of calls, by the ids of the calls."""
         self.call_keys |= {call.id: call.idempotency_key for call in calls}

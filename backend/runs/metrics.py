@@ -77,12 +77,13 @@ def record_abandoned(user_id: str, conversation_id: str, run_id: str) -> None:
 
 
 def _record_outside(user_id: str, conversation_id: str, run_id: str, outcome: str, level: int) -> None:
+    """Logs and counts a run that ended while no process executed it."""
     RUNS.labels(outcome).inc()
     values = fields(run=run_id, conversation=conversation_id, owner=user_id, outcome=outcome)
     logger.log(level, "turn ended", extra=values)
 
 
 def observe_process(database: Database) -> None:
-    """Sets what is measured of this process; of several, each repeats it."""
+    """Sets this process's gauges: tasks of its event loop, and database connections in use."""
     TASKS.set(len(asyncio.all_tasks()))
     CONNECTIONS.set(database.connections_in_use)

@@ -106,6 +106,7 @@ def ending_of(error: Exception, run_id: str) -> Ending:
 
 
 def _failed(run_id: str, code: str, values: dict[str, Any] | None = None) -> Ending:
+    """Logs that a run has failed and returns its ending."""
     logger.warning("run %s failed (reference %s): %s", run_id, run_id[-8:], code)
     return Ending("failed", code, values or None)
 

@@ -30,7 +30,9 @@ class Sweeper:
         self._clean_up_at = 0.0
 
     async def sweep(self) -> None:
-        """Raises `DatabaseUnavailable`."""
+        """Interrupts the runs of dead processes, and runs of this process that it does not execute.
+        Deletes old idempotency keys and counted requests once a minute. Raises `DatabaseUnavailable`.
+        """
         metrics.observe_process(self._database)
         async with self._database.system_transaction() as tx:
             found = await tx.execute(_RUNNING_PROCESSES)
@@ -49,11 +51,13 @@ class Sweeper:
             await limits.sweep(self._database)
 
     async def _runs_of(self, process_id: int) -> set[_Run]:
+        """Returns the runs that a process holds, of all users."""
         async with self._database.system_transaction() as tx:
             found = await tx.execute(_RUNS_OF_PROCESS, process=process_id)
         return {(row["user_id"], row["id"]) for row in await found.fetchall()}
 
     async def _end(self, run: _Run, process_id: int) -> None:
+        """Stores that a run was interrupted, and logs it, unless its process does not hold it any more."""
         user_id, run_id = run
         conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED)
         if conversation_id is not None:

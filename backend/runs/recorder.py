@@ -84,7 +84,7 @@ class Recorder(RunHooks[RunContext]):
     # What the model writes
 
     def on_stream_event(self, event: Any) -> None:
-        """Publishes an event of the model's stream."""
+        """Publishes an event of the model's stream and adds its text to the entries that grow, in memory only."""
         match event.type:
             case "response.output_item.added" if event.item.type == "message":
                 self._end_thought()
@@ -103,23 +103,28 @@ class Recorder(RunHooks[RunContext]):
                 pass
 
     def _start(self, entry_id: str, kind: str) -> Entry:
+        """Begins an entry that grows and publishes its start; it is not stored yet."""
         entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
         self._growing[entry_id] = entry
         self._publish("entry_started", entry)
         return entry
 
     def _start_thought(self, item_id: str) -> None:
-        """All reasoning of a response is one item of the SDK's."""
+        """Begins an entry for reasoning.
+        All reasoning of a response is one item of the SDK's, and may become several entries.
+        """
         self._thought = self._start(new_id("rs") if self._thoughts else item_id, "reasoning")
         self._thoughts.append(self._thought)
         self._thinking_since = time.monotonic()
 
     def _end_thought(self) -> None:
+        """Ends the reasoning that grows, if there is some, and notes how many seconds it took."""
         if self._thought is not None:
             self._thought.details = {"seconds": max(1, round(time.monotonic() - self._thinking_since))}
             self._thought = None
 
     def _grow(self, entry_id: str, text: str) -> None:
+        """Adds text to an entry that grows and publishes it."""
         if (entry := self._growing.get(entry_id)) is not None:
             entry.text += text
             self._grown.add(entry_id)
@@ -128,6 +133,7 @@ class Recorder(RunHooks[RunContext]):
     def _publish(
         self, kind: EventType, record: EventRecord | None = None, number: int | None = None, text: str = ""
     ) -> None:
+        """Adds an event to the stream of the tree of runs; what is not stored has no number."""
         self._live.stream.append(Event(kind, record, number, text, self.run))
 
     def publish_progress(self, sentence: str) -> None:
@@ -165,7 +171,9 @@ class Recorder(RunHooks[RunContext]):
         system_prompt: str | None,
         input_items: list[Any],
     ) -> None:
-        """Stores the outputs that the SDK has made itself, as of a tool that does not exist."""
+        """Publishes that a model turn begins, and stores the outputs that the SDK has made itself, as of a tool that
+        does not exist.
+        """
         self._asked_at = time.monotonic()
         self._publish("model_turn_started")
         outputs = {
@@ -181,7 +189,9 @@ class Recorder(RunHooks[RunContext]):
     async def on_llm_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
     ) -> None:
-        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run."""
+        """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run.
+        Decides which of the calls wait for approval, and which are not made.
+        """
         self.model_turn += 1
         turn = ModelTurn(
             self.run.id,
@@ -221,6 +231,7 @@ class Recorder(RunHooks[RunContext]):
         await self._store_turn(turn, entries, calls)
 
     async def on_tool_start(self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool) -> None:
+        """Notes that a call's tool begins; after a stop it never returns, so that the tool does not begin."""
         assert isinstance(context, ToolContext)
         await self._wait_if_stopped()
         self.begun.add(context.tool_call_id)
@@ -229,6 +240,7 @@ class Recorder(RunHooks[RunContext]):
     async def on_tool_end(
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], tool: Tool, result: Any
     ) -> None:
+        """Stores the output of a call and publishes it, unless a sub-agent waits in it."""
         assert isinstance(context, ToolContext)
         assert context.tool_call is not None
         call = self.open_calls[context.tool_call_id]
@@ -250,7 +262,9 @@ class Recorder(RunHooks[RunContext]):
             await asyncio.Event().wait()
 
     async def _read_signals(self, sent: AsyncCursor[DictRow]) -> None:
-        """A notification may come after the tool that was at work has ended; the rows tell at once."""
+        """Takes over a requested stop and waiting messages from the row that a transaction returned, as the
+        notification of them may come late.
+        """
         row = await only_row(sent)
         if row["stop_requested"]:
             self._live.stop(Ending("cancelled", "cancelled"))
@@ -259,6 +273,7 @@ class Recorder(RunHooks[RunContext]):
     # Rows
 
     def _completed_entries(self, item: Any) -> list[Entry]:
+        """Completes the entries that grew for one item of the response, and returns those that have text."""
         match item:
             case ResponseOutputMessage():
                 entry = self._growing.get(item.id) or Entry(self.run.id, item.id, "assistant_message")
@@ -275,6 +290,9 @@ class Recorder(RunHooks[RunContext]):
         return [entry for entry in entries if entry.text]
 
     def _call(self, item: ResponseFunctionToolCall) -> ToolCall:
+        """Creates the record of a call.
+        Its idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it.
+        """
         arguments = canonical(item.arguments)
         count = self._equal_calls[item.name, arguments]
         self._equal_calls[item.name, arguments] += 1
@@ -282,10 +300,12 @@ class Recorder(RunHooks[RunContext]):
         return ToolCall(self.run.id, item.call_id, self.model_turn, item.name, item.arguments, "requested", key)
 
     def _count_usage(self, context: RunContextWrapper[RunContext]) -> None:
+        """Sets the run's usage to what it was before this SDK run, plus what the SDK has counted since."""
         counted = self._usage_before + Counter(_usage_of(context.usage))
         self.run.usage = {"model": self.model_name, **counted}
 
     async def _store_turn(self, turn: ModelTurn, entries: list[Entry], calls: list[ToolCall]) -> None:
+        """Stores a model turn with its entries and calls in one transaction, then publishes them."""
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             sent_entries = [await runs.send_entry(tx, self.run, entry) for entry in entries]
@@ -303,14 +323,16 @@ class Recorder(RunHooks[RunContext]):
             self._publish("call_requested", call, call.seq)
 
     def publish_completed(self, entry: Entry, row: DictRow) -> None:
+        """Gives an entry the numbers of its stored row and publishes that it is complete."""
         entry.seq, entry.last_seq, entry.created_at = row["seq"], row["last_seq"], row["created_at"]
         self._publish("entry_completed", entry, entry.last_seq)
 
     def publish_model_turn(self, turn: ModelTurn, row: DictRow) -> None:
+        """Publishes that a model turn has ended, with the number of its stored row."""
         self._publish("model_turn_ended", turn, row["seq"])
 
     async def store_results(self, calls: Sequence[ToolCall]) -> None:
-        """Stores what became of calls and publishes it."""
+        """Stores the states and outputs of calls that ended, and publishes them."""
         async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
             await runs.hold(tx, self.run)
             sent = [await tool_calls.send_result(tx, self.run, call) for call in calls]
@@ -321,6 +343,9 @@ class Recorder(RunHooks[RunContext]):
             self.publish_result(call, await cursor.fetchone())
 
     def publish_result(self, call: ToolCall, row: DictRow | None) -> None:
+        """Closes a call and publishes its result, and its decision if that was not published yet.
+        Publishes nothing without a row, as another process has then stored a result.
+        """
         self.open_calls.pop(call.id, None)
         if row is not None:  # another process has stored a result, where there is none
             call.result_seq, call.state = row["result_seq"], row["state"]
@@ -330,6 +355,7 @@ class Recorder(RunHooks[RunContext]):
             self._publish("call_completed", call, call.result_seq)
 
     def publish_approval_request(self, call: ToolCall, row: DictRow) -> None:
+        """Publishes that a call waits for approval, with the number of its stored row."""
         call.approval_seq = row["approval_seq"]
         self._publish("approval_requested", call, call.approval_seq)
 
@@ -340,14 +366,14 @@ class Recorder(RunHooks[RunContext]):
 
 
 async def only_row(cursor: AsyncCursor[DictRow]) -> DictRow:
-    """The row that a statement returns in any case."""
+    """Returns the row of a statement that always returns one."""
     row = await cursor.fetchone()
     assert row is not None
     return row
 
 
 def canonical(arguments: str) -> str:
-    """The same text for the same JSON; what is none stays as it is."""
+    """Writes JSON arguments in one form, so that equal ones are equal texts; other text is returned as it is."""
     try:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:
@@ -355,10 +381,12 @@ def canonical(arguments: str) -> str:
 
 
 def _counts(usage: dict[str, Any] | None) -> Counter[str]:
+    """Returns the numbers of a stored usage, without the model's name."""
     return Counter({name: count for name, count in (usage or {}).items() if isinstance(count, int)})
 
 
 def _usage_of(usage: Any) -> dict[str, int]:
+    """Returns the SDK's usage as it is stored, without zeros."""
     counted = {
         "requests": usage.requests,
         "input_tokens": usage.input_tokens,
@@ -369,7 +397,7 @@ def _usage_of(usage: Any) -> dict[str, int]:
 
 
 def storable_json(value: Any) -> Any:
-    """The value as PostgreSQL can store it: programs write any bytes."""
+    """Returns the JSON value without characters that PostgreSQL cannot store: programs write any bytes."""
     match value:
         case str():
             return storable(value)
@@ -382,4 +410,5 @@ def storable_json(value: Any) -> Any:
 
 
 def _text_of(output: str | Sequence[Any]) -> str:
+    """Returns the text of a tool's output, whose parts are joined by line breaks."""
     return output if isinstance(output, str) else "\n".join(part.get("text", "") for part in output)

@@ -43,7 +43,9 @@ class RunService:
         return Moment(self.clock(), time_zone, self.time_zone)
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
-        """Stores a message and executes its run. Raises the errors of `runs.start`, and `Overloaded`."""
+        """Stores a message and begins to execute the run that answers it.
+        Raises the errors of `runs.start`, and `Overloaded`.
+        """
         began = time.perf_counter()
         with self.admission.admit(running=len(self.executor.live)):
             started = await runs.start(
@@ -62,9 +64,8 @@ class RunService:
         key: IdempotencyKey | None = None,
         is_detached: bool = True,
     ) -> LiveRun:
-        """Starts a run in a conversation by its id or name; a name that is new makes one, and so does None.
-
-        Raises the errors of `start`, and `NotFound` for an id that is not there.
+        """Starts a run in a conversation by its id or name; creates the conversation for None and for a name that is
+        new. Raises the errors of `start`, and `NotFound` for an id that does not exist.
         """
         new = RunRequest(new_id("thr"), message, NewConversation(chat_id), options=options, key=key)
         if chat_id is None:
@@ -90,10 +91,9 @@ class RunService:
         always: bool = False,
         is_detached: bool = True,
     ) -> tuple[ToolCall, LiveRun | None]:
-        """Approves or rejects a call; the last decision continues the run in this process.
-
-        With `always` the tool of an approved call needs no approval in the conversation any more, if it may be allowed
-        so.
+        """Approves or rejects a call once; after the last decision the run is continued in this process and returned
+        too. With `always` the tool of an approved call needs no approval in the conversation any more, if it may be
+        allowed so. Raises the errors of `tool_calls.decide`.
         """
         call, tree = await tool_calls.decide(
             self.database,
@@ -111,8 +111,7 @@ class RunService:
 
     async def send_message(self, run: Run, message: Message, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.
-
-        Raises `RunEnded` and `LimitReached`.
+        Continues the run if it waited for approvals. Raises `RunEnded` and `LimitReached`.
         """
         queued = await steering.add(
             self.database, run, message, mode, process_id=self.connection.process_id, limits=self.limits
@@ -121,7 +120,7 @@ class RunService:
         return queued.dropped
 
     async def cancel(self, run: Run) -> None:
-        """Stops a run in whichever process it is executed. Raises `AlreadyEnded`."""
+        """Requests that a run stop, in whichever process it is executed, and returns at once. Raises `AlreadyEnded`."""
         was_running, cancelled = await runs.request_stop(self.database, run)
         if not was_running and not cancelled:
             raise AlreadyEnded
@@ -129,7 +128,9 @@ class RunService:
         self.streams.wake(run.id)
 
     async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
-        """Shows the conversation as it was after a run, or before its first. Raises `NotFound` and `Busy`."""
+        """Shows the branch of a conversation that ends with a run, or, for None, the conversation before its first run.
+        Runs that wait are cancelled. Raises `NotFound` and `Busy`.
+        """
         cancelled = await branches.show(self.database, user_id, conversation_id, run_id)
         metrics.record_cancellations(user_id, conversation_id, cancelled)
 
@@ -138,7 +139,7 @@ class RunService:
         await conversations.delete(self.database, user_id, conversation_id, signal=SIGNAL, wake=CHANGED)
 
     async def find(self, user_id: str, conversation_id: str, run_id: str) -> Run:
-        """A run of a conversation that a user has started. Raises `NotFound`."""
+        """Loads a run of a conversation that is not a sub-agent's. Raises `NotFound`."""
         run = await runs.load(self.database, user_id, run_id)
         if run.conversation_id != conversation_id or run.is_sub_agent:
             raise NotFound

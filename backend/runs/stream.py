@@ -29,19 +29,24 @@ class RunStream:
         self._changed = asyncio.Event()
 
     def append(self, event: Event) -> None:
+        """Adds an event and wakes the readers."""
         self.events.append(event)
         self._wake()
 
     def end(self) -> None:
+        """Lets the readers return once they have read all events."""
         self.has_ended = True
         self._wake()
 
     def _wake(self) -> None:
+        """Wakes all readers that wait for events."""
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
     async def read_events(self, after: int = 0) -> AsyncIterator[Event]:
-        """Every event after a number. Of a message that is complete by then only its completion is read."""
+        """Yields every event after a number, and then new ones until the stream ends.
+        Of an entry that is complete by then only its completion is read.
+        """
         position, open_entries = 0, set[str]()
         while True:
             changed = self._changed
@@ -56,6 +61,9 @@ class RunStream:
 
 
 def _is_new(event: Event, after: int, open_entries: set[str]) -> bool:
+    """Whether a reader of what comes after a number gets this event.
+    Of events without a number, those of an entry are read only if its start was read, which is noted in `open_entries`.
+    """
     if event.number is not None:
         return event.number > after
     if isinstance(event.record, Entry):
@@ -99,11 +107,12 @@ class Streams:
         return self._is_leaving and top_run_id not in self.local
 
     def add_follower(self, top_run_id: str) -> None:
+        """Notes that somebody in another process follows a run, if this process executes it."""
         if top_run_id in self.local:
             self.followed.add(top_run_id)
 
     def changed_runs(self) -> list[str]:
-        """The runs that are followed from another process and have changed since this was asked the last time."""
+        """Returns the runs that are followed from another process and have changed since the last call."""
         changed = list[str]()
         for run_id in list(self.followed):
             stream = self.local.get(run_id)
@@ -150,6 +159,9 @@ class _Follower:
         self._status = ""
 
     async def events(self) -> AsyncIterator[Event]:
+        """Yields the events of the tree of runs until it has ended or this process ends: from memory if the process
+        executes it, otherwise from rows.
+        """
         while self._status not in ENDED and not self._streams.is_left(self._top_run_id):
             self._woken.clear()
             stream = self._streams.local.get(self._top_run_id)
@@ -166,6 +178,7 @@ class _Follower:
                 await self._wait()
 
     async def _from_memory(self, stream: RunStream) -> AsyncIterator[Event]:
+        """Yields the events of a stream of this process and notes the last number and the status."""
         async for event in stream.read_events(self._after):
             self._after = max(self._after, event.number or 0)
             if event.run is not None and event.type in ("run_waiting", "run_ended"):
@@ -173,6 +186,9 @@ class _Follower:
             yield event
 
     async def _from_rows(self, until: int | None) -> list[Event]:
+        """Reads the events since the last one from rows, up to the number `until`; raises `NotFound`.
+        Without `until`, also the text of entries that grow, and that the run waits or has ended.
+        """
         found = await timeline.load_events(self._database, self._user_id, self._top_run_id, after=self._after)
         top = next((run for run in found.runs if run.id == self._top_run_id), None)
         if top is None:
@@ -203,6 +219,7 @@ class _Follower:
         return [event]
 
     def _growth(self, entry: Entry, run: Run | None) -> list[Event]:
+        """Returns the start of an entry that grows, unless it was read before, and the text that was not read."""
         length = self._read_length.get(entry.id)
         self._read_length[entry.id] = len(entry.text)
         started = [Event("entry_started", entry, run=run)] if length is None else []
@@ -210,7 +227,7 @@ class _Follower:
         return [*started, Event("entry_delta", entry, text=text, run=run)] if text else started
 
     async def _wait(self) -> None:
-        """Until the run's process tells of a change, which it does when it hears of a follower, or for a second."""
+        """Waits until the run's process tells of a change, for which it is sent a notification, or for a second."""
         if self._status == "running":
             async with self._database.transaction(self._user_id) as tx:
                 await tx.notify(FOLLOWED, self._top_run_id)

@@ -36,10 +36,12 @@ def render_history(run: Run, timeline: Timeline) -> Timeline:
 
 
 def _is_before(entry: Entry, run: Run) -> bool:
+    """Whether an entry of the parent run was stored before the sub-agent started."""
     return entry.run_id != run.id and (entry.seq or 0) < run.seq
 
 
 def _render_assignment(assignment: Entry, message: Entry | None) -> str:
+    """Renders the assignment with the number of its task and the user's message."""
     task_id = (assignment.details or {}).get("task_id")
     number = f" (task {task_id} of the person's list)" if task_id is not None else ""
     wrote = json.dumps(message.text, ensure_ascii=False) if message and message.text else ""
@@ -53,7 +55,9 @@ def render_steering(message: Entry) -> Entry:
 
 
 async def add_results(database: Database, user_id: str, timeline: Timeline) -> None:
-    """Gives calls whose sub-agents were ended before they returned an output: how far these came. Nothing is stored."""
+    """Gives calls whose sub-agents were ended before they returned an output: how far these came.
+    It changes only the timeline.
+    """
     calls = {
         (call.run_id, call.id): call
         for call in timeline.records
@@ -69,7 +73,9 @@ async def add_results(database: Database, user_id: str, timeline: Timeline) -> N
 
 
 def render_result(run: Run, timeline: Timeline) -> str:
-    """What the assistant reads of a sub-agent's run that has ended."""
+    """Renders what the assistant reads of a sub-agent's run that has ended: its answer, or why there is none and what
+    it did, and the files that it changed, within 8 KB.
+    """
     calls = timeline.calls_of_run(run.id)
     if run.status == "interrupted":
         lines = [f"- {_title(call, is_ended=False)}: {_shorten(call.output or 'outcome unknown')}" for call in calls]
@@ -87,6 +93,7 @@ def render_result(run: Run, timeline: Timeline) -> str:
 
 
 def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
+    """Renders the answer of a completed run, otherwise why it ended and the calls that it made."""
     did = "\n".join(f"- {_title(call)}" for call in calls if call.state in ("done", "unknown")) or "- nothing"
     notices = [one for one in timeline.of_run(run.id) if isinstance(one, Entry) and one.kind == "notice"]
     values = (notices[-1].details or {}).get("values", {}) if notices else {}
@@ -117,11 +124,13 @@ def _title(call: ToolCall, *, is_ended: bool = True) -> str:
 
 
 def _shorten(text: str) -> str:
+    """Returns the text on one line, cut to 200 characters."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_OUTPUT else line[:_LONGEST_OUTPUT] + "…"
 
 
 def _render_files(calls: Sequence[ToolCall]) -> str:
+    """Lists the files that the calls wrote, with their sizes; of many only the number."""
     files: dict[str, int | None] = {}
     for call in calls:
         if call.state == "done":

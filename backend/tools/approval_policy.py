@@ -50,7 +50,7 @@ class Policy:
             raise SettingsInvalid(f"APPROVALS must be {NONE} and nothing else, or list what needs approval.")
 
     def limits_of(self, tool: str) -> str | None:
-        """What a card says last of a call of this tool, if that is not what the table says."""
+        """Returns the last line of a tool's approval card, what it may reach. None if the table's own line is right."""
         row, limits = find_tool(tool), self._limits.get(tool)
         if not self._is_unconfined():
             return limits
@@ -59,7 +59,9 @@ class Policy:
         return _UNCONFINED if row.runs_programs else limits
 
     def reach_of(self, tool: str) -> str | None:
-        """A fingerprint of what a card says that a call of this tool may reach; None where it says nothing of that."""
+        """Returns a fingerprint of what an approval card says that a call of this tool may reach; None if it says
+        nothing of that.
+        """
         row = find_tool(tool)
         if row.asked_with is None and not row.runs_programs:
             return None
@@ -68,13 +70,12 @@ class Policy:
         return hashlib.sha256(json.dumps(reached).encode()).hexdigest()
 
     def may_ask(self, tool: str) -> bool:
-        """Whether a call of this tool may have to wait."""
+        """Whether some call of this tool may need approval."""
         return self._is_asked(tool) or (BULK in self._wanted and find_tool(tool).deletes)
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
-        """Whether this call waits, after which the turn will have deleted so many tasks.
-
-        One whose arguments are no object does not: it cannot be made, and the model reads why. Nor does an undo.
+        """Whether this call needs approval, if the run will then have deleted `deleted` tasks.
+        An undo never does, nor a call whose arguments are no object: it cannot be made, and the model reads why.
         """
         given = arguments_of(arguments)
         if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:
@@ -82,6 +83,7 @@ class Policy:
         return self._is_asked(tool) or (deleted > MOST_DELETED and deleted_by(tool, arguments) > 0)
 
     def _is_asked(self, tool: str) -> bool:
+        """Whether every call of this tool needs approval."""
         if find_tool(tool).runs_programs and self._is_unconfined():
             return True
         word = None if server_of(tool) in self._allowed else find_tool(tool).asked_with
@@ -89,12 +91,14 @@ class Policy:
 
 
 def deleted_by(tool: str, arguments: str) -> int:
-    """How many tasks a call may delete."""
+    """Returns how many tasks a call would delete."""
     return len(named_in(arguments_of(arguments) or {}, "task_id")) if find_tool(tool).deletes else 0
 
 
 def named_in(given: Mapping[str, Any], first: str) -> list[str]:
-    """What a call names by one argument and `also`, each once, as the tools read it: a list may be written as text."""
+    """Returns what a call names by one argument and by `also`, each once; as the tools do, it reads a list written as
+    text.
+    """
     return list(dict.fromkeys(map(str, [*_listed(given.get(first)), *_listed(given.get("also"))])))
 
 
@@ -108,6 +112,7 @@ def arguments_of(text: str) -> dict[str, Any] | None:
 
 
 def _listed(value: Any) -> list[Any]:
+    """Returns the values of a list, a list written as JSON, or a single value; none for null and ""."""
     if isinstance(value, str):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)

@@ -18,7 +18,7 @@ _user: ContextVar[str] = ContextVar("user")
 
 @contextmanager
 def calling_for(user_id: str) -> Iterator[None]:
-    """Signs requests for this user while the block runs."""
+    """Sets the user for whom `CallerToken` signs the requests that are made in the block."""
     token = _user.set(user_id)
     try:
         yield
@@ -34,6 +34,7 @@ class CallerToken(httpx2.Auth):
         self._audience = audience
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        """Adds a new token for the user of the block to the request; raises `LookupError` outside of one."""
         expires = int(time.time()) + TOKEN_SECONDS
         token = make_call_token(self._secret, _user.get(), audience=self._audience, expires=expires)
         request.headers["authorization"] = f"Bearer {token}"

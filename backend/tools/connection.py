@@ -97,20 +97,22 @@ class McpConnection(MCPServer):
         return self._name
 
     async def connect(self) -> None:
-        """Open the connection's pool; nothing is sent, so this works while the server is down."""
+        """Opens the connection pool. Nothing is sent, so this works while the server is down."""
         await self.stack.enter_async_context(self._http)
         await self.stack.enter_async_context(self._client)
 
     async def cleanup(self) -> None:
+        """Closes the connection pool."""
         await self.stack.aclose()
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: AgentBase[Any] | None = None
     ) -> list[Tool]:
+        """Returns the tools that were read last; asks the server only the first time. Raises `unavailable`."""
         return self._tools or await self.refresh()
 
     async def refresh(self) -> list[Tool]:
-        """Ask the server for its tools; without an answer of use, raises `unavailable` and keeps the old list."""
+        """Asks the server for its tools; without a usable response, raises `unavailable` and keeps the old list."""
         try:
             with calling_for(BACKEND):  # the tools are the same for all users
                 listed = await self._send(self._client.list_tools())
@@ -120,11 +122,13 @@ class McpConnection(MCPServer):
         return self._tools
 
     def offered(self, tool: Tool) -> Tool:
-        """The tool as agents see it."""
+        """Returns the tool as agents see it; subclasses change its schema."""
         return tool
 
     async def problem(self) -> str | None:
-        """Why no tool could be called now, as part of a sentence, or None; answers within two seconds."""
+        """Returns why no tool could be called now, as part of a sentence, or None; asks the server, for at most two
+        seconds.
+        """
         try:
             async with asyncio.timeout(1.5):
                 await self.refresh()
@@ -136,16 +140,24 @@ class McpConnection(MCPServer):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
+        """Calls a tool once, in a trace span; `ResendingClient` below it sends the request again.
+        Raises `unavailable` if the server cannot be reached, and `MCPError` for its other errors.
+        """
         with traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT"):
             return await self._send(self._client.call_tool(tool_name, arguments, meta=meta))  # pyright: ignore[reportArgumentType]
 
     async def list_prompts(self) -> ListPromptsResult:
+        """Returns none: prompts of MCP servers are not used."""
         return ListPromptsResult(prompts=[])
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
+        """Raises `NotImplementedError`: prompts of MCP servers are not used."""
         raise NotImplementedError("Prompts of MCP servers are not used.")
 
     async def _send(self, request: Awaitable[T]) -> T:
+        """Awaits a request and raises `unavailable` for the error that `ResendingClient` returns if there is no
+        response.
+        """
         try:
             return await request
         except MCPError as error:
@@ -155,7 +167,7 @@ class McpConnection(MCPServer):
 
 
 def _store_result(context: MCPToolCustomDataContext) -> None:
-    """Keeps the structured result for the recorder of the call; the model reads the text."""
+    """Keeps a call's structured result, and whether it failed, for the recorder; the model reads only the text."""
     call: Any = context.run_context
     results = getattr(call.context, "results", None)
     if results is not None:
@@ -164,7 +176,7 @@ def _store_result(context: MCPToolCustomDataContext) -> None:
 
 
 def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> FailedOutput:
-    """The sentence the model reads when a call fails; an unreachable server ends the turn instead."""
+    """Returns the sentence that the model reads when a call fails; raises `ToolsUnavailable`, which ends the run."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ToolsUnavailable):

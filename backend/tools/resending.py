@@ -18,13 +18,15 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 def watched() -> dict[str, str]:
-    """What lets the server's lines and spans be found with ours."""
+    """Returns the headers of the request id and the trace, so that the server's log lines and spans can be found with
+    ours.
+    """
     asked = request_id.current.get()
     return traces.headers() | ({} if asked is None else {request_id.HEADER: asked})
 
 
 def _find_fault(status: int, kind: str, body: bytes) -> str | None:
-    """Why this is not the MCP server's own answer, or None. A stream of events is looked at by who reads it."""
+    """Returns why a response is not the MCP server's own, or None; the content of an event stream is not checked."""
     if status >= 500:
         return f"status {status}"
     if status < 300 and not kind.startswith("text/event-stream"):
@@ -50,7 +52,10 @@ class ResendingClient(httpx2.AsyncClient):
         self._resends_calls = resends_calls
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """The server's answer, read to its end; one that only a proxy or a dying server gives counts as none."""
+        """Returns the server's response, read to its end.
+        A response of a proxy or a dying server counts as none; if none comes, returns a 503 with the MCP error
+        `UNAVAILABLE`. It never raises.
+        """
         request.headers.update(watched())
         may_repeat = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time
@@ -67,6 +72,7 @@ class ResendingClient(httpx2.AsyncClient):
         raise AssertionError
 
     async def _send_once(self, request: httpx2.Request, *, may_repeat: bool) -> "httpx2.Response | _Failure":
+        """Sends the request once. Returns the response, or why it is not usable and whether to send it again."""
         try:
             response = await super().send(request)
         except Exception as error:  # noqa: BLE001 - whatever fails, the session stays open
@@ -86,6 +92,7 @@ class _Failure(NamedTuple):
 
 
 def _unavailable(request: httpx2.Request) -> httpx2.Response:
+    """Creates a 503 response with the MCP error `UNAVAILABLE`, for a request that got no usable response."""
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": UNAVAILABLE, "message": "unavailable"}}
     return httpx2.Response(
         503, headers={"content-type": "application/json"}, content=json.dumps(body).encode(), request=request

@@ -54,6 +54,7 @@ class ToolRow:
 
 
 def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> Words:
+    """Creates the words for a tool that changes tasks from its verb in three forms."""
     return Words(
         f"{do} {{which}}",
         f"{doing} {which}…",
@@ -67,11 +68,13 @@ def _change(do: str, doing: str, did: str, *, which: str = "task {task_id}") -> 
 
 
 def _agent(name: str) -> ToolRow:
+    """Creates the row of the tool that starts an agent."""
     words = Words(f"Let the {name} do this", f"The {name} is working…", f"The {name} is done", limits=_FOLDER)
     return ToolRow(words, agent=name, asked_with="agents")
 
 
 def _work(asked: str, *, reads: bool = False, runs_programs: bool = False) -> ToolRow:
+    """Creates the row of a tool that only agents have."""
     return ToolRow(Words(asked, "", ""), reads=reads, runs_programs=runs_programs)
 
 
@@ -120,19 +123,19 @@ _OF_ANOTHER_SERVER = ToolRow(asked_with="connectors")
 
 
 def find_tool(tool: str) -> ToolRow:
-    """The row of a tool; one that is not in the table may change something, and nothing is shown of it."""
+    """Returns the row of a tool, by default one that may change something and of which nothing is shown."""
     known = TOOLS.get(tool) or OF_AGENTS.get(tool)
     return known or (_UNKNOWN if server_of(tool) is None else _OF_ANOTHER_SERVER)
 
 
 def words_for(tool: str, arguments: Mapping[str, Any]) -> Words | None:
-    """What is said of a call with these arguments."""
+    """Returns the words that describe a call with these arguments; None for a tool of which nothing is shown."""
     row, given = find_tool(tool), normalize_arguments(tool, arguments)
     return next((words for (name, value), words in row.instead.items() if given.get(name) == value), row.words)
 
 
 def normalize_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the task tools read them, to which models also send `undo` as text."""
+    """Returns the arguments as the task tools read them: `undo` may be text, and is left out if false."""
     given = dict(arguments)
     if tool == "update_task" and "undo" in given:
         undo = given.pop("undo")
@@ -149,5 +152,5 @@ class LineValues(dict[str, str]):
 
 
 def starting(agent: str) -> str:
-    """The tool that starts an agent of this name."""
+    """Returns the name of the tool that starts an agent."""
     return next(tool for tool, row in TOOLS.items() if row.agent == agent)

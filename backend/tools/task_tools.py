@@ -67,16 +67,19 @@ class TaskTools(McpConnection):
         )
 
     async def connect(self) -> None:
+        """Opens both connection pools, for calls and for reads; nothing is sent."""
         await super().connect()
         await self.stack.enter_async_context(self._reads)
 
     def offered(self, tool: Tool) -> Tool:
+        """Returns the tool without the argument `user_id`, which the model must not choose."""
         schema = dict(tool.input_schema)
         schema["properties"] = {name: spec for name, spec in schema.get("properties", {}).items() if name != "user_id"}
         schema["required"] = [name for name in schema.get("required", []) if name != "user_id"]
         return tool.model_copy(update={"input_schema": schema})
 
     async def problem(self) -> str | None:
+        """Returns why no tool could be called now, with advice for the operator, or None."""
         advice = (
             "check that it runs, MCP_INTERNAL_URL, and that both services have the same MCP_URL and MCP_TOKEN_SECRET"
         )
@@ -86,6 +89,7 @@ class TaskTools(McpConnection):
     async def call_tool(
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
+        """Calls a tool for the user that `meta` names, adding `user_id` and the user's signed token."""
         meta = dict(meta or {})
         user_id = meta.pop(USER)  # no turn, no call
         with calling_for(user_id):
@@ -101,10 +105,9 @@ class TaskTools(McpConnection):
         time_zone: str | None = None,
         undo_batch: str | None = None,
     ) -> dict[str, Any]:
-        """What a person did by hand, done by a tool: its result. It is a batch of its own, named as its key.
-
-        With `undo_batch`, update_task takes that batch back, whatever its arguments. Raises `TasksUnavailable`, and
-        `CallRefused` with the tool's sentence.
+        """Calls a tool for a change that a user makes by hand; returns its result.
+        It is a batch of its own, named as its key. With `undo_batch`, update_task undoes that batch, whatever its
+        arguments. Raises `TasksUnavailable`, and `CallRefused` with the tool's sentence.
         """
         if undo_batch is not None and not self._signed:
             raise CallRefused(
@@ -121,9 +124,9 @@ class TaskTools(McpConnection):
     async def list_tasks(
         self, *, user_id: str, time_zone: str | None = None, cursor: str | None = None, limit: int = MOST, **wish: str
     ) -> dict[str, Any]:
-        """A page of so many tasks for no turn; raises `TasksUnavailable`, and `CallRefused` with the tool's sentence.
-
-        The tool's other arguments say of which; without them of all, whatever their state.
+        """Lists a page of tasks outside of a run; raises `TasksUnavailable`, and `CallRefused` with the tool's
+        sentence. `wish` are the tool's other arguments, which filter and sort; without them all tasks are listed,
+        whatever their state.
         """
         arguments = {"limit": limit, **({"cursor": cursor} if cursor else {}), **wish}
         meta = {USER: user_id, ACTOR: "person", **_here(time_zone)}
@@ -135,8 +138,7 @@ class TaskTools(McpConnection):
     async def get_json(
         self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
     ) -> dict[str, Any]:
-        """What the task service tells without a tool; raises `TasksUnavailable`.
-
+        """Reads from the task server's HTTP routes, without a tool; raises `TasksUnavailable`.
         It is not asked twice, and over connections of its own: who polls must not cost the calls theirs.
         """
         with calling_for(user_id):
@@ -148,6 +150,7 @@ class TaskTools(McpConnection):
 
 
 def _result(called: CallToolResult) -> dict[str, Any]:
+    """Returns the structured result of a call; raises `CallRefused` if it failed."""
     if not called.is_error and called.structured_content is not None:
         return called.structured_content
     sentence = "\n".join(part.text for part in called.content if isinstance(part, TextContent))
@@ -155,6 +158,7 @@ def _result(called: CallToolResult) -> dict[str, Any]:
 
 
 def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
+    """Returns the metadata of an agent's call: user, idempotency key, batch and time zone of its run."""
     turn = context.run_context.context
     call_id = context.run_context.tool_call_id  # pyright: ignore[reportAttributeAccessIssue] - a ToolContext in calls
     made_by = {USER: turn.user_id, KEY: turn.call_keys[call_id], BATCH: turn.batch, ACTOR: "assistant"}
@@ -162,5 +166,5 @@ def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
 
 
 def _here(time_zone: str | None) -> dict[str, str]:
-    """Where the person is, only if that is known of them: what is merely set, the MCP server has itself."""
+    """Returns the metadata of a time zone that the user's client has named; nothing for None."""
     return {TIME_ZONE: time_zone} if time_zone else {}

@@ -13,7 +13,7 @@ _PAGE = 100  # conversations
 
 
 async def read_conversations(database: Database, user_id: str) -> AsyncIterator[Conversation]:
-    """All of a user's conversations, the oldest first."""
+    """Yields all of a user's conversations, the oldest first."""
     after, has_more = None, True
     while has_more:
         page, has_more = await conversations.load_page(database, user_id, limit=_PAGE, after=after, oldest_first=True)
@@ -23,7 +23,7 @@ async def read_conversations(database: Database, user_id: str) -> AsyncIterator[
 
 
 async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
-    """The lines of a conversation. Its runs follow each other, so each is read as a whole."""
+    """Yields the lines of a conversation's event log, reading twenty runs with their sub-agents at a time."""
     runs = await event_log.load_runs(database, user_id, conversation.id)
     renderer = LogRenderer(conversation, runs)
     top_runs = [run.id for run in runs if not run.is_sub_agent]

@@ -15,13 +15,15 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x20
 
 
 def create_line(event: str, at: datetime, *, id: str, **values: Any) -> Line:
-    """All keys, those that are not given with null."""
+    """Creates a line with all keys; those that are not given are null."""
     return dict.fromkeys(KEYS) | {"ts": _format_time(at), "level": "INFO", "event": event, "id": id, **values}
 
 
 def format_line(line: Line) -> str:
+    """Writes a line as JSON, without characters that end a line or control a terminal."""
     return json.dumps(line, ensure_ascii=False).translate(_ESCAPED) + "\n"
 
 
 def _format_time(at: datetime) -> str:
+    """Writes a time in UTC, with milliseconds and Z."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

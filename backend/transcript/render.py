@@ -34,14 +34,14 @@ class LogRenderer:
         self._counted: set[_TurnKey] = set()
 
     def render_start(self, events: Sequence[Event]) -> Line:
-        """The first line; `events` are the first of the conversation."""
+        """Renders the first line; `events` are the first of the conversation."""
         own, said = self._conversation, [event.record for event in events if isinstance(event.record, Entry)]
         # In a database of version 0.1.0 the first message is a moment older than its conversation.
         at = min([own.created_at, *(entry.created_at for entry in said if entry.created_at is not None)])
         return self._line("session_start", at, id=own.id, parent_id=own.details.get("left"), actor="system")
 
     def render(self, events: Sequence[Event]) -> Iterator[Line]:
-        """The lines of what happened in some runs, of which these are all events."""
+        """Renders the lines of what happened in some runs, of which these are all events."""
         for event in events:
             self._collect(event)
         for event in events:
@@ -49,7 +49,7 @@ class LogRenderer:
                 yield from self._render_event(event, event.run)
 
     def render_end(self, successors: Iterable[tuple[str, datetime]]) -> Iterator[Line]:
-        """The last lines: conversations that were begun in place of this one."""
+        """Renders the last lines: the conversations that were begun in place of this one."""
         own = self._conversation
         before = self._line_before(self._runs[own.head_run_id]) if own.head_run_id in self._runs else own.id
         for other, at in successors:
@@ -57,7 +57,7 @@ class LogRenderer:
             yield self._line("session_clear", at, id=line_id, parent_id=before, actor="user", output=other)
 
     def _collect(self, event: Event) -> None:
-        """Looks ahead for what belongs to a model turn: its texts, its figures, and when it was."""
+        """Notes ahead what belongs to the line of a model turn: its texts, its figures, and when it was."""
         match event.type, event.record:
             case "entry_completed", Entry(kind="assistant_message") as message:
                 self._texts[_turn_of(message)].append(message.text)
@@ -70,10 +70,12 @@ class LogRenderer:
                 pass
 
     def _set_time(self, record: Entry | ToolCall) -> None:
+        """Notes the time of a model turn's first record."""
         if record.created_at is not None:
             self._times.setdefault(_turn_of(record), record.created_at)
 
     def _render_event(self, event: Event, run: Run) -> Iterator[Line]:
+        """Renders the lines of an event; none for what the log does not have."""
         match event.type, event.record:
             case "entry_completed", Entry(kind="user_message") as message if not run.is_sub_agent:
                 yield from self._render_message(message, run)
@@ -98,6 +100,7 @@ class LogRenderer:
                 pass
 
     def _render_message(self, message: Entry, run: Run) -> Iterator[Line]:
+        """Renders a message of the user; nothing for its copy, to which another answer belongs."""
         if message.id in self._messages:  # another answer to a message has a copy of it
             self._newest[run.id] = message.id
             return
@@ -106,7 +109,7 @@ class LogRenderer:
         yield self._add(run, "user_message", _time_of(message, run), **values)
 
     def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
-        """A request to the model, at the first of its records."""
+        """Renders a request to the model, at the first of its records."""
         key = _turn_of(record)
         if key in self._turns:
             return
@@ -119,6 +122,7 @@ class LogRenderer:
         yield self._add(run, "assistant_message", at, output=output, **values)
 
     def _render_call(self, call: ToolCall, run: Run) -> Iterator[Line]:
+        """Renders a call, after the line of its model turn."""
         yield from self._render_turn(call, run)
         values = {"actor": "assistant", "agent": run.agent, "tool_name": names.for_people(call.tool)}
         line_id, before = _line_of_call(run.id, call.id), self._turns[_turn_of(call)]
@@ -126,6 +130,7 @@ class LogRenderer:
         yield self._add(run, kind, at, id=line_id, parent_id=before, input=call.arguments, **values)
 
     def _render_result(self, call: ToolCall, run: Run) -> Line:
+        """Renders what became of a call; an error unless it is done."""
         output, before = output_of(call), _line_of_call(run.id, call.id)
         latency = None if call.seconds is None else round(call.seconds * 1000)
         values: Line = {"actor": "tool", "agent": run.agent, "output": output, "latency_ms": latency}
@@ -135,20 +140,20 @@ class LogRenderer:
         return self._add(run, kind, at, id=f"{before}/result", parent_id=before, **values, **error)
 
     def _render_command(self, entry: Entry, run: Run, text: str, result: dict[str, Any] | None) -> Line:
-        """A command is not called by the model, so that its result is its only line."""
+        """Renders a command of the user. The model does not call it, so its result is its only line."""
         values = {"actor": "user", "tool_name": text.partition(" ")[0], "input": text}
         output = json.dumps(result or {}, ensure_ascii=False)
         return self._add(run, "tool_result", _time_of(entry, run), id=entry.id, output=output, **values)
 
     def _add(self, run: Run, event: str, at: datetime, *, id: str, parent_id: str | None = None, **values: Any) -> Line:
-        """A line of a run, from which the run's next one goes on."""
+        """Creates a line of a run, which the run's next one follows."""
         before = parent_id or self._line_before(run)
         self._newest[run.id] = id
         where = {"parent_id": before, "run_id": run.top_run_id, "turn": self._numbers.get(run.top_run_id)}
         return self._line(event, at, id=id, **where, **values)
 
     def _line_before(self, run: Run) -> str:
-        """The line that the next one of a run goes on from."""
+        """Returns the id of the line that the next one of a run follows."""
         if run.id in self._newest:
             return self._newest[run.id]
         if run.parent_run_id is not None:
@@ -157,6 +162,7 @@ class LogRenderer:
         return self._line_before(previous) if previous else self._conversation.id
 
     def _line(self, event: str, at: datetime, **values: Any) -> Line:
+        """Creates a line of this conversation."""
         return create_line(event, at, session_id=self._conversation.id, **values)
 
 
@@ -169,10 +175,12 @@ def _turn_of(record: Entry | ToolCall | ModelTurn) -> _TurnKey:
 
 
 def _line_of_call(run_id: str, call_id: str) -> str:
+    """Returns the id of a call's line."""
     return f"{run_id}/{call_id}"
 
 
 def _kind_of(call: ToolCall, kind: str) -> str:
+    """Returns the name of a call's event: of a tool of ours or of another MCP server."""
     return f"{'tool' if names.server_of(call.tool) is None else 'mcp'}_{kind}"
 
 

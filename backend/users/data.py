@@ -36,12 +36,12 @@ async def lift_time_limits(tx: Transaction) -> None:
 
 
 def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator[dict[str, object]]:
-    """The rows of one of `TABLES`."""
+    """Yields the user's rows of one of `TABLES`."""
     return tx.stream(f"SELECT * FROM {table} WHERE user_id = %(user)s ORDER BY {_TABLES[table]}", user=user_id)
 
 
 async def delete_all(database: Database, user_id: str) -> dict[str, int]:
-    """Deletes all rows, as the tables' owner; returns how many there were in each table."""
+    """Deletes all rows of a user, as the tables' owner; returns how many there were in each table."""
     async with database.owner_transaction() as tx:
         await lift_time_limits(tx)
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)

@@ -45,6 +45,7 @@ class StoredRequest:
 
 
 async def find(database: Database, user_id: str, key: IdempotencyKey) -> StoredRequest | None:
+    """Loads what is stored under a key; None if nothing is, or it was more than a day ago: that is deleted."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_FORGET_OLD, user=user_id, key=key.key)
         found = await tx.execute(_FIND, StoredRequest, user=user_id, key=key.key)
@@ -52,7 +53,9 @@ async def find(database: Database, user_id: str, key: IdempotencyKey) -> StoredR
 
 
 async def send_key(tx: Transaction, key: IdempotencyKey | None, *, run_id: str | None = None) -> None:
-    """Stores a key; the transaction fails with `KeyStored` where it is there already, with `LimitReached` at `MOST`."""
+    """Stores a key, if there is one; the transaction fails with `KeyStored` if it exists, and with `LimitReached` at
+    `MOST`.
+    """
     if key is not None:
         await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MOST)
 
@@ -60,12 +63,13 @@ async def send_key(tx: Transaction, key: IdempotencyKey | None, *, run_id: str |
 async def store_response(
     database: Database, user_id: str, key: IdempotencyKey, *, status: int, content: dict[str, Any]
 ) -> None:
+    """Stores the response to a request under its key."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_ANSWER, user=user_id, key=key.key, status=status, content=Jsonb(content))
 
 
 async def give_up(database: Database, user_id: str, key: IdempotencyKey) -> None:
-    """Forgets a request that was rejected: it may be sent again when it can be carried out."""
+    """Deletes the key of a request that was rejected: it may be sent again when it can be carried out."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_GIVE_UP, user=user_id, key=key.key)
 

@@ -26,16 +26,15 @@ UNLIMITED = UserLimits()
 
 
 async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:
-    """Counts a message or command; the transaction fails with `LimitReached` where it is one too many.
-
-    `is_new` tells that it makes a conversation.
+    """Counts a message or command; the transaction fails with `LimitReached` if it is one too many.
+    `is_new` tells that it creates a conversation.
     """
     if limits != UNLIMITED:
         await tx.execute(_COUNT, request=new_id("req"), is_new=is_new, **asdict(limits))
 
 
 async def lock_user(tx: Transaction, user_id: str) -> None:
-    """Lets one transaction at a time go on for a user, or two would both see the last free place."""
+    """Waits until no other transaction holds this lock of the user: two would both see the last free place."""
     await tx.execute(_LOCK_USER, user=user_id)
 
 

@@ -35,17 +35,18 @@ _USER_OF_CALENDAR = "SELECT user_id FROM person_of_calendar(%(hash)s)"
 
 
 async def send_time_zone(tx: Transaction, user_id: str, zone: str) -> None:
-    """Stores the zone that the user's client has named, if it is another one."""
+    """Stores the time zone that the user's client has named, if it is another one."""
     await tx.execute(_SET_TIME_ZONE, user=user_id, zone=zone)
 
 
 async def set_time_zone(database: Database, user_id: str, zone: str) -> None:
+    """Stores the time zone that the user's client has named, in a transaction of its own."""
     async with database.transaction(user_id) as tx:
         await send_time_zone(tx, user_id, zone)
 
 
 async def load_time_zone(database: Database, user_id: str) -> str | None:
-    """The zone that the user's client named last."""
+    """Loads the time zone that the user's client named last; None if it named none."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_TIME_ZONE, user=user_id)
     row = await found.fetchone()
@@ -53,18 +54,19 @@ async def load_time_zone(database: Database, user_id: str) -> str | None:
 
 
 async def is_known(database: Database, user_id: str) -> bool:
-    """Whether the user has ever opened the page or begun a conversation."""
+    """Whether the user has ever been stored: with a profile or a conversation."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_IS_KNOWN, user=user_id)
     return await found.fetchone() is not None
 
 
 def version_of(memory: str) -> str:
-    """A hash: the same for the same text only."""
+    """Returns the version of a memory: a hash of its text."""
     return hashlib.sha256(memory.encode()).hexdigest()
 
 
 async def load_memory(database: Database, user_id: str) -> str:
+    """Loads what the user wants remembered; empty if there is nothing."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_MEMORY, user=user_id)
     row = await found.fetchone()
@@ -101,7 +103,7 @@ async def revoke_calendar(database: Database, user_id: str) -> bool:
 
 
 async def find_user_of_calendar(database: Database, hash: bytes) -> str | None:
-    """The user whose calendar's address has a secret with this SHA-256."""
+    """Finds the user whose calendar's address has a secret with this SHA-256; None if nobody's has."""
     async with database.system_transaction() as tx:
         found = await tx.execute(_USER_OF_CALENDAR, hash=hash)
     row = await found.fetchone()

@@ -20,12 +20,13 @@ async def is_ended(database: Database, user_id: str, session_id: str) -> bool:
 
 
 async def end(database: Database, user_id: str, session_id: str, *, expires: int) -> None:
-    """Ends a session, which is stored until it expires (Unix time)."""
+    """Ends a session, which is stored until it expires (Unix time), and deletes those that have expired."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_ADD, user=user_id, id=session_id, expires_at=datetime.fromtimestamp(expires, UTC))
         await tx.execute(_DELETE_EXPIRED, user=user_id)
 
 
 async def delete_expired(database: Database, user_id: str) -> None:
+    """Deletes a user's ended sessions that have expired, as their cookies are invalid anyway."""
     async with database.transaction(user_id) as tx:
         await tx.execute(_DELETE_EXPIRED, user=user_id)

@@ -31,17 +31,19 @@ class CalendarAddress(BaseModel):
 @public_router.head("/calendar/{name:path}", include_in_schema=False)
 @public_router.get("/calendar/{name:path}")
 async def read_calendar(request: Request, services: AppServices, name: str) -> Response:
-    """`GET /calendar/<secret>.ics`; all that is below `/calendar/` and opens nothing is answered alike."""
+    """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
     return await services.calendars.respond(name, request.headers)
 
 
 @router.get("/calendar", dependencies=[Depends(forbid_caching)])
 async def get_calendar(services: AppServices, user: LimitedUser) -> CalendarState:
+    """Tells whether the user has a calendar address; the address itself is not stored."""
     return CalendarState(active=await profiles.has_calendar(services.database, user.user_id))
 
 
 @router.post("/calendar", status_code=201, dependencies=[Depends(forbid_caching)])
 async def create_address(request: Request, services: AppServices, user: LimitedUser) -> CalendarAddress:
+    """Creates a new secret address for the user's calendar, which replaces the one before, and shows it this once."""
     secret = address.new_secret()
     await profiles.set_calendar(services.database, user.user_id, address.hash_of(secret))
     logger.info("calendar address made", extra=fields(owner=user.user_id))
@@ -51,5 +53,6 @@ async def create_address(request: Request, services: AppServices, user: LimitedU
 
 @router.delete("/calendar", status_code=204)
 async def revoke_address(services: AppServices, user: LimitedUser) -> None:
+    """Makes the user's calendar address invalid; there may be none."""
     if await profiles.revoke_calendar(services.database, user.user_id):
         logger.info("calendar address revoked", extra=fields(owner=user.user_id))

@@ -50,7 +50,9 @@ class CalendarService:
     base_url: str | None
 
     async def respond(self, name: str, headers: Headers) -> Response:
-        """The calendar of this name, the last part of a path; raises `NoCalendar` for any that opens none."""
+        """Returns the calendar of a secret name, the last part of a path, or 304 if the client has it; logs and
+        measures this. Raises `NoCalendar` for a name that opens none, and `LimitReached`.
+        """
         began, report = time.perf_counter(), _Report()
         about = {"http.request.method": "GET", "http.route": address.TEMPLATE}
         with traces.span(f"GET {address.TEMPLATE}", about, kind="SERVER", parent=headers):
@@ -60,6 +62,9 @@ class CalendarService:
                 _write_report(report, time.perf_counter() - began)
 
     async def _load_calendar(self, name: str, headers: Headers, report: _Report) -> Response:
+        """Finds the user of a secret and renders their calendar; notes what became of it in the report.
+        Raises as `respond`.
+        """
         secret = address.secret_in(name)
         # What cannot be a secret is looked for, too: an address that opens nothing takes as long as any other.
         hash = address.hash_of(name if secret is None else secret)
@@ -86,6 +91,7 @@ def _has_content(headers: Headers, tag: str) -> bool:
 
 
 def _write_report(report: _Report, seconds: float) -> None:
+    """Observes and logs a request for a calendar, without its path."""
     SECONDS.labels(address.TEMPLATE, report.outcome).observe(seconds)
     traces.annotate({"todo.outcome": report.outcome})
     values = fields(

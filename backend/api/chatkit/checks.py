@@ -13,7 +13,9 @@ _FREE_CHARS = 500  # what a message of one part has around its text, and its cho
 
 
 def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
-    """Raises `InvalidRequest` or `MessageTooLong`; limits and titles are normalized."""
+    """Checks a request of ChatKit and normalizes limits and titles in it.
+    Raises `InvalidRequest` or `MessageTooLong`.
+    """
     match request:
         case ck.AttachmentsCreateReq() | ck.AttachmentsDeleteReq():
             raise InvalidRequest(_NO_ATTACHMENTS)
@@ -32,26 +34,30 @@ def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
 
 
 def _normalize_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
+    """Sets the size of a page to 20 by default and to the largest one at most."""
     if params.limit is not None and params.limit < 1:
         raise InvalidRequest("limit must be at least 1.")
     params.limit = min(params.limit or 20, requests.LONGEST_PAGE)
 
 
 def _normalize_title(params: ck.ThreadUpdateParams) -> None:
+    """Removes invisible characters from a title.
+    Raises `InvalidRequest` unless it is one line of 1 to 200 characters.
+    """
     if not is_line(title := params.title.strip(), longest=requests.LONGEST_TITLE):
         raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
     params.title = without_unseen(title).strip()
 
 
 def check_message(message: ck.UserMessageInput, longest: int) -> None:
-    """Raises `InvalidRequest` for a message without visible text, and `MessageTooLong`."""
+    """Raises `InvalidRequest` for a message without visible text or with attachments, and `MessageTooLong`."""
     if message.attachments:
         raise InvalidRequest(_NO_ATTACHMENTS)
     check_content(message.content, most_chars=longest, other_chars=_other_chars(message))
 
 
 def _other_chars(message: ck.UserMessageInput) -> int:
-    """The characters of the quote, and of all but the texts as JSON."""
+    """Counts the characters of a message apart from its texts: its quote, and its other fields as JSON."""
     parts = [part.model_copy(update={"text": ""}) for part in message.content if part.type != "input_tag"]
     rest = message.model_copy(update={"content": parts, "quoted_text": None})
     return len(message.quoted_text or "") + max(0, len(rest.model_dump_json()) - _FREE_CHARS)

@@ -27,6 +27,7 @@ class RequestContext:
     interaction_id: str | None = None
 
     def begin(self, live: LiveRun) -> None:
+        """Notes the run that the request has started or continued."""
         self.live, self.interaction_id = live, live.run.id
 
     @property

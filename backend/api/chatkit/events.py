@@ -29,6 +29,9 @@ class EventRenderer:
         self._has_notice = False
 
     async def render(self, event: Event) -> list[ck.ThreadStreamEvent]:
+        """Renders an event of a run as the events of ChatKit that it causes; what sub-agents do is rendered as
+        workflows and cards.
+        """
         if event.type == "progress":
             return [ck.ProgressUpdateEvent(text=event.text)]
         rendered = [] if event.is_of_sub_agent else [*self._render(event)]
@@ -47,13 +50,16 @@ class EventRenderer:
         return rendered
 
     async def skip(self, events: Sequence[Event]) -> None:
-        """Reads what the reader was shown before."""
+        """Renders events that the reader was shown before, without result, so that later ones are rendered as their
+        continuation.
+        """
         for event in events:
             await self.render(event)
         self._shown.clear()
         self._agents.clear()
 
     def _render(self, event: Event) -> Iterator[ck.ThreadStreamEvent]:
+        """Renders an event of the assistant's own run; not its cards."""
         match event.type, event.record:
             case "call_requested", ToolCall(state="running") as call if text := render_running(call):
                 yield ck.ProgressUpdateEvent(text=text)
@@ -73,7 +79,9 @@ class EventRenderer:
                 pass
 
     def _close(self, *, is_waiting: bool) -> Iterator[ck.ThreadStreamEvent]:
-        """Closes the items that are open: a message without words is not stored."""
+        """Closes the items that are open as the run ends or waits: a message without words is removed, as it is not
+        stored.
+        """
         for item_id in self._shown:
             yield ck.ThreadItemRemovedEvent(item_id=item_id)
         for workflow in self._agents.values():
@@ -84,6 +92,7 @@ class EventRenderer:
         self._agents.clear()
 
     def _change_workflow(self, change: WorkflowChange) -> Iterator[ck.ThreadStreamEvent]:
+        """Renders a change of a sub-agent's work: adds its item, changes its steps, or closes the item at its end."""
         item = render_workflow(self._thread_id, change.workflow, is_live=True)
         if item.id not in self._agents:
             begun = item.model_copy(deep=True)
@@ -101,6 +110,9 @@ class EventRenderer:
             yield ck.ThreadItemDoneEvent(item=render_workflow(self._thread_id, change.workflow))
 
     def _grow(self, entry: Entry, text: str) -> Iterator[ck.ThreadStreamEvent]:
+        """Renders new text of an entry, which is opened first.
+        Reasoning is sent again as a whole, at most five times a second.
+        """
         if entry.id not in self._shown:
             yield from self._open(entry)
         self._shown[entry.id] += text
@@ -113,6 +125,7 @@ class EventRenderer:
             yield _thought(entry.id, self._shown[entry.id])
 
     def _open(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
+        """Adds an empty item for an entry that begins."""
         self._shown[entry.id] = ""
         item = render_entry(self._thread_id, Entry(entry.run_id, entry.id, entry.kind, created_at=entry.created_at))
         added: Any
@@ -128,7 +141,7 @@ class EventRenderer:
         yield _update(entry.id, added)
 
     def _complete(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
-        """A reader who has not seen it begin is sent all of it."""
+        """Closes the item of an entry, after sending the part of its text that the reader has not read."""
         if rest := entry.text[len(self._shown.get(entry.id, "")) :]:
             yield from self._grow(entry, rest)
         item = render_entry(self._thread_id, entry)
@@ -143,6 +156,7 @@ class EventRenderer:
 
 
 def _render_notice(notice: Entry) -> Iterator[ck.ThreadStreamEvent]:
+    """Renders a notice as a warning or an error; a cancellation has none."""
     code = (notice.details or {}).get("code", "failed")
     if code in CUT_OFF_CODES:
         yield ck.NoticeEvent(level="warning", message=sentence_of_notice(notice))
@@ -151,6 +165,7 @@ def _render_notice(notice: Entry) -> Iterator[ck.ThreadStreamEvent]:
 
 
 def _thought(item_id: str, text: str) -> ck.ThreadStreamEvent:
+    """Renders the text of reasoning so far."""
     return _update(item_id, ck.WorkflowTaskUpdated(task_index=0, task=ck.ThoughtTask(content=text)))
 
 

@@ -33,9 +33,8 @@ class PlainMessages:
     message_chars: int
 
     async def answer(self, body: PlainMessage, user_id: str, *, time_zone: str | None) -> EventStream:
-        """The answer as it is written; who stops reading stops it, as everywhere at this address.
-
-        Raises `OtherUser`, `NotFound` and `InvalidRequest`.
+        """Starts a run and streams its answer; a reader who leaves stops it, as everywhere at this address.
+        Raises `OtherUser`, `NotFound` and `InvalidRequest`; other rejections are sent as an event.
         """
         if body.user_id not in (None, "") and str(body.user_id) != user_id:
             raise OtherUser
@@ -66,6 +65,7 @@ class _Renderer:
     has_failed: bool = False
 
     def render(self, event: Event) -> bytes:
+        """Renders an event as frames; empty for what plain messages do not show."""
         if not event.is_of_sub_agent and event.type in ("call_completed", "entry_completed"):
             assert isinstance(event.record, Entry | ToolCall)
             self.records.append(event.record)
@@ -83,12 +83,14 @@ class _Renderer:
                 return b""
 
     def _ask(self, call: ToolCall, event: Event) -> bytes:
+        """Renders the approval of a call as a question in the text, and notes it for the end."""
         asked = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
         self.waiting.append({"approval_id": call.id, "agent": event.sub_agent, **asked})
         text, before, self.written = as_question(call.approval_text or ""), self.written, call.id
         return _delta(f"\n\n{text}" if before else text)
 
     def _notice(self, notice: Entry) -> bytes:
+        """Renders a failure as an error; notes the warning of an answer that was cut off for the end."""
         code = (notice.details or {})["code"]
         if code in CUT_OFF_CODES:
             self.warning = sentence_of_notice(notice)
@@ -97,6 +99,9 @@ class _Renderer:
         return _frame({"type": "error", "message": sentence_of_notice(notice)})
 
     def _end(self, event: Event) -> bytes:
+        """Renders the list of tasks as text and the last frame, `message_complete`; an error unless the run completed
+        or waits.
+        """
         assert event.run is not None
         if self.has_failed:
             return b""
@@ -114,6 +119,7 @@ class _Renderer:
 
 
 async def _frames(live: LiveRun, about: dict[str, Any]) -> AsyncIterator[bytes]:
+    """Yields the frames of a run; stops the run when its reader leaves."""
     renderer = _Renderer(about)
     try:
         async for event in live.stream.read_events():
@@ -128,6 +134,7 @@ async def _one(frame: bytes) -> AsyncIterator[bytes]:
 
 
 def _delta(text: str) -> bytes:
+    """Renders a piece of text as a frame."""
     return _frame({"type": "message_delta", "content": text})
 
 

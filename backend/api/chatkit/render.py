@@ -22,7 +22,7 @@ _CARD = re.compile(r"(?:apr|wid_\d+|wf)_(.+)")
 
 
 def record_of_item(item_id: str) -> str:
-    """The id of the entry or tool call of which an item is rendered."""
+    """Returns the id of the entry or tool call of which an item is rendered."""
     card = _CARD.fullmatch(item_id)
     return card[1] if card else item_id
 
@@ -30,7 +30,7 @@ def record_of_item(item_id: str) -> str:
 def render_page(
     thread_id: str, page: RunPage, cards: Sequence[Card], workflows: Sequence[Workflow]
 ) -> list[ck.ThreadItem]:
-    """The items of whole runs, in the order in which they were first shown."""
+    """Renders the items of whole runs, in the order in which they were first shown."""
     numbered: list[tuple[int, ck.ThreadItem]] = [
         (entry.last_seq or 0, item)
         for entry in page.entries
@@ -52,7 +52,7 @@ def render_card(thread_id: str, card: Card) -> ck.WidgetItem:
 
 
 def render_workflow(thread_id: str, workflow: Workflow, *, is_live: bool = False) -> ck.WorkflowItem:
-    """The work of a sub-agent; a step is shown as running only while it `is_live`."""
+    """Renders the work of a sub-agent; steps are shown as running only while it `is_live`."""
     title = f"{workflow.agent}: needs your approval" if workflow.is_waiting else workflow.summary
     shown = ck.Workflow(
         type="custom",
@@ -71,7 +71,7 @@ def _step(step: Json, *, is_live: bool) -> ck.CustomTask:
 
 
 def _versions(entry: Entry, page: RunPage) -> Versions | None:
-    """Those of a message that has started its run."""
+    """Returns which alternatives exist of a message that has started its run; None for any other entry."""
     ids = page.alternatives.get(entry.run_id)
     if ids is None or entry.kind != "user_message" or page.first_message(entry.run_id) is not entry:
         return None
@@ -85,7 +85,7 @@ def _versions(entry: Entry, page: RunPage) -> Versions | None:
 
 
 def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None) -> ck.ThreadItem | None:
-    """None for what users do not see."""
+    """Renders an entry as an item; None for an entry that users do not see."""
     head: dict[str, Any] = {
         "id": entry.id,
         "thread_id": thread_id,
@@ -116,6 +116,7 @@ def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None)
 
 
 def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
+    """Returns the fields of an item that shows a message of the user."""
     return {
         "content": content_of(text, details),
         "quoted_text": (details or {}).get("quoted_text"),
@@ -124,7 +125,7 @@ def _message(text: str, details: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _icon(code: str) -> str:
-    """What the page offers below a notice: go on (play), answer again (reload), or nothing."""
+    """Returns the icon of a notice, by which the page offers to go on (play), answer again (reload), or nothing."""
     if not is_failure(code):
         return "play"
     return "reload" if may_retry(code) else "info"

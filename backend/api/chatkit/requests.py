@@ -49,7 +49,7 @@ class _Version(BaseModel):
 
 
 def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
-    """Raises `InvalidRequest` with a sentence that says what is wrong."""
+    """Parses a request of ChatKit. Raises `InvalidRequest` with a sentence that says what is wrong."""
     try:
         return _REQUEST.validate_json(body)
     except ValidationError as error:
@@ -63,7 +63,7 @@ def parse_request(body: str | bytes | bytearray) -> ck.ChatKitReq:
 
 
 def parse_plain_message(body: bytes) -> PlainMessage | None:
-    """None for a body that is no plain message; raises `InvalidRequest`."""
+    """Parses a plain message; None for a body that is none. Raises `InvalidRequest`."""
     check_json(body)
     try:
         value = from_json(body)
@@ -81,7 +81,9 @@ def parse_plain_message(body: bytes) -> PlainMessage | None:
 
 
 def idempotency_key_of(request: ck.StreamingReq) -> IdempotencyKey | None:
-    """`metadata.idempotency_key` of a request that starts a run, with a hash of all that it asks for."""
+    """Returns `metadata.idempotency_key` of a request that starts a run, with a hash of all that it asks for; None for
+    other requests. Raises `InvalidRequest`.
+    """
     key = request.metadata.get("idempotency_key")
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
@@ -91,7 +93,9 @@ def idempotency_key_of(request: ck.StreamingReq) -> IdempotencyKey | None:
 
 
 def allowed_tools(request: ck.ChatKitReq) -> list[str]:
-    """The tools that need no approval, as the user began the conversation with "Let an agent do it"."""
+    """Returns the tools that need no approval: those that start agents, if the conversation begins with "Let an agent
+    do it".
+    """
     match request:
         case ck.ThreadsCreateReq(metadata={"allow_agents": True}):
             return [name for name, row in TOOLS.items() if row.agent]
@@ -100,7 +104,7 @@ def allowed_tools(request: ck.ChatKitReq) -> list[str]:
 
 
 def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
-    """The id or name of the conversation that the user cleared, so that this one begins in its place."""
+    """Returns the id or name of the conversation that the user cleared to begin this one. Raises `InvalidRequest`."""
     name = request.metadata.get("left")
     if name is not None and not (isinstance(name, str) and ids.is_valid(name)):
         raise InvalidRequest("left must be the id or the name of a conversation.")
@@ -108,7 +112,9 @@ def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
 
 
 def model_choice(request: ck.ChatKitReq) -> tuple[object, object]:
-    """The model and the temperature that are asked for; the protocol has no place for the second."""
+    """Returns the model and the temperature that are asked for, not checked yet; the protocol has no field for the
+    second.
+    """
     options: object = None
     if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
         options = request.params.input.inference_options.model
@@ -116,6 +122,7 @@ def model_choice(request: ck.ChatKitReq) -> tuple[object, object]:
 
 
 def parse_edit(action: Action[str, Any]) -> Edit:
+    """Parses the page's action that edits a message. Raises `InvalidRequest`."""
     try:
         edit = Edit.model_validate(action.payload)
     except ValidationError:
@@ -126,7 +133,7 @@ def parse_edit(action: Action[str, Any]) -> Edit:
 
 
 def parse_version(action: Action[str, Any]) -> str:
-    """The id of the run whose version is to be shown."""
+    """Returns the id of the run whose alternative is to be shown. Raises `InvalidRequest`."""
     try:
         return _Version.model_validate(action.payload).interaction_id
     except ValidationError:

@@ -21,6 +21,9 @@ router = APIRouter(route_class=UserRoute)
 
 @router.post("/chatkit")
 async def process(request: Request, services: AppServices, user: LimitedUser) -> Response:
+    """Processes a request of ChatKit or a plain message; responds with a stream or JSON.
+    A streaming request that meets a limit gets its error in the stream, as OpenAI's widget does not show a status.
+    """
     body = await request.body()
     if (message := parse_plain_message(body)) is not None:
         if not request.app.state.identity.required:  # there is one user, whatever the body says
@@ -39,5 +42,6 @@ async def process(request: Request, services: AppServices, user: LimitedUser) ->
 
 
 async def _rejection(error: BackendError) -> AsyncIterator[bytes]:
+    """Yields the error as the only event of a stream."""
     event = ErrorEvent(message=str(error), allow_retry=error.allow_retry)
     yield frame(event.model_dump_json(by_alias=True, exclude_none=True).encode())

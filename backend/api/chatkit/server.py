@@ -56,7 +56,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def process(
         self, request: str | bytes | bytearray, context: RequestContext
     ) -> StreamingResult | NonStreamingResult:
-        """As the SDK's, but what cannot be done raises before there is a result: the first event is held back."""
+        """Processes a request as the SDK does, but raises before there is a result if it cannot be done: the first
+        event is held back. A request that came before under the same key gets the answer of that run.
+        """
         context.request = parsed = requests.parse_request(request)
         checks.check_request(parsed, message_chars=self._message_chars)
         if not ck.is_streaming_req(parsed):
@@ -80,7 +82,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         return options | ({"allowed_tools": allowed} if allowed else {})
 
     async def _check(self, request: ck.StreamingReq, context: RequestContext) -> None:
-        """Raises what the SDK's stream could not tell with a status."""
+        """Raises before the stream begins what the SDK's stream could not tell with a status, and notes the run that is
+        answered again.
+        """
         match request:
             case ck.ThreadsRetryAfterItemReq(params=params):
                 message = await self.store.find_message(params.thread_id, params.item_id, context)
@@ -106,6 +110,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 pass
 
     async def _check_card(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> None:
+        """Raises `InvalidRequest` or `NotFound` for an action that names no item, or an item that is no card."""
         if params.item_id is None:
             await self.store.find(params.thread_id, context)
             raise InvalidRequest(f"There is no action {params.action.type!r}.")
@@ -115,7 +120,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     # Streams
 
     async def _begin(self, request: ck.StreamingReq, context: RequestContext) -> AsyncGenerator[bytes, None]:
-        """The frames of a stream whose first one is there. All are read in one task, as the SDK sets a ContextVar."""
+        """Waits for the first frame of a stream, so that errors before it are raised, and returns all frames.
+        All are read in one task, as the SDK sets a ContextVar.
+        """
         frames = self._frames(request, context)
         first = await anext(frames, None)
 
@@ -129,7 +136,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         return with_first()
 
     async def _frames(self, request: ck.StreamingReq, context: RequestContext) -> AsyncGenerator[bytes, None]:
-        """A reader who leaves stops the run, unless it is detached."""
+        """Yields a stream's frames; a reader who leaves stops the run, unless it is detached."""
         try:
             events = self._process_streaming_impl(request, context)
             async for event in in_order(events, context):
@@ -141,7 +148,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def _process_streaming_impl(
         self, request: ck.StreamingReq, context: RequestContext
     ) -> AsyncGenerator[ck.ThreadStreamEvent, None]:
-        """As the SDK's, which for a retry reads page after page up to the item and deletes each item after it."""
+        """Yields the events of a request as the SDK does; only a retry is begun here, as the SDK reads page after page
+        up to the item and deletes each item after it.
+        """
         if not isinstance(request, ck.ThreadsRetryAfterItemReq):
             events: Events = super()._process_streaming_impl(request, context)
         else:
@@ -153,10 +162,11 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     def respond(
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
     ) -> Events:
+        """Yields the events of the answer to a message, as the SDK asks for them."""
         return explained(self._answer(thread, context))
 
     async def _answer(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
-        """The events of the run that the message has started, or of one that answers it again."""
+        """Yields the events of the run that the message has started; for a retry, starts the run first."""
         if context.live is None:
             request = RunRequest(
                 thread.id,
@@ -177,15 +187,15 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             yield event
 
     async def _begin_run(self, request: RunRequest, context: RequestContext) -> Events:
+        """Starts a run and notes it in the context; yields its id if it is detached."""
         started = await self._runs.start(context.user_id, request, is_detached=context.is_detached)
         context.begin(started)
         if context.is_detached:
             yield interaction_event(started.run.id)
 
     async def _stream_run(self, thread_id: str, context: RequestContext, *, without_message: bool = False) -> Events:
-        """What the request's run says in this process; what came before is known to the reader.
-
-        `without_message` leaves the message out that the run answers, as the reader has it.
+        """Yields the events of the request's run, which this process executes, since it came to this process, and then
+        those of its follow-ups. `without_message` leaves out the message that the run answers, as the reader has it.
         """
         live = context.live
         assert live is not None
@@ -203,15 +213,17 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 yield rendered
 
     def _renderer(self, thread_id: str, context: RequestContext) -> EventRenderer:
+        """Creates the renderer of a run's events for one reader."""
         cards = CardStream(self._cards, context.user_id, thread_id, context.time_zone)
         return EventRenderer(thread_id, cards, WorkflowStream(self.store.folder_url(thread_id)))
 
     async def _replay(self, run_id: str, context: RequestContext) -> AsyncGenerator[bytes, None]:
-        """The answer to a request that came before under the same key."""
+        """Yields the frames of the answer to a request that came before under the same key."""
         async for event in self._replay_events(run_id, context):
             yield frame(self._serialize(event))
 
     async def _replay_events(self, run_id: str, context: RequestContext) -> Events:
+        """Yields the events of a run from its beginning, with those that begin the stream of its kind of request."""
         run = await runs.load(self._database, context.user_id, run_id)
         thread = await self.store.find(run.conversation_id, context)
         if context.is_detached:
@@ -227,7 +239,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 yield ck.StreamOptionsEvent(stream_options=ck.StreamOptions(allow_cancel=True))
 
     async def _follow(self, thread_id: str, run_id: str, context: RequestContext) -> Events:
-        """What a run says, from its beginning to where it ends or waits, and what the runs of its follow-ups say."""
+        """Yields the events of a run of any process, from its beginning to where it ends or waits, and those of its
+        follow-ups.
+        """
         renderer = self._renderer(thread_id, context)
         next_run_id: str | None = None
         events: AsyncIterator[Event] = self._runs.streams.follow(context.user_id, run_id, while_waiting=False)
@@ -241,6 +255,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
                 yield rendered
 
     async def _follow_ups(self, thread_id: str, run_id: str, context: RequestContext) -> Events:
+        """Yields the id of a follow-up's run and its events."""
         yield interaction_event(run_id)
         async for event in self._follow(thread_id, run_id, context):
             yield event
@@ -248,7 +263,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def handle_stream_cancelled(
         self, thread: ck.ThreadMetadata, pending_items: list[ck.ThreadItem], context: RequestContext
     ) -> None:
-        """Nothing: the run stores what was shown."""
+        """Does nothing: the run stores what was shown."""
 
     # Actions
 
@@ -259,11 +274,13 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         sender: ck.WidgetItem | None,
         context: RequestContext,
     ) -> Events:
+        """Carries out an action of a card or the page, as the SDK asks for it, and yields its events."""
         return explained(self._act(thread, action, sender, context))
 
     async def _act(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext
     ) -> Events:
+        """Carries out an action by its type: an edit, following a run, a decision or a click in a card."""
         match action.type:
             case requests.EDIT:
                 async for event in self._edit(thread, requests.parse_edit(action), context):
@@ -284,7 +301,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def _decide(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> Events:
-        """Approves or rejects a call; the last decision lets the run go on."""
+        """Approves or rejects a call and yields its new card; the last decision continues the run, whose events follow.
+        For a call that was decided before, yields its card and raises `AlreadyDecided`.
+        """
         call_id, decision, always = parse_decision(action.payload, approved=action.type == APPROVE)
         try:
             call, live = await self._runs.decide(
@@ -306,7 +325,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def _click(
         self, thread_id: str, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> list[ck.ThreadItem]:
-        """Does what a click in a card asks for: the card first, then the others that show the same tasks."""
+        """Does what a click in a card asks for; returns its card first, then the others that show the same tasks."""
         assert context.request is not None
         key = context.request.metadata.get("idempotency_key")
         click = Click(sender.id, action.type, action.payload, key if isinstance(key, str) else None)
@@ -314,7 +333,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         return [render_card(thread_id, card) for card in cards]
 
     async def _edit(self, thread: ck.ThreadMetadata, edit: requests.Edit, context: RequestContext) -> Events:
-        """Answers another text in place of a message; what it quotes stays."""
+        """Starts a run that answers an edited message in place of the old one, and yields its events; what it quotes
+        stays.
+        """
         message = await self.store.find_message(thread.id, edit.item_id, context)
         edited = _edited(message.item, edit)
         content = await with_titles(edited.content, self._cards.tools, user_id=context.user_id)
@@ -327,7 +348,9 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             yield event
 
     async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
-        """The answer that is being written, from its beginning; nothing where there is none."""
+        """Yields the answer that is being written in a conversation, from its beginning; nothing if there is none.
+        Raises `LimitReached`.
+        """
         self._runs.streams.check_readers(context.user_id)
         run_id = (await self.store.find(thread.id, context)).answering
         if run_id is not None:
@@ -339,6 +362,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     # Without a stream
 
     async def _process_non_streaming(self, request: ck.NonStreamingReq, context: RequestContext) -> bytes:
+        """Processes a request without a stream; two actions of our page here, all others by the SDK."""
         match request:
             case ck.ThreadsSyncCustomActionReq(params=params) if params.action.type == requests.CLEAR_FEEDBACK:
                 return self._serialize(await self._clear_feedback(params, context))
@@ -358,12 +382,14 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
     async def add_feedback(
         self, thread_id: str, item_ids: list[str], feedback: ck.FeedbackKind, context: RequestContext
     ) -> None:
+        """Stores feedback on the records of these items. Raises `NotFound`."""
         records = map(record_of_item, item_ids)
         await store_feedback(self._database, context.user_id, thread_id, records, feedback)
 
     async def _clear_feedback(
         self, params: ck.ThreadCustomActionParams, context: RequestContext
     ) -> ck.SyncCustomActionResponse:
+        """Removes the feedback on an item and returns the item."""
         item_id = params.item_id or ""
         await store_feedback(self._database, context.user_id, params.thread_id, [record_of_item(item_id)], None)
         return ck.SyncCustomActionResponse(updated_item=await self.store.load_item(params.thread_id, item_id, context))
@@ -375,12 +401,13 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         sender: ck.WidgetItem | None,
         context: RequestContext,
     ) -> ck.SyncCustomActionResponse:
+        """Carries out a click in a card without a stream and returns the new card."""
         assert sender is not None
         items = await self._click(thread.id, action, sender, context)
         return ck.SyncCustomActionResponse(updated_item=items[0])
 
     def _serialize(self, obj: BaseModel) -> bytes:
-        """As the SDK's, with the fields of our own classes."""
+        """Serializes as the SDK does, with the fields of our own classes too."""
         context = {"exclude_metadata": True}
         return obj.model_dump_json(by_alias=True, exclude_none=True, context=context, serialize_as_any=True).encode()
 
@@ -390,6 +417,7 @@ def _is_message(event: Event) -> bool:
 
 
 def _edited(message: ck.UserMessageItem, edit: requests.Edit) -> ck.UserMessageInput:
+    """Returns the message with the new text or parts, and the old quote."""
     return ck.UserMessageInput(
         content=edit.content or [ck.UserMessageTextContent(text=edit.text or "")],
         attachments=[],

@@ -58,25 +58,33 @@ class TimelineStore(Store[RequestContext]):
     # Threads
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
+        """Loads a conversation.
+        For a new message it only returns its id, as starting the run reads it in one round trip. Raises `NotFound`.
+        """
         if isinstance(context.request, ck.ThreadsAddUserMessageReq):  # starting its run reads it, in one round trip
             return ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
         return _metadata(await self.find(thread_id, context))
 
     async def find(self, thread_id: str, context: RequestContext) -> Conversation:
-        """A conversation by its id only. Raises `NotFound`."""
+        """Loads a conversation by its id, not by its name. Raises `NotFound`."""
         conversation = await conversations.find(self._database, context.user_id, thread_id)
         if conversation.id != thread_id:
             raise NotFound
         return conversation
 
     async def save_thread(self, thread: ck.ThreadMetadata, context: RequestContext) -> None:
-        """Renames a conversation. A new one is stored with its first run, and a title that a run reads is stored."""
+        """Renames a conversation if the request asks for that, and does nothing for others: the run stores a new
+        conversation.
+        """
         if isinstance(context.request, ck.ThreadsUpdateReq):
             await conversations.rename(self._database, context.user_id, thread.id, thread.title or "")
 
     async def load_threads(
         self, limit: int, after: str | None, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadMetadata]:
+        """Loads a page of the user's conversations, sorted by when they were created.
+        Raises `NotFound` for an unknown `after`.
+        """
         if after is not None:
             await self.find(after, context)
         found, has_more = await conversations.load_page(
@@ -86,6 +94,7 @@ class TimelineStore(Store[RequestContext]):
         return ck.Page(data=threads, has_more=has_more, after=found[-1].id if has_more else None)
 
     async def delete_thread(self, thread_id: str, context: RequestContext) -> None:
+        """Stops what runs in a conversation and deletes it with its files. Raises `NotFound`."""
         await self._runs.delete_conversation(context.user_id, thread_id)
         if self._files is not None:
             await self._files.remove_all(thread_id, user_id=context.user_id)
@@ -95,6 +104,7 @@ class TimelineStore(Store[RequestContext]):
     async def load_thread_items(
         self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadItem]:
+        """Loads a page of the items of the shown path. Raises `NotFound` for an unknown conversation or `after`."""
         newest_first = order == "desc"
         record = render.record_of_item(after) if after is not None else None
         page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)
@@ -107,12 +117,16 @@ class TimelineStore(Store[RequestContext]):
         return ck.Page(data=items[:limit], has_more=has_more, after=items[limit - 1].id if has_more else None)
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
+        """Loads one item. Raises `NotFound`."""
         page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
         items = await self._render(thread_id, page, context)
         return items[_position(items, item_id)]
 
     async def find_message(self, thread_id: str, item_id: str, context: RequestContext) -> StartedMessage:
-        """The message to be edited or answered again. Raises `NotFound`, `InvalidRequest` or `SteeringMessage`."""
+        """Loads the message that is to be edited or answered again.
+        Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `SteeringMessage` for one
+        that has not started a run.
+        """
         page = await self._load_page(thread_id, context, runs=1, from_record=render.record_of_item(item_id))
         items = [render.render_entry(thread_id, entry) for entry in page.entries if entry.id == item_id]
         if not items or not isinstance(items[0], ck.UserMessageItem):
@@ -124,9 +138,13 @@ class TimelineStore(Store[RequestContext]):
         return StartedMessage(items[0], run.id)
 
     async def _load_page(self, thread_id: str, context: RequestContext, **page: Any) -> RunPage:
+        """Loads a page of whole runs of the shown path. Raises `NotFound`."""
         return await pages.load_page(self._database, context.user_id, thread_id, **page)
 
     async def _render(self, thread_id: str, page: RunPage, context: RequestContext) -> list[ck.ThreadItem]:
+        """Renders the items of a page, their cards with the tasks' current state, unless an action will read the tasks
+        itself.
+        """
         if isinstance(context.request, ck.ThreadsCustomActionReq | ck.ThreadsSyncCustomActionReq):
             cards = render_cards(page.records, CurrentTasks())  # what is done then reads the tasks itself
         else:
@@ -137,7 +155,7 @@ class TimelineStore(Store[RequestContext]):
     async def _render_sub_agents(
         self, thread_id: str, page: RunPage, context: RequestContext
     ) -> tuple[list[Workflow], list[Card]]:
-        """What sub-agents did, and the cards of their calls that need approval."""
+        """Renders what sub-agents did, and the cards of their calls that need approval."""
         calls = {call.id: call for call in page.calls if find_tool(call.tool).agent is not None}
         if not calls:
             return [], []
@@ -158,7 +176,9 @@ class TimelineStore(Store[RequestContext]):
         return f"{self._backend_url}/chats/{quote(thread_id)}/files"
 
     async def add_thread_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
-        """The SDK sends the item afterwards, so that it gets what is stored of it: its time and the titles of tasks."""
+        """Starts the run that answers a new message of the user, and does nothing for other items.
+        The SDK sends the item afterwards, so it gets what is stored of it: its time and the titles of tasks.
+        """
         if not isinstance(item, ck.UserMessageItem) or context.live is not None:
             return
         match context.request:
@@ -177,27 +197,30 @@ class TimelineStore(Store[RequestContext]):
         context.begin(live)
 
     async def _details(self, request: ck.ThreadsCreateReq, context: RequestContext) -> dict[str, Any]:
-        """What the log says of a conversation that was begun in place of another. Raises `NotFound`."""
+        """Returns what is stored of a conversation that replaces a cleared one: the id of that. Raises `NotFound`."""
         name = requests.replaced_conversation(request)
         if name is None:
             return {}
         return {"left": (await conversations.find(self._database, context.user_id, name)).id}
 
     async def save_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
-        """Nothing: a card that replaces another one is rendered from what is stored already."""
+        """Does nothing: a card that replaces another one is rendered from what is stored already."""
 
     async def delete_thread_item(self, thread_id: str, item_id: str, context: RequestContext) -> None:
-        """Nothing: only a message is removed that was begun and has no words, which is not stored."""
+        """Does nothing: only a message without words is removed, which is not stored."""
 
     # Attachments: there are none, so no id is ever known
 
     async def save_attachment(self, attachment: ck.Attachment, context: RequestContext) -> None:
+        """Raises `NotFound`: attachments are not accepted."""
         raise NotFound
 
     async def load_attachment(self, attachment_id: str, context: RequestContext) -> ck.Attachment:
+        """Raises `NotFound`: there are no attachments."""
         raise NotFound
 
     async def delete_attachment(self, attachment_id: str, context: RequestContext) -> None:
+        """Raises `NotFound`: there are no attachments."""
         raise NotFound
 
 
@@ -206,6 +229,7 @@ def _metadata(conversation: Conversation) -> ck.ThreadMetadata:
 
 
 def _position(items: list[ck.ThreadItem], item_id: str) -> int:
+    """Returns the index of an item. Raises `NotFound`."""
     position = next((place for place, item in enumerate(items) if item.id == item_id), None)
     if position is None:
         raise NotFound

@@ -14,8 +14,7 @@ Events = AsyncIterator[ck.ThreadStreamEvent]
 
 
 async def in_order(events: Events, context: RequestContext) -> Events:
-    """The events of a request, from when it is known that it can be carried out.
-
+    """Holds back the first events of a request until it is known that it can be carried out, and orders them.
     The SDK sends `thread.created` before anything is stored, and `stream_options` before an action does anything.
     """
     held: list[ck.ThreadStreamEvent] = []
@@ -34,7 +33,9 @@ async def in_order(events: Events, context: RequestContext) -> Events:
 def _beginning(
     held: list[ck.ThreadStreamEvent], event: ck.ThreadStreamEvent, context: RequestContext
 ) -> Iterator[ck.ThreadStreamEvent]:
-    """The first events of a stream; an answer that goes on without its reader begins with its interaction's id."""
+    """Yields the first events of a stream: the id of a detached run, then those that were held back, with what is
+    stored.
+    """
     if not isinstance(context.request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
         yield event
         if context.interaction_id is not None:
@@ -53,7 +54,7 @@ def _beginning(
 
 
 async def explained(events: Events) -> Events:
-    """Errors in the stream as sentences; the SDK would replace them by its own."""
+    """Raises errors in the stream as errors of the SDK with their own sentence; it would replace others by its own."""
     try:
         async for event in events:
             yield event
@@ -65,9 +66,10 @@ async def explained(events: Events) -> Events:
 
 
 def frame(event: bytes) -> bytes:
+    """Formats ChatKit's JSON as a server-sent event."""
     return b"data: " + event + b"\n\n"
 
 
 def interaction_event(run_id: str) -> ck.ClientEffectEvent:
-    """Tells the page which run it is: to stop it, as it goes on when the page is left."""
+    """Creates the event that tells the page the run's id, by which it can stop a detached run."""
     return ck.ClientEffectEvent(name="todo.interaction", data={"interaction_id": run_id})

@@ -34,6 +34,7 @@ class Title(BaseModel):
 
 @router.post("/conversations", status_code=201)
 async def create_conversation(services: AppServices, user: LimitedUser, body: Title) -> CreatedConversation:
+    """Creates a conversation without messages, for files that are uploaded before the first one."""
     return await services.files.create_conversation(user.user_id, body.title, replaced=body.left)
 
 
@@ -41,26 +42,31 @@ async def create_conversation(services: AppServices, user: LimitedUser, body: Ti
 async def get_details(
     services: AppServices, user: LimitedUser, chat_id: str, item_id: str, number: Number
 ) -> dict[str, Any]:
+    """Returns the full details of a call that a step of a sub-agent shows shortened."""
     return await services.files.get_call_details(user.user_id, chat_id, item_id, number)
 
 
 @router.get("/tasks/{task_id}/files")
 async def list_files_of_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> dict[str, Any]:
+    """Lists the files that sub-agents wrote for a task."""
     return await services.files.list_for_task(user.user_id, task_id)
 
 
 @router.get(_FILES)
 async def list_files(services: AppServices, user: LimitedUser, chat_id: str) -> dict[str, Any]:
+    """Lists the files of a conversation."""
     return await services.files.list(user.user_id, chat_id)
 
 
 @router.get(_FILE)
 async def get_file(services: AppServices, user: LimitedUser, chat_id: str, path: str) -> Response:
+    """Serves a file: short text to be shown as text, everything else as a download."""
     return await services.files.get(user.user_id, chat_id, path)
 
 
 @router.put(_FILE)
 async def put_file(request: Request, services: AppServices, user: LimitedUser, chat_id: str, path: str) -> Response:
+    """Stores a file in a conversation's folder."""
     return await services.files.put(user.user_id, chat_id, path, request)
 
 
@@ -71,4 +77,5 @@ async def delete_file(services: AppServices, user: LimitedUser, chat_id: str, pa
 
 @router.post("/chats/{chat_id}/commit")
 async def commit(services: AppServices, user: LimitedUser, chat_id: str, body: Commit) -> dict[str, Any]:
+    """Commits the conversation's files with git."""
     return await services.files.commit(user.user_id, chat_id, body.message)

@@ -54,7 +54,9 @@ class FilesService:
     limits: UserLimits
 
     async def create_conversation(self, user_id: str, title: str, *, replaced: str | None) -> CreatedConversation:
-        """Makes a conversation for files; `replaced` is the id or name of the one that the user cleared for it."""
+        """Creates a conversation without messages, for files; `replaced` is the id or name of the one that the user
+        cleared. Raises `NoWorkspace`, `NotFound` and `LimitReached`.
+        """
         if self.folder_files is None:
             raise NoWorkspace
         details = {"left": await self._find(user_id, replaced)} if replaced is not None else None
@@ -64,7 +66,9 @@ class FilesService:
         return CreatedConversation(id=conversation_id, title=head.title or "", created_at=head.created_at)
 
     async def get_call_details(self, user_id: str, chat_id: str, item_id: str, number: int) -> dict[str, Any]:
-        """The details of the call that a step of a sub-agent's item shows. Raises `NotFound` before its result."""
+        """Returns the details of the call that a step of a sub-agent's item shows.
+        Raises `NotFound`, also before its result.
+        """
         conversation_id = await self._find(user_id, chat_id)
         if (call_id := call_of_workflow(item_id)) is None or not is_valid(call_id):
             raise NotFound
@@ -76,7 +80,7 @@ class FilesService:
         return call.details or {}
 
     async def list_for_task(self, user_id: str, task_id: int) -> dict[str, Any]:
-        """The files that sub-agents wrote for a task, those that are still there, each with its size now."""
+        """Lists the files that sub-agents wrote for a task and that still exist, with their sizes now, of up to 50."""
         if self.folder_files is None:
             raise NoWorkspace
         calls = await sub_agents.load_calls_for_task(self.database, user_id, task_id)
@@ -94,11 +98,14 @@ class FilesService:
         return {"files": files}
 
     async def list(self, user_id: str, chat_id: str) -> dict[str, Any]:
+        """Lists the files of a conversation."""
         folder, files = await self._open(user_id, chat_id)
         return await files.list(folder, user_id=user_id)
 
     async def get(self, user_id: str, chat_id: str, path: str) -> Response:
-        """Short text is shown as text; everything else is downloaded."""
+        """Returns a file: short text to be shown as plain text, everything else as a download.
+        It never runs as a page.
+        """
         folder, files = await self._open(user_id, chat_id)
         async with AsyncExitStack() as stack:
             file = await stack.enter_async_context(files.opened(folder, path, user_id=user_id))
@@ -113,6 +120,9 @@ class FilesService:
         return StreamingResponse(_stream(file.aiter_bytes(), until_sent), media_type=_BYTES, headers=headers)
 
     async def put(self, user_id: str, chat_id: str, path: str, request: Request) -> Response:
+        """Streams a file to the conversation's folder and stores the command `/put PATH` for its event log; returns the
+        workspace's response. The body's content type is ignored.
+        """
         folder, files = await self._open(user_id, chat_id)
         length = request.headers.get("content-length")
         headers = {"Content-Length": length} if length is not None else {}
@@ -121,34 +131,41 @@ class FilesService:
         return JSONResponse(content, status_code=status)
 
     async def delete(self, user_id: str, chat_id: str, path: str) -> None:
+        """Deletes a file."""
         folder, files = await self._open(user_id, chat_id)
         await files.delete(folder, path, user_id=user_id)
 
     async def commit(self, user_id: str, chat_id: str, message: str) -> dict[str, Any]:
+        """Commits the conversation's files and stores the command `/commit` for its event log."""
         folder, files = await self._open(user_id, chat_id)
         result = {"message": await files.commit(folder, message, user_id=user_id)}
         await commands.add(self.database, user_id, folder, f"/commit {message}", result)
         return result
 
     async def _open(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:
-        """The folder of a conversation, which has its id, and the files."""
+        """Returns the conversation's folder, which is named by its id, and the files.
+        Raises `NotFound` and `NoWorkspace`.
+        """
         conversation_id = await self._find(user_id, chat_id)
         if self.folder_files is None:
             raise NoWorkspace
         return conversation_id, self.folder_files
 
     async def _find(self, user_id: str, chat_id: str) -> str:
+        """Returns the id of a conversation by its id or name. Raises `NotFound` and `InvalidRequest`."""
         check_chat_id(chat_id)
         return (await conversations.find(self.database, user_id, chat_id)).id
 
 
 async def _stream(chunks: AsyncIterator[bytes], until_sent: AsyncExitStack) -> AsyncIterator[bytes]:
+    """Yields the chunks of a file and closes it afterwards."""
     async with until_sent:
         async for chunk in chunks:
             yield chunk
 
 
 def _is_text(content: bytes) -> bool:
+    """Whether the content is UTF-8 without NUL."""
     try:
         return "\0" not in content.decode()
     except UnicodeDecodeError:
@@ -156,5 +173,6 @@ def _is_text(content: bytes) -> bool:
 
 
 def _as_attachment(path: str) -> dict[str, str]:
+    """Returns the header that makes a browser download the file under its name."""
     name = quote(path.rpartition("/")[2], safe="")
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}

@@ -22,7 +22,9 @@ _UNKNOWN = {
 
 
 def render_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
-    """The chunk as this version reads it. Version 5 has no approvals, so the question about a call is a data part."""
+    """Converts a chunk to what this version of the AI SDK accepts.
+    Version 5 has no approvals, so the question about a call is a data part.
+    """
     match chunk:
         case {"type": "tool-approval-request", "approvalId": approval_id, "toolCallId": call_id} if version == OLDEST:
             data = {"approvalId": approval_id, "toolCallId": call_id, "text": chunk["reason"]}

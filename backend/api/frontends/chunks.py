@@ -44,7 +44,9 @@ class ChunkRenderer:
         self._workflows = WorkflowStream()
 
     def render(self, event: Event) -> Iterator[Chunk]:
-        """The chunks of an event; there are none after the one with which the message, or this part of it, is over."""
+        """Renders an event as chunks; none after the chunk that ends the message, or this part of it.
+        Until all decisions of the reader have come, only these and the start are rendered.
+        """
         if not self._undecided:
             yield from self._render(event)
             return
@@ -57,7 +59,9 @@ class ChunkRenderer:
         yield from (chunk for chunk in chunks if is_decided_here or chunk["type"] == "start")
 
     def lose(self) -> Iterator[Chunk]:
-        """The run goes on, but its events cannot be read any more; it may wait for a decision."""
+        """Ends the message, although the run goes on, as its events cannot be read any more: with an error, or as
+        waiting if a call waits for a decision.
+        """
         if self._questions:
             yield from self._finish("tool-calls")
         else:
@@ -65,6 +69,9 @@ class ChunkRenderer:
         self.is_over = True
 
     def _render(self, event: Event) -> Iterator[Chunk]:
+        """Renders an event: the start of the message before the first one, the assistant's run, calls and sub-agents'
+        work.
+        """
         if not self._has_started:
             self._has_started = True
             yield self._start(event)
@@ -74,6 +81,7 @@ class ChunkRenderer:
         yield from self._render_workflow(event)
 
     def _start(self, event: Event) -> Chunk:
+        """Renders the start of the message, with the ids of the run and the chat."""
         thread = self._thread or (event.run.conversation_id if event.run is not None else None)
         metadata = {"interactionId": self._run_id, **({"threadId": thread} if thread else {})}
         return {"type": "start", "messageId": self._run_id, "messageMetadata": metadata}
@@ -81,6 +89,7 @@ class ChunkRenderer:
     # The run and what the assistant says
 
     def _render_run(self, event: Event) -> Iterator[Chunk]:
+        """Renders an event of the assistant's own run, apart from calls: texts, notices, model turns and the end."""
         if event.type == "model_turn_started":
             yield from self._begin_model_turn(self._model_turn + 1)
         else:  # the start is not stored: a reader who comes late reads it before its first event
@@ -104,11 +113,13 @@ class ChunkRenderer:
                 pass
 
     def _begin_model_turn(self, model_turn: int) -> Iterator[Chunk]:
+        """Begins a step if this model turn has none yet."""
         if model_turn > self._model_turn:
             self._model_turn = model_turn
             yield from self._begin_step()
 
     def _grow(self, entry: Entry, text: str) -> Iterator[Chunk]:
+        """Renders new text of an entry, whose part is started first; nothing for an empty text."""
         if not text:
             return
         kind = _PARTS[entry.kind]
@@ -119,10 +130,12 @@ class ChunkRenderer:
         yield {"type": f"{kind}-delta", "id": entry.id, "delta": text}
 
     def _close(self, entry_id: str) -> Iterator[Chunk]:
+        """Ends the part of an entry, if it is open."""
         if (kind := self._open.pop(entry_id, None)) is not None:
             yield {"type": f"{kind}-end", "id": entry_id}
 
     def _render_notice(self, code: str, values: dict[str, Any] | None) -> Iterator[Chunk]:
+        """Renders a notice: a cut-off answer as a data part, a cancellation as abort, and anything else as an error."""
         sentence = sentence_of(code, values)
         if code in CUT_OFF_CODES:
             self._finish_reason = _FINISH_REASONS[code]
@@ -136,6 +149,7 @@ class ChunkRenderer:
             yield {"type": "error", "errorText": sentence}
 
     def _end(self, *, has_completed: bool) -> Iterator[Chunk]:
+        """Renders the list of tasks as a text part after a completed run, and finishes the message."""
         if has_completed and (text := render_list_text(self._records)):
             part = f"{self._run_id}:list"
             yield {"type": "text-start", "id": part}
@@ -144,17 +158,19 @@ class ChunkRenderer:
         yield from self._finish(self._finish_reason if has_completed else "error")
 
     def _begin_step(self) -> Iterator[Chunk]:
+        """Ends the open step and begins another."""
         yield from self._end_step()
         self._in_step = True
         yield {"type": "start-step"}
 
     def _end_step(self) -> Iterator[Chunk]:
+        """Renders only the end of the step, if one is open; texts and calls stay open, which `_close_all` ends."""
         if self._in_step:
             self._in_step = False
             yield {"type": "finish-step"}
 
     def _close_all(self) -> Iterator[Chunk]:
-        """Nothing stays open: a client waits for what is."""
+        """Ends the parts that are open, texts, calls and questions, as a client waits for them."""
         for entry_id in [*self._open]:
             yield from self._close(entry_id)
         for call_id in self._calls:
@@ -165,6 +181,7 @@ class ChunkRenderer:
         self._questions.clear()
 
     def _finish(self, reason: str) -> Iterator[Chunk]:
+        """Finishes the message, or this part of it, which leaves calls open only if they wait for a decision."""
         if reason != "tool-calls":
             yield from self._close_all()
         yield from self._end_step()
@@ -174,7 +191,7 @@ class ChunkRenderer:
     # Calls, and what sub-agents do
 
     def _render_call(self, event: Event) -> Iterator[Chunk]:
-        """Of a sub-agent only the calls that wait for approval."""
+        """Renders an event of a tool call; of a sub-agent's only those that wait for approval."""
         if not isinstance(call := event.record, ToolCall):
             return
         is_sub_agent = event.is_of_sub_agent
@@ -196,7 +213,9 @@ class ChunkRenderer:
                 pass
 
     def _complete(self, call: ToolCall) -> Iterator[Chunk]:
-        """A call that was closed with the run has its output already; one that comes after a sub-agent was not sent."""
+        """Renders the output of a call, after its input if that was not sent.
+        A call that was closed has its output already.
+        """
         if self._calls.pop(call.id, None) is not None:
             yield _render_output(call)
         elif call.id not in self._sent_calls:
@@ -204,14 +223,14 @@ class ChunkRenderer:
             yield _render_output(self._calls.pop(call.id))
 
     def _send_call(self, call: ToolCall) -> Chunk:
+        """Renders the input of a call and notes that it has no output yet."""
         self._calls[call.id] = call
         self._sent_calls.add(call.id)
         return _render_input(call)
 
     def _ask(self, call: ToolCall) -> Iterator[Chunk]:
-        """In a step of its own beside a call that stays open, as that of a sub-agent whose call waits.
-
-        A client goes on by itself once all that the last step asked is decided, and nothing else in it is open.
+        """Renders the question about a call, in a step of its own if another call stays open, as that of a sub-agent
+        does. A client goes on by itself once all that the last step asked is decided, and nothing else in it is open.
         """
         if self._calls and not self._questions:
             yield from self._begin_step()
@@ -221,6 +240,7 @@ class ChunkRenderer:
         yield {"type": "tool-approval-request", **question}
 
     def _render_workflow(self, event: Event) -> Iterator[Chunk]:
+        """Renders what a sub-agent does as data parts, one for each step, and one for its end."""
         if (change := self._workflows.apply_event(event)) is None:
             return
         agent = event.sub_agent or _agent_of(event.record)
@@ -239,15 +259,18 @@ def _waits(call: ToolCall) -> bool:
 
 
 def _agent_of(record: object) -> str | None:
+    """Returns the name of the sub-agent that a call has started; None for other records."""
     return find_tool(record.tool).agent if isinstance(record, ToolCall) else None
 
 
 def _render_input(call: ToolCall) -> Chunk:
+    """Renders a call with its arguments."""
     values = {"toolCallId": call.id, "toolName": call.tool, "input": _parse_value(call.arguments or "{}")}
     return {"type": "tool-input-available", **values, "dynamic": True}
 
 
 def _render_output(call: ToolCall) -> Chunk:
+    """Renders the output of a call; an error unless the call is done."""
     output = output_of(call)
     if call.state == "done":
         return {"type": "tool-output-available", "toolCallId": call.id, "output": _parse_value(output), "dynamic": True}
@@ -256,7 +279,7 @@ def _render_output(call: ToolCall) -> Chunk:
 
 
 def _parse_value(text: str) -> Any:
-    """The object or list in this JSON; the text where it is none, or has what clients in JavaScript reject."""
+    """Parses an object or list of JSON; returns the text if it is none, or has what clients in JavaScript reject."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
@@ -266,16 +289,19 @@ def _parse_value(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Creates the object of JSON's pairs. Raises `ValueError` for names that JavaScript clients reject."""
     if any(name in _UNSAFE_NAMES for name, _ in pairs):
         raise ValueError
     return dict(pairs)
 
 
 def _reject(_: str) -> Any:
+    """Raises `ValueError` for NaN and Infinity."""
     raise ValueError
 
 
 def _finite(text: str) -> float:
+    """Parses a number. Raises `ValueError` for one that is too large."""
     if math.isinf(number := float(text)):
         raise ValueError
     return number

@@ -32,7 +32,9 @@ class ChatRequest:
 
 
 def parse_request(body: NewChat) -> ChatRequest:
-    """Raises `InvalidRequest` with a sentence that says what is wrong with it."""
+    """Converts the body to what it asks for.
+    Raises `InvalidRequest` with a sentence that says what is wrong with it.
+    """
     thread = body.thread_id or body.id or None
     if thread is not None:
         check_chat_id(thread)
@@ -44,7 +46,9 @@ def parse_request(body: NewChat) -> ChatRequest:
 
 
 def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
-    """The decisions in the assistant's message, if that is the last one; all else in it is ignored."""
+    """Returns the decisions in the assistant's message, if that is the last one; all else in it is ignored.
+    Raises `InvalidRequest`, also if that message shows calls and decides none.
+    """
     if not messages or messages[-1].role not in ("assistant", "tool"):
         return []
     last = messages[-1]
@@ -59,6 +63,7 @@ def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
 
 
 def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
+    """Cleans the reasons of decisions. Raises `InvalidRequest` for one approval decided twice, and for too many."""
     by_id = {one.id: one.model_copy(update={"reason": checked_reason(one.reason)}) for one in decisions}
     if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
         raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
@@ -66,11 +71,12 @@ def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDeci
 
 
 def _is_decided(part: dict[str, Any]) -> bool:
+    """Whether a part of a message carries the user's decision about an approval."""
     return part.get("state") == "approval-responded"
 
 
 def _find_text(messages: Sequence[Message]) -> str:
-    """The user's last message."""
+    """Returns the text of the user's last message. Raises `InvalidRequest` if there is none."""
     last = next((one for one in reversed(messages) if one.role == "user"), None)
     if last is None:
         raise InvalidRequest(_NO_TEXT)
@@ -85,7 +91,9 @@ def _find_text(messages: Sequence[Message]) -> str:
 
 
 def _text_of(part: Any) -> str | None:
-    """The text of a part; None for data that a client keeps in a message for itself."""
+    """Returns the text of a part; None for data that a client keeps in a message for itself.
+    Raises `InvalidRequest`.
+    """
     match part:
         case {"type": "text", "text": str(text)}:
             return text

@@ -23,12 +23,14 @@ _STATUS: dict[str, schemas.Status] = {
 
 
 def is_error(run: Run) -> bool:
-    """Whether the run failed, and no stand-in takes the place of its answer."""
+    """Whether a run has failed or was interrupted, and no stand-in takes the place of its answer.
+    `POST /chat` then responds with an error status.
+    """
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
 def render_answer(run: Run, trees: Trees, thread: str | None) -> schemas.Answered:
-    """A run that has ended or waits; without a `thread` the chat is named by its id."""
+    """Renders a run that has ended or waits; without a `thread` the chat is named by its id."""
     records = trees.timeline.of_run(run.id)
     waiting = [(one, call) for one in trees.runs for call in trees.timeline.calls_of_run(one.id) if _waits(call)]
     events = _Actions(trees).of_run(run)
@@ -50,6 +52,9 @@ def _waits(call: ToolCall) -> bool:
 
 
 def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
+    """Renders the answer's text: the questions of calls that wait, a stand-in, or what was said after the last call
+    with the list of tasks.
+    """
     if waiting:
         return "\n\n".join(as_question(call.approval_text or "") for call in waiting)
     if (stand_in := _STAND_INS.get(run.error_code or "")) is not None:
@@ -70,6 +75,7 @@ class _Actions:
         self._step = 0
 
     def of_run(self, run: Run) -> list[schemas.StepEvent]:
+        """Renders the actions of a run, with those of its sub-agents after the calls that started them."""
         records = self._trees.timeline.of_run(run.id)
         turns = sorted({record.model_turn for record in records if record.model_turn})
         return [
@@ -81,6 +87,7 @@ class _Actions:
         ]
 
     def _of_turn(self, run: Run, records: Sequence[Record], *, is_last: bool) -> Iterator[schemas.StepEvent]:
+        """Renders the actions of one model turn: its calls, or the final answer. A turn that was cut off has none."""
         calls = [record for record in records if isinstance(record, ToolCall)]
         if not calls and is_last and run.status != "completed":
             return  # it was cut off

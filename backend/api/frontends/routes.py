@@ -28,7 +28,7 @@ SECONDS = Histogram(
 
 
 def measure(route: str) -> Callable[[], AsyncIterator[None]]:
-    """A dependency that observes the request, until its handler returns."""
+    """Returns a dependency that measures the request until its handler returns."""
 
     async def observe() -> AsyncIterator[None]:
         began, outcome = time.perf_counter(), "failed"
@@ -66,6 +66,7 @@ _CHUNKS = stream_of(schemas.Chunk)
 async def answer(
     services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
 ) -> schemas.Answered | Response:
+    """Answers a message or decisions as one JSON object."""
     return await services.frontends.answer(parse_request(body), user, key)
 
 
@@ -78,6 +79,7 @@ async def answer(
 async def stream(
     services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest, sdk: Version = NEWEST
 ) -> Response:
+    """Answers a message or decisions as a stream of chunks."""
     return await services.frontends.stream(parse_request(body), user, key, sdk=sdk)
 
 
@@ -88,5 +90,7 @@ async def stream(
     dependencies=[Depends(measure("/chat/stream"), scope="function")],
 )
 async def resume(services: AppServices, user: LimitedUser, chat_id: ChatId, sdk: Version = NEWEST) -> Response:
-    """Where no answer is being written, the AI SDK expects 204."""
+    """Streams the answer that a chat is writing or waits with, from its beginning; 204 if there is none, as the AI SDK
+    expects.
+    """
     return await services.frontends.resume(chat_id, user, sdk=sdk)

@@ -43,7 +43,9 @@ class FrontendService:
     async def answer(
         self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None
     ) -> schemas.Answered | Response:
-        """The run's answer once it has ended or waits. It goes on if nobody waits for that."""
+        """Starts or continues a run and returns its answer once it has ended or waits; with status 502 or 503 if it
+        failed. The run goes on if nobody waits for that. Raises `Busy` if this process ends before the run.
+        """
         run_id = await self._start(request, user, key)
         async with aclosing(self._runs.streams.follow(user.user_id, run_id, while_waiting=False)) as events:
             async for _ in events:
@@ -58,14 +60,16 @@ class FrontendService:
     async def stream(
         self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None, *, sdk: int
     ) -> Response:
-        """The run while it goes on. Who stops reading stops nothing but this."""
+        """Starts or continues a run and streams it as chunks; a reader who leaves does not stop it.
+        Raises `LimitReached`.
+        """
         self._runs.streams.check_readers(user.user_id)
         run_id = await self._start(request, user, key)
         renderer = ChunkRenderer(run_id, request.thread, decided={one.id for one in request.decisions})
         return EventStream(self._render_frames(user.user_id, run_id, renderer, sdk), _HEADERS)
 
     async def resume(self, thread: str, user: AuthenticatedUser, *, sdk: int) -> Response:
-        """The run that a chat is running, or that waits there, from its beginning; 204 where there is none."""
+        """Streams the run that runs or waits in a chat, from its beginning; responds with 204 if there is none."""
         try:
             chat = await self.interactions.reader.find(user.user_id, thread)
         except NotFound:
@@ -79,6 +83,7 @@ class FrontendService:
         return EventStream(self._render_frames(user.user_id, run.id, ChunkRenderer(run.id, thread), sdk), _HEADERS)
 
     async def _load(self, user_id: str, run_id: str) -> tuple[Run, Trees]:
+        """Loads a run that has ended or waits, with its sub-agents. Raises `NotFound`, and `Busy` if it still runs."""
         trees = await timeline.load_trees(self._runs.database, user_id, [run_id])
         run = next((run for run in trees.runs if run.id == run_id), None)
         if run is None:
@@ -90,6 +95,9 @@ class FrontendService:
     async def _render_frames(
         self, user_id: str, run_id: str, renderer: ChunkRenderer, sdk: int
     ) -> AsyncIterator[bytes]:
+        """Yields the frames of a run's chunks up to where it ends or waits; also ends the message if its events cannot
+        be read.
+        """
         try:
             async with aclosing(self._runs.streams.follow(user_id, run_id, while_waiting=False)) as events:
                 async for event in events:
@@ -105,7 +113,9 @@ class FrontendService:
         yield _DONE
 
     async def _start(self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None) -> str:
-        """The id of the run that answers a message, or of the run whose calls were decided."""
+        """Returns the id of the run that answers a message, or whose calls were decided; starts or continues it.
+        `again` answers the message of an earlier run once more, or starts a new run if there is none.
+        """
         if request.decisions:
             return await self._decide(request, user)
         message = await self.interactions.create_message(user.user_id, request.text, user.time_zone)
@@ -114,7 +124,9 @@ class FrontendService:
         return await self.interactions.start(user.user_id, request.thread, message, key=key)
 
     async def _find_run_of_text(self, request: ChatRequest, user: AuthenticatedUser) -> Run | None:
-        """The newest shown run that a message with this text has started."""
+        """Returns the newest run of the shown path whose first message has this text, for `regenerate-message`; None if
+        there is none. `useChat` sends only the text, not the run's id.
+        """
         if request.thread is None:
             return None
         try:
@@ -124,8 +136,7 @@ class FrontendService:
         return await branches.find_run_of_text(self._runs.database, user.user_id, chat.id, request.text)
 
     async def _decide(self, request: ChatRequest, user: AuthenticatedUser) -> str:
-        """Decides calls of one run of this chat; a decision that was sent before changes nothing.
-
+        """Decides calls of one run of this chat and returns its id; a decision that was sent before changes nothing.
         Raises `NotFound`, and `AlreadyDecided` for a call that was decided otherwise.
         """
         assert request.thread is not None
@@ -147,4 +158,5 @@ class FrontendService:
 
 
 def _format_chunk(chunk: dict[str, Any], sdk: int) -> bytes:
+    """Formats a chunk as a server-sent event for this version of the AI SDK."""
     return format_event(json.dumps(render_chunk(chunk, sdk), ensure_ascii=False))

@@ -32,11 +32,12 @@ class ChatReader:
     history_tokens: int
 
     async def find(self, user_id: str, chat_id: str) -> Conversation:
-        """A user's chat by its id or name. Raises `NotFound`, and `InvalidRequest` for what can name no chat."""
+        """Loads a user's chat by its id or name. Raises `NotFound`, and `InvalidRequest` for what can name no chat."""
         check_chat_id(chat_id)
         return await conversations.find(self.database, user_id, chat_id)
 
     async def list_chats(self, user_id: str, *, limit: int, after: str | None, titled: str) -> schemas.Chats:
+        """Returns a page of the user's chats, the newest first. Raises `NotFound` for an unknown `after`."""
         last = await conversations.find(self.database, user_id, after) if after is not None else None
         found, has_more = await conversations.load_page(
             self.database, user_id, limit=limit, after=last.id if last else None, titled=titled
@@ -45,7 +46,9 @@ class ChatReader:
         return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
     async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: Run | None) -> schemas.Chat:
-        """The newest interactions before one: `limit` of them, or as many as fit into a page, at least one."""
+        """Returns a chat with its newest shown interactions before one: at most `limit`, fewer if a page of 1 MB holds
+        no more, but at least one.
+        """
         conversation = await self.find(user_id, chat_id)
         end = before.seq if before is not None else FOREVER
         path, has_more = await branches.load_shown(self.database, user_id, conversation.id, before=end, limit=limit)
@@ -71,7 +74,7 @@ class ChatReader:
         )
 
     async def get_interaction(self, run: Run, *, brief: bool) -> schemas.Interaction:
-        """A `brief` one without its events and what the model knows after it."""
+        """Renders an interaction; a `brief` one without its events and what the model knows after it."""
         known = Timeline([])
         if run.status in ENDED and not brief:
             path = await branches.path_to(self.database, run.user_id, run.conversation_id, run.id)
@@ -90,7 +93,7 @@ class ChatReader:
         return self._render(run, trees, siblings[run.id], known, brief=brief)
 
     async def get_steps(self, run: Run, *, limit: int, after: int) -> schemas.Steps:
-        """What its sub-agents did, after a number."""
+        """Returns a page of what its sub-agents did, after a number."""
         tree = await timeline.load_events(self.database, run.user_id, run.id, after=0)
         steps = [step for step in render_steps(tree) if step.number > after]
         shown = steps[:limit]
@@ -99,7 +102,7 @@ class ChatReader:
     async def _render_shown(
         self, conversation: Conversation, runs: Sequence[Run], end: int
     ) -> list[schemas.Interaction]:
-        """Interactions that follow each other on the shown path; `end` is the number of the run after them."""
+        """Renders interactions that follow each other on the shown path; `end` is the number of the run after them."""
         user_id, ids = runs[0].user_id, [run.id for run in runs]
         trees = await timeline.load_trees(self.database, user_id, ids)
         siblings = await branches.load_alternatives(self.database, user_id, ids)
@@ -118,6 +121,7 @@ class ChatReader:
     def _render(
         self, run: Run, trees: Trees, siblings: list[str], known: Timeline, *, brief: bool = False
     ) -> schemas.Interaction:
+        """Renders an interaction. With what the model reads after it, of `known`, if it has ended and is not brief."""
         messages = None
         if run.status in ENDED and not brief:
             messages = self.to_messages(render_request(known, tokens=self.history_tokens))
@@ -127,6 +131,6 @@ class ChatReader:
 
 
 def _portions(runs: Sequence[Run]) -> Iterator[Sequence[Run]]:
-    """The newest first, each portion in order."""
+    """Divides runs into portions that are read together, the newest first; each portion is in order."""
     for end in range(len(runs), 0, -_AT_ONCE):
         yield runs[max(end - _AT_ONCE, 0) : end]

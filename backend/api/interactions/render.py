@@ -43,13 +43,16 @@ class InteractionRenderer:
         self._model_turn = 0
 
     def render(self, event: Event) -> bytes:
-        """The server-sent events of an event: the last has its number, so that a reader goes on after all of them."""
+        """Renders an event as server-sent events; only the last of them has the event's number, so that a reader goes
+        on after all of them.
+        """
         rendered = self._events(event)
         frames = [format_event(_json(data), event=name) for name, data in rendered[:-1]]
         frames += [format_event(_json(data), event=name, id=event.number) for name, data in rendered[-1:]]
         return b"".join(frames)
 
     def _events(self, event: Event) -> list[Rendered]:
+        """Names the run API's events that one event becomes; none for what the API does not show."""
         if event.sub_agent is not None:
             return render_sub_agent_event(event, event.sub_agent)
         of = {"interaction_id": self._interaction_id}
@@ -69,7 +72,9 @@ class InteractionRenderer:
                 return [*self._missed_start(event), *render_event(event)]
 
     def _missed_start(self, event: Event) -> list[Rendered]:
-        """The start of a model turn is not stored: a reader who comes late reads it before its first event."""
+        """Returns the start of a model turn that was not announced.
+        It is not stored: a reader who comes late reads it before the turn's first event.
+        """
         model_turn = getattr(event.record, "model_turn", 0)
         if model_turn <= self._model_turn:
             return []
@@ -78,10 +83,12 @@ class InteractionRenderer:
 
 
 def _is_stop(event: Event) -> bool:
+    """Whether an event is the notice of a cancelled run."""
     return isinstance(event.record, Entry) and (event.record.details or {}).get("code") == "cancelled"
 
 
 def _is_failure(code: str) -> bool:
+    """Whether a notice is shown as an error: not a cancellation, nor an answer that was cut off."""
     return code != "cancelled" and code not in CUT_OFF_CODES
 
 
@@ -115,7 +122,9 @@ def render_event(event: Event) -> list[Rendered]:
 
 
 def render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
-    """What a sub-agent did: the same events without deltas, with the `agent`."""
+    """Renders what a sub-agent did: its calls, results, answers and thoughts, with the `agent`, and its approvals.
+    Its deltas and errors are not shown.
+    """
     if event.type == "entry_delta":
         return []
     approvals = render_approval_event(event)
@@ -123,7 +132,7 @@ def render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
 
 
 def render_approval_event(event: Event) -> list[Rendered]:
-    """The approval of a call and its decision, also a sub-agent's."""
+    """Renders the approval request of a call, or its decision, also of a sub-agent; an empty list for other events."""
     match event.type, event.record:
         case "approval_requested", ToolCall() as call:
             of_tool = {"tool_name": call.tool, "tool_input": call.arguments, "text": call.approval_text}
@@ -136,6 +145,7 @@ def render_approval_event(event: Event) -> list[Rendered]:
 
 
 def render_outcome(run: Run) -> dict[str, Any]:
+    """Renders how a run has ended, and the run that answers its follow-up."""
     reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
     following = {"next_interaction_id": run.next_run_id} if run.next_run_id else {}
     return {"status": _STATUS[run.status], **reason, **following}
@@ -150,7 +160,7 @@ def render_interaction(
     messages: list[dict[str, Any]] | None,
     brief: bool,
 ) -> schemas.Interaction:
-    """A run with the records of its tree; `messages` are what the model is sent after it."""
+    """Renders a run with the records of its tree; `messages` are what the model is sent after it."""
     records = timeline.of_run(run.id)
     entries = [record for record in records if isinstance(record, Entry)]
     events = [] if brief else events_of(records, {run.id: run})
@@ -174,6 +184,7 @@ def render_interaction(
 
 
 def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
+    """Returns why a run did not simply complete: the sentence of its last notice; None if it did."""
     notices = [entry for entry in entries if entry.kind == "notice" and entry.details]
     if notices:
         return sentence_of_notice(notices[-1])
@@ -181,7 +192,9 @@ def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
 
 
 def render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
-    """What a run and its sub-agents have used together, and what each agent has used of it."""
+    """Adds up what a run and its sub-agents have used, and what each agent has used of it.
+    None if nothing was counted.
+    """
     total, by_agent = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for one in tree:
         counts = {name: count for name, count in (one.usage or {}).items() if isinstance(count, int)}
@@ -211,7 +224,7 @@ def _render_approval(call: ToolCall, run: Run) -> schemas.Approval:
 
 
 def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHead:
-    """A conversation under the id or name by which it is asked for."""
+    """Renders a conversation without its interactions, under the id or name by which it is asked for."""
     return schemas.ChatHead(
         id=chat_id,
         chat_id=chat_id,
@@ -224,6 +237,7 @@ def render_chat_head(conversation: Conversation, chat_id: str) -> schemas.ChatHe
 
 
 def render_unread(message: UnreadMessage) -> schemas.UnreadMessage:
+    """Renders a message that no model has read."""
     return schemas.UnreadMessage(
         input_id=message.id,
         interaction_id=message.run_id,
@@ -236,6 +250,7 @@ def render_unread(message: UnreadMessage) -> schemas.UnreadMessage:
 
 
 def render_parts(content: Content) -> list[MessagePart]:
+    """Renders a message's texts and tags as parts of the run API."""
     return [
         TaskPart(type="task", task_id=int(part.id), title=part.text)
         if part.type == "input_tag"
@@ -246,7 +261,7 @@ def render_parts(content: Content) -> list[MessagePart]:
 
 
 def parse_parts(message: str | Sequence[MessagePart]) -> list[UserMessageContent]:
-    """A message as it is stored, whose tags have no titles yet."""
+    """Converts a message's parts to those that are stored; its tags have no titles yet."""
     parts = [TextPart(type="text", text=message)] if isinstance(message, str) else message
     return [
         UserMessageTagContent(id=str(part.task_id), text="", data={})

@@ -44,6 +44,7 @@ router = APIRouter(route_class=UserRoute)
 async def list_chats(
     services: AppServices, user: LimitedUser, limit: Limit = 20, after: After = None, titled: Titled = ""
 ) -> schemas.Chats:
+    """Lists the user's chats, the newest first."""
     return await services.interactions.reader.list_chats(user.user_id, limit=limit, after=after, titled=titled)
 
 
@@ -51,11 +52,13 @@ async def list_chats(
 async def get_chat(
     services: AppServices, user: LimitedUser, chat_id: ChatId, limit: FewOrNone = 20, before: Before = None
 ) -> schemas.Chat:
+    """Returns a chat with its newest interactions before one."""
     return await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before)
 
 
 @router.get(f"{_CHAT}/log", response_class=Response, responses=stream_of(schemas.LogLine, _LINES) | errors(404))
 async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> Stream:
+    """Streams the event log of a chat as lines of JSON."""
     conversation = await services.interactions.reader.find(user.user_id, chat_id)
     lines = read_log(services.database, user.user_id, conversation)
     return Stream((format_line(line) async for line in lines), _LINES)
@@ -65,6 +68,7 @@ async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> 
 async def get_interaction(
     services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, brief: Brief = False
 ) -> schemas.Interaction:
+    """Returns an interaction."""
     run = await services.interactions.find_interaction(user.user_id, chat_id, interaction_id)
     return await services.interactions.reader.get_interaction(run, brief=brief)
 
@@ -78,6 +82,7 @@ async def get_steps(
     limit: Limit = 20,
     after: AfterStep = 0,
 ) -> schemas.Steps:
+    """Returns what the interaction's sub-agents did, step by step."""
     run = await services.interactions.find_interaction(user.user_id, chat_id, interaction_id)
     return await services.interactions.reader.get_steps(run, limit=limit, after=after)
 
@@ -86,6 +91,7 @@ async def get_steps(
 async def follow(
     services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, last: LastEventId
 ) -> EventStream:
+    """Streams the events of an interaction that exists, after the last one that was read."""
     service = services.interactions
     await service.find_interaction(user.user_id, chat_id, interaction_id)
     return EventStream(service.follow(user.user_id, chat_id, interaction_id, after=last))
@@ -95,6 +101,7 @@ async def follow(
 async def start_interaction(
     services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.NewInteraction, key: KeyedRequest
 ) -> EventStream:
+    """Starts an interaction that answers a message and streams its events; a name that is new makes a chat."""
     service = services.interactions
     message = await service.create_message(user.user_id, body.user_message, user.time_zone)
     options = service.create_options(body.model, body.metadata.get("temperature"))
@@ -112,6 +119,7 @@ async def edit(
     body: schemas.Edit,
     key: KeyedRequest,
 ) -> EventStream:
+    """Starts an interaction that answers another message in place of an earlier one, and streams its events."""
     service = services.interactions
     run = await service.find_interaction(user.user_id, chat_id, interaction_id)
     message = await service.create_message(user.user_id, body.new_user_message, user.time_zone)
@@ -125,6 +133,7 @@ async def edit(
 async def cancel(
     services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, key: KeyedRequest
 ) -> Response:
+    """Requests that an interaction stop; responds at once."""
     act = partial(services.interactions.cancel, user.user_id, chat_id, interaction_id)
     return await _respond_once(services, user, key, act)
 
@@ -138,6 +147,7 @@ async def approve(
     body: schemas.Decision,
     key: KeyedRequest,
 ) -> Response:
+    """Approves or rejects a call that waits; the last decision continues the interaction."""
     act = partial(services.interactions.decide, user.user_id, chat_id, interaction_id, body)
     return await _respond_once(services, user, key, act)
 
@@ -151,6 +161,7 @@ async def send_message(
     body: schemas.NewMessage,
     key: KeyedRequest,
 ) -> Response:
+    """Sends a message to a running interaction, which reads it or is followed by one that answers it."""
     service = services.interactions
     message = await service.create_message(user.user_id, body.text, user.time_zone)
     act = partial(service.send_message, user.user_id, chat_id, interaction_id, message, body.mode)
@@ -168,6 +179,7 @@ async def steer_with_message(
     input_id: InputId,
     key: KeyedRequest,
 ) -> Response:
+    """Lets a queued follow-up be read by the running interaction."""
     act = partial(services.interactions.steer_with, user.user_id, chat_id, interaction_id, input_id)
     return await _respond_once(services, user, key, act, status=202)
 
@@ -176,6 +188,7 @@ async def steer_with_message(
 async def drop_message(
     services: AppServices, user: LimitedUser, chat_id: ChatId, interaction_id: InteractionId, input_id: InputId
 ) -> schemas.Dropped:
+    """Deletes a message that no model has read."""
     return await services.interactions.drop_message(user.user_id, chat_id, interaction_id, input_id)
 
 
@@ -183,12 +196,14 @@ async def drop_message(
 async def show_branch(
     services: AppServices, user: LimitedUser, chat_id: ChatId, body: schemas.Branch, key: KeyedRequest
 ) -> Response:
+    """Shows the branch of a chat that ends with an interaction."""
     act = partial(services.interactions.show_branch, user.user_id, chat_id, body.interaction_id)
     return await _respond_once(services, user, key, act)
 
 
 @router.post(f"{_CHAT}/compact", response_model=schemas.Compacted, responses=errors(404, 409, 503))
 async def compact(services: AppServices, user: LimitedUser, chat_id: ChatId, key: KeyedRequest) -> Response:
+    """Summarises the older messages of a chat for the model."""
     return await _respond_once(services, user, key, partial(services.interactions.compact, user.user_id, chat_id))
 
 
@@ -200,7 +215,7 @@ async def _respond_once(
     *,
     status: int = 200,
 ) -> Response:
-    """The response to a request, which under the same idempotency key is carried out once."""
+    """Carries out a request, under the same idempotency key once, and returns its response as JSON."""
 
     async def carry_out() -> tuple[int, dict[str, Any]]:
         return status, (await act()).model_dump(mode="json")

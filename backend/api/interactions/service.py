@@ -40,32 +40,38 @@ class InteractionService:
     async def create_message(
         self, user_id: str, message: str | Sequence[schemas.MessagePart], time_zone: str | None
     ) -> Message:
-        """A message of now. Raises `MessageTooLong`, and `InvalidRequest` for one in which nothing can be seen."""
+        """Creates a message with the present time and the titles of its tasks; stores nothing.
+        Raises `MessageTooLong`, and `InvalidRequest` for one in which nothing can be seen.
+        """
         content = parse_parts(message)
         check_content(content, most_chars=self.message_chars)
         content = await with_titles(content, self.tasks, user_id=user_id)
         return create_message(new_id("msg"), content, moment=self.runs.moment(time_zone))
 
     def create_options(self, model: Any = None, temperature: Any = None) -> dict[str, Any]:
-        """The options of a run. Raises `InvalidRequest` for what the model's endpoint does not offer."""
+        """Returns the options of a run. Raises `InvalidRequest` for what the model's provider does not offer."""
         return check_options(model, temperature, endpoint=self.endpoint)
 
     async def find_interaction(self, user_id: str, chat_id: str, run_id: str) -> Run:
-        """An interaction of a chat that the user has started; raises `NotFound`."""
+        """Loads an interaction of a user's chat, not a sub-agent's run. Raises `NotFound`."""
         conversation = await self.reader.find(user_id, chat_id)
         if not is_valid(run_id):
             raise NotFound
         return await self.runs.find(user_id, conversation.id, run_id)
 
     async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
-        """Raises `NotFound`, also for a `before` that is not shown."""
+        """Returns a chat with its newest interactions before one.
+        Raises `NotFound`, also for a `before` that is not shown.
+        """
         first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
         if first is not None and not first.active:
             raise NotFound
         return await self.reader.get_chat(user_id, chat_id, limit=limit, before=first)
 
     def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
-        """The server-sent events of an interaction after a number. Who stops reading stops nothing but this."""
+        """Yields the server-sent events of an interaction after a number; a reader who leaves does not stop it.
+        Raises `LimitReached`.
+        """
         self.runs.streams.check_readers(user_id)
         return _render_frames(
             self.runs.streams.follow(user_id, run_id, after=after), InteractionRenderer(chat_id, run_id)
@@ -80,8 +86,7 @@ class InteractionService:
         options: dict[str, Any] | None = None,
         key: IdempotencyKey | None = None,
     ) -> str:
-        """The id of the run that answers a message; a name that is new makes a chat, and so does None.
-
+        """Starts a run that answers a message and returns its id; a name that is new makes a chat, and so does None.
         The same request under the same key starts one run, whose id it returns each time.
         """
         if chat_id is not None:
@@ -100,9 +105,8 @@ class InteractionService:
         options: dict[str, Any] | None = None,
         key: IdempotencyKey | None = None,
     ) -> str:
-        """The id of the run that answers another message in place of an interaction's, or with None the same again.
-
-        It is shown from then on. Raises `NotShown` for an interaction of another branch.
+        """Starts a run that answers another message in place of an interaction's, or with None the same again; returns
+        its id. It is shown from then on. Raises `NotShown` for an interaction of another branch.
         """
         if (started := await find_started_run(self.runs.database, user_id, key)) is not None:
             return started
@@ -112,6 +116,7 @@ class InteractionService:
         return await self._start(user_id, key, partial(self.runs.start, user_id, request))
 
     async def _start(self, user_id: str, key: IdempotencyKey | None, start: Callable[[], Awaitable[LiveRun]]) -> str:
+        """Starts a run and returns its id; that of the run of another request with this key, if it was quicker."""
         try:
             return (await start()).run.id
         except BackendError:  # another request with this key may have been quicker
@@ -121,6 +126,7 @@ class InteractionService:
             return run_id
 
     async def cancel(self, user_id: str, chat_id: str, run_id: str) -> schemas.Cancelling:
+        """Requests that an interaction stop, without waiting for its end. Raises `NotFound` and `AlreadyEnded`."""
         await self.runs.cancel(await self.find_interaction(user_id, chat_id, run_id))
         message = "The interaction is being cancelled. What was said and done so far is kept."
         return schemas.Cancelling(interaction_id=run_id, message=message)
@@ -135,7 +141,9 @@ class InteractionService:
     async def send_message(
         self, user_id: str, chat_id: str, run_id: str, message: Message, mode: Mode
     ) -> schemas.Queued:
-        """Lets a running interaction read a message, or answers it afterwards."""
+        """Lets a running interaction read a message, or answers it afterwards; returns the message's id and dropped
+        follow-ups.
+        """
         dropped = await self.runs.send_message(await self.find_interaction(user_id, chat_id, run_id), message, mode)
         return schemas.Queued(input_id=message.id, dropped=dropped)
 
@@ -159,7 +167,7 @@ class InteractionService:
         return run.conversation_id
 
     async def show_branch(self, user_id: str, chat_id: str, run_id: str | None) -> schemas.Branched:
-        """Shows the chat as it was after an interaction, or before its first."""
+        """Shows the chat as it was after an interaction, or before its first. Stores `/version` for the event log."""
         conversation = await self.reader.find(user_id, chat_id)
         if run_id is not None:
             await self.find_interaction(user_id, chat_id, run_id)
@@ -169,7 +177,7 @@ class InteractionService:
         return schemas.Branched(chat_id=chat_id, leaf=run_id)
 
     async def compact(self, user_id: str, chat_id: str) -> schemas.Compacted:
-        """Summarises all but the newest messages now."""
+        """Summarises all but the newest messages now, and stores `/compact` for the event log."""
         conversation = await self.reader.find(user_id, chat_id)
         messages = await self.summaries.compact(user_id, conversation.id)
         compacted = schemas.Compacted(status="compacted" if messages else "nothing to compact", messages=messages)
@@ -178,6 +186,7 @@ class InteractionService:
 
 
 async def _render_frames(events: AsyncIterator[Event], renderer: InteractionRenderer) -> AsyncIterator[bytes]:
+    """Yields the server-sent events of events."""
     async for event in events:
         if frames := renderer.render(event):
             yield frames

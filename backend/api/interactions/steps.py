@@ -17,6 +17,7 @@ def render_steps(tree: TreeEvents) -> list[Step]:
 
 
 def _steps_of(run: Run, events: list[Event]) -> Iterator[Step]:
+    """Yields the steps of one sub-agent's run: its assignment, model turns, outputs and end."""
     records = {event.record.id: event.record for event in events if isinstance(event.record, Entry | ToolCall)}
     own = [record for record in records.values() if record.run_id == run.id]
     for event in events:
@@ -46,6 +47,7 @@ def _is_message(record: Record, run_id: str) -> bool:
 
 
 def _render_turn(records: list[Record], turn: ModelTurn) -> dict[str, Any]:
+    """Renders what the model said and called in a model turn."""
     of_turn = [record for record in records if record.model_turn == turn.model_turn]
     texts = [one.text for one in of_turn if isinstance(one, Entry) and one.kind == "assistant_message"]
     calls = [one for one in of_turn if isinstance(one, ToolCall)]
@@ -64,6 +66,7 @@ def _step(
     *,
     at: Any = None,
 ) -> Step:
+    """Creates a step of a sub-agent's run."""
     assert run.parent_call_id is not None
     return Step(
         number=number,

@@ -34,12 +34,13 @@ class RequestReport:
     tasks: int | None = None
 
     def count(self, changed: ChangedTasks) -> ChangedTasks:
+        """Notes how many tasks a change has, and returns it."""
         self.tasks = len(changed.tasks)
         return changed
 
 
 async def report_request(request: Request, user_id: UserId) -> AsyncIterator[RequestReport]:
-    """Observes the request until its handler returns."""
+    """Measures a request until its handler returns; logs it if it may change something."""
     began, report, outcome = time.perf_counter(), RequestReport(), "failed"
     method, route = request.method, request.scope["route"].path.replace("{task_id}", "{id}")
     attributes = {"http.request.method": method, "http.route": route}

@@ -36,6 +36,7 @@ async def list_tasks(
     cursor: str | None = None,
     limit: Limit = _MOST,
 ) -> schemas.TaskPage:
+    """Returns a page of a view of the task list."""
     page = await services.task_list.load_page(TaskQuery(view, limit, cursor or None, query, label, priority), user)
     report.tasks = len(page.tasks)
     return page
@@ -43,11 +44,13 @@ async def list_tasks(
 
 @router.get("/tasks/changes")
 async def get_changes(_: Report, services: AppServices, user: PollingUser, after: Number = None) -> schemas.TaskChanges:
+    """Returns which tasks have changed since a number; the page asks every second and a half."""
     return await services.task_list.load_changes(after, user)
 
 
 @router.get("/tasks/{task_id}")
 async def get_task(_: Report, services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
+    """Returns a task in any state."""
     return await services.task_list.find(task_id, user)
 
 
@@ -55,6 +58,7 @@ async def get_task(_: Report, services: AppServices, user: LimitedUser, task_id:
 async def add_task(
     report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.NewTask
 ) -> schemas.ChangedTasks:
+    """Adds a task; under the same idempotency key once. `report` measures the request."""
     return report.count(await services.task_list.add(body, user, key))
 
 
@@ -62,6 +66,7 @@ async def add_task(
 async def undo(
     report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, body: schemas.Undo
 ) -> schemas.ChangedTasks:
+    """Undoes all changes of a batch."""
     return report.count(await services.task_list.undo(body.batch, user, key))
 
 
@@ -74,6 +79,7 @@ async def update_task(
     task_id: TaskId,
     body: schemas.TaskUpdate,
 ) -> schemas.ChangedTasks:
+    """Changes a task by hand, completes or reopens it, or undoes its last change; `also` names other tasks."""
     return report.count(await services.task_list.update(task_id, body, user, key))
 
 
@@ -81,10 +87,12 @@ async def update_task(
 async def delete_task(
     report: Report, services: AppServices, user: LimitedUser, key: IdempotencyKey, task_id: TaskId, also: str = ""
 ) -> schemas.ChangedTasks:
+    """Deletes a task, and the tasks in `also`."""
     return report.count(await services.task_list.delete(task_id, _parse_ids(also), user, key))
 
 
 def _parse_ids(also: str) -> list[int]:
+    """Parses task numbers separated by commas. Raises `InvalidRequest`."""
     parts = [part.strip() for part in also.split(",")] if also else []
     if len(parts) > _MOST_ALSO or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise InvalidRequest(f"also must be a list of up to {_MOST_ALSO} task numbers, separated by commas.")

@@ -26,7 +26,7 @@ class Task(BaseModel):
 
     @classmethod
     def from_tool(cls, task: Mapping[str, Any], *, is_deleted: bool = False) -> Self:
-        """A task of a tool's result, whose due date is `Fri 2026-11-27 15:00`."""
+        """Converts a task of a tool's result, whose due date is a text like `Fri 2026-11-27 15:00`."""
         _, day, time = ((task["due"] or "") + "  ").split(" ")[:3]
         same = {name: task[name] for name in ("id", "title", "description", "priority", "labels", "repeat")}
         status = "deleted" if is_deleted or task.get("deleted") else task["status"]
@@ -70,7 +70,7 @@ class ChangedTasks(BaseModel):
 
     @classmethod
     def from_tool(cls, result: Mapping[str, Any], *, batch: str) -> Self:
-        """The tasks of a tool's result, then those that repeating ones have left behind."""
+        """Converts a tool's result: the tasks that it changed, then the ones that follow repeating tasks."""
         results = [result, *result["also"]]
         following = [one["next"]["task"] for one in results if one.get("next")]
         tasks = [*map(_changed, results), *map(Task.from_tool, following)]
@@ -78,6 +78,7 @@ class ChangedTasks(BaseModel):
 
 
 def _changed(result: Mapping[str, Any]) -> Task:
+    """Converts one result of a tool; a deleted task is nested in its result."""
     return Task.from_tool(result["task"], is_deleted=True) if "task" in result else Task.from_tool(result)
 
 
@@ -87,7 +88,7 @@ class _Fields(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     def given_fields(self, *, without: Iterable[str] = ()) -> dict[str, Any]:
-        """The fields that the request has."""
+        """Returns the fields that the request names, also those with null."""
         return self.model_dump(exclude_unset=True, exclude=set(without))
 
 

@@ -61,7 +61,10 @@ class TaskListService:
     tools: TaskTools
 
     async def load_page(self, query: TaskQuery, user: AuthenticatedUser) -> TaskPage:
-        """The number of the newest change is read first: a change in between is read again, and never missed."""
+        """Loads a page of a view.
+        The number of the newest change is read first, so that a change in between is read again and never missed.
+        Raises `TasksUnavailable`, and as `_translated_errors`.
+        """
         zone, changes = await asyncio.gather(self._zone(user), self.load_changes(None, user))
         reader = {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
         filters = {"query": query.query, "label": query.label, "priority": query.priority}
@@ -83,7 +86,7 @@ class TaskListService:
             )
 
     async def find(self, task_id: int, user: AuthenticatedUser) -> Task:
-        """A task, whatever its state. Raises `NotFound`."""
+        """Loads a task in any state. Raises `NotFound`."""
         with _translated_errors():
             found = (await self.tools.get_json("tasks", user_id=user.user_id, ids=task_id))["tasks"]
             tasks = [*map(Task.from_tool, found)]
@@ -92,15 +95,18 @@ class TaskListService:
         return tasks[0]
 
     async def load_changes(self, after: int | None, user: AuthenticatedUser) -> TaskChanges:
+        """Loads the ids of tasks that changed after a number; for None only the newest number."""
         since = {} if after is None else {"after": after}
         with _translated_errors():
             return TaskChanges.model_validate(await self.tools.get_json("changes", user_id=user.user_id, **since))
 
     async def add(self, new: NewTask, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+        """Adds a task by the tool `add_task`; fields with null are left out."""
         arguments = {name: value for name, value in new.given_fields().items() if value is not None}
         return await self._change("add_task", arguments, user, key)
 
     async def update(self, task_id: int, update: TaskUpdate, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+        """Changes a task, and those in `also`; one that is only completed by the tool `complete_task`."""
         fields = update.given_fields(without=["also"])
         also = {"also": update.also} if update.also else {}
         if fields == {"status": "completed"}:
@@ -108,9 +114,11 @@ class TaskListService:
         return await self._change("update_task", {"task_id": task_id, **_as_arguments(fields), **also}, user, key)
 
     async def delete(self, task_id: int, also: list[int], user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+        """Deletes tasks by the tool `delete_task`."""
         return await self._change("delete_task", {"task_id": task_id, "also": also}, user, key)
 
     async def undo(self, batch: str, user: AuthenticatedUser, key: str | None) -> ChangedTasks:
+        """Undoes all changes of a batch."""
         # Which task is named is not looked at: all of the batch's are restored.
         return await self._change("update_task", {"task_id": 1}, user, key, undo_batch=batch)
 
@@ -123,6 +131,9 @@ class TaskListService:
         *,
         undo_batch: str | None = None,
     ) -> ChangedTasks:
+        """Calls a tool for a change by hand, as a batch of its own; under the same key once.
+        Returns the changed tasks.
+        """
         zone = await self._zone(user)
         batch = _batch_of(user.user_id, key) if key else new_id("hand")
         with _translated_errors():
@@ -132,7 +143,7 @@ class TaskListService:
             return ChangedTasks.from_tool(result, batch=batch)
 
     async def _zone(self, user: AuthenticatedUser) -> str | None:
-        """The zone that the request names, which is kept, else the one that was named last."""
+        """Returns the time zone that the request names, after storing it, or else the one that was named last."""
         if user.time_zone is None:
             return await profiles.load_time_zone(self.database, user.user_id)
         await profiles.set_time_zone(self.database, user.user_id, user.time_zone)
@@ -151,7 +162,7 @@ def _translated_errors() -> Iterator[None]:
 
 
 def _as_arguments(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a tool, to which null means "not given" and not "nothing"."""
+    """Converts the fields of a request to a tool's arguments, for which null means "not given" and not "nothing"."""
     arguments = {
         name: "none" if name in _REMOVABLE and value in (None, "") else value for name, value in fields.items()
     }
@@ -161,5 +172,5 @@ def _as_arguments(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _batch_of(user_id: str, key: str) -> str:
-    """A batch that no other user has and that tells nothing, derived from a key that a client chose."""
+    """Derives a batch from a key that a client chose: no other user has it, and it does not reveal the key."""
     return f"hand_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"

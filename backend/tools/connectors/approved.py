@@ -15,13 +15,14 @@ Approved = Mapping[tuple[str, str], bytes]
 
 
 async def load_approved(database: Database) -> Approved:
+    """Loads the approved tools of all servers."""
     async with database.system_transaction() as tx:
         found = await tx.execute(_LOAD)
     return {(row["server"], row["tool"]): bytes(row["hash"]) for row in await found.fetchall()}
 
 
 async def approve(database: Database, server: str, hashes: Mapping[str, bytes], *, all_of_it: bool) -> None:
-    """Approves these tools, as the owner; `all_of_it`: and no other of the server's."""
+    """Approves these tools, as the database's owner. With `all_of_it`, no other tool of the server stays approved."""
     async with database.owner_transaction() as tx:
         if all_of_it:
             await tx.execute(_DELETE_OTHERS, server=server, tools=list(hashes))

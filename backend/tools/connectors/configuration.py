@@ -49,7 +49,7 @@ class _Entry(BaseModel):
     disabled: bool = False
 
     def problem(self) -> str | None:
-        """Why these cannot stand together, as the rest of a sentence."""
+        """Returns why these settings of a server cannot be combined, as the rest of a sentence; None if they can."""
         if (self.command is None) == (self.url is None):
             return "needs either command (the program to start) or url (an address)."
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
@@ -65,7 +65,9 @@ class _Wrong(Exception):
 
 
 def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Connector, ...]:
-    """The servers of the file; raises `SettingsInvalid` with a sentence for each mistake."""
+    """Reads `mcp.json` and puts in the variables that it names; raises `SettingsInvalid` with a sentence for each
+    mistake.
+    """
     if file is None:
         return ()
     try:
@@ -91,6 +93,7 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
 
 
 def _entries(found: Any) -> dict[str, Any] | None:
+    """Returns the servers of the file by name; None if it does not have exactly one of the two keys for them."""
     if not isinstance(found, dict):
         return None
     tops = [found[top] for top in _TOP if top in found]
@@ -98,6 +101,7 @@ def _entries(found: Any) -> dict[str, Any] | None:
 
 
 def _entry(name: str, given_: Any) -> _Entry:
+    """Checks the name and the settings of one server; raises `_Wrong`."""
     if not _NAME.fullmatch(name):
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
     if not isinstance(given_, dict):
@@ -113,12 +117,16 @@ def _entry(name: str, given_: Any) -> _Entry:
 
 
 def _about(key: str) -> str:
+    """Returns what must be said of an invalid or unknown key."""
     if key in _MUST_BE:
         return f"is wrong: {key} must be {_MUST_BE[key]}."
     return f"has the unknown key {key!r}. Known keys are {', '.join(_MUST_BE)}."
 
 
 def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Connector:
+    """Creates a connector with the values of the variables that its settings name.
+    Raises `_Wrong` for unusable ones.
+    """
     resolved: dict[str, str] = {}
 
     def put_in(text: str) -> str:
@@ -153,13 +161,16 @@ def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: P
 
 
 def _agents(entry: _Entry) -> frozenset[AgentName]:
-    """Who has its tools where the file does not say: what may change something is given to nobody unasked."""
+    """Returns the agents that have its tools; by default the researcher for a server that only reads, and nobody for
+    others.
+    """
     if entry.agents is not None:
         return frozenset(entry.agents)
     return frozenset({"researcher"}) if entry.readOnly else frozenset()
 
 
 def _value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[str, str]) -> str:
+    """Returns the value of the variable that a reference names and notes both in `resolved`; raises `_Wrong`."""
     kind, _, name = found[1].partition(":")
     if kind != "env" or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not found[0].endswith("}"):
         raise _Wrong(f"has {found[0]}: the one reference that is known is ${{env:NAME}}, of a variable.")
@@ -172,4 +183,5 @@ def _value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[st
 
 
 def usable(servers: Sequence[Connector]) -> list[Connector]:
+    """Leaves out the servers that are disabled."""
     return [server for server in servers if not server.disabled]

@@ -40,24 +40,25 @@ class Connector:
 
     @property
     def description(self) -> str:
-        """What it is, without anything that may be secret."""
+        """Says what it is, a program or a server, without anything that may be secret."""
         if self.command is not None:
             return f"the program {self.redacted(self.command)}"
         return f"the server at {self.redacted(URL(self.url or '').host)}"
 
     def allows(self, tool: str) -> bool:
+        """Whether the operator's file allows this tool."""
         return self.tools is None or tool in self.tools
 
     @property
     def reach(self) -> Sequence[object]:
-        """What it is, and what of it may be used; the same for other values of the same references."""
+        """Returns what the server is and which tools are allowed, for a fingerprint; secrets do not change it."""
         given = [*sorted(self.environment.items()), *sorted(self.headers.items())]
         what = [self.name, self.command or "", self.url or "", *self.arguments, self.directory or "", *map(str, given)]
         allowed = None if self.tools is None else sorted(self.tools)
         return [*map(self.redacted, what), allowed, self.read_only]
 
     def redacted(self, text: str) -> str:
-        """The text without the values that references stand for."""
+        """Replaces the values of variables by the references that stand for them in the file."""
         for value, reference in sorted(self.resolved.items(), key=lambda pair: -len(pair[0])):
             if len(value) >= _SHORTEST:
                 text = text.replace(value, reference)

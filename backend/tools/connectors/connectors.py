@@ -65,12 +65,16 @@ class Connectors:
         return any(agent in server.agents for server in self._servers)
 
     def unusable(self) -> dict[str, str]:
-        """Why servers cannot be used, by the names that people know: a program that is missing, or the last try."""
+        """Returns why servers cannot be used, by their names as people know them: the program is missing, or the last
+        try failed.
+        """
         reasons = {server.name: _missing(server) or self._listed[server.name].problem for server in self._servers}
         return {f"mcp.{name}": reason for name, reason in reasons.items() if reason}
 
     async def tools_for(self, agent: str) -> list[FunctionTool]:
-        """The approved tools of its servers that can be reached, as the SDK takes them."""
+        """Returns the tools that an agent gets from its servers: those that are allowed and approved.
+        Asks servers that were not asked for a minute; leaves out those that cannot be reached.
+        """
         servers = [server for server in self._servers if agent in server.agents]
         if not servers:
             return []
@@ -84,11 +88,14 @@ class Connectors:
         ]
 
     async def close(self) -> None:
+        """Closes the connections to all servers."""
         await asyncio.gather(*(listed.link.close() for listed in self._listed.values()))
         self._stack.close()
 
     async def _tools(self, server: Connector) -> Sequence[Tool]:
-        """Those of a server, or none where it cannot be used."""
+        """Returns the tools of a server, asked for at most once a minute.
+        If it cannot be used, logs why and returns none.
+        """
         listed = self._listed[server.name]
         if time.monotonic() < listed.until:
             return listed.tools
@@ -103,6 +110,9 @@ class Connectors:
         return listed.tools
 
     def _is_offered(self, server: Connector, tool: Tool, known: Approved) -> bool:
+        """Whether a tool is allowed, approved as it is now, and not too large; logs once that a new or changed one
+        needs approval.
+        """
         if not server.allows(tool.name):
             return False
         found = offered.fingerprint(tool)
@@ -116,6 +126,7 @@ class Connectors:
         return False
 
     def _tool(self, server: Connector, tool: Tool) -> FunctionTool:
+        """Creates the SDK's tool that calls a tool of a server."""
         name = names.for_model(server.name, tool.name)
         shown = names.for_people(name)
         return FunctionTool(
@@ -129,7 +140,7 @@ class Connectors:
     async def _invoke(
         self, server: Connector, tool: Tool, shown: str, context: ToolContext[Any], arguments: str
     ) -> str:
-        """What the model reads of a call: a sentence, whatever happens."""
+        """Calls a tool, logs it and returns what the model reads: a sentence, whatever happens."""
         given = arguments_of(arguments)
         if given is None:
             return FailedOutput(UNREADABLE)
@@ -141,6 +152,7 @@ class Connectors:
         return answer if outcome == _DONE else FailedOutput(answer)
 
     async def _answer(self, server: Connector, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
+        """Calls a tool; returns the outcome for the log and the text for the model, also for every error."""
         link = self._listed[server.name].link
         if not server.read_only and (refusal := await self._refusal(server, tool, shown)) is not None:
             return "not made", refusal
@@ -158,7 +170,9 @@ class Connectors:
         return "failed" if result.is_error else _DONE, offered.text(server, result, shown)
 
     async def _refusal(self, server: Connector, tool: Tool, shown: str) -> str | None:
-        """Why a call that may change something is not sent: the server is looked at once more, as it is now."""
+        """Returns why a call that may change something is not made: the server, asked once more, cannot be used or
+        describes the tool in another way than when it was offered. None if it may be made.
+        """
         try:
             tools = await self._listed[server.name].link.tools()
         except Exception as error:  # noqa: BLE001 - as in `_tools`
@@ -168,7 +182,7 @@ class Connectors:
 
 
 def _missing(server: Connector) -> str | None:
-    """That there is no such program, where it would be started."""
+    """Returns the sentence that a server's program does not exist; None if it does."""
     if server.command is None:
         return None
     place = os.path.join(server.directory or "", server.command) if "/" in server.command else server.command
@@ -178,23 +192,26 @@ def _missing(server: Connector) -> str | None:
 
 
 def _reason(error: Exception) -> str:
-    """Without a text of the server's."""
+    """Describes an error without any text of the server's."""
     return str(error) if isinstance(error, Unreachable | Unanswered) else f"cannot be used ({type(error).__name__})"
 
 
 def limits_with(servers: Sequence[Connector]) -> dict[str, str]:
-    """What a card says of the tools by which agents start that may use these servers."""
+    """Returns what an approval card says of each tool that starts an agent which may use these servers."""
     reached = _reached(servers)
     return {tool: _MAY.format(" and ".join(f"mcp.{one.name}" for one in found)) for tool, found in reached.items()}
 
 
 def reach_with(servers: Sequence[Connector]) -> dict[str, Sequence[object]]:
-    """What these servers are, by their names, and by the tools by which agents start that may use them."""
+    """Returns what these servers are, for fingerprints: by their names, and by the tools that start agents which may
+    use them.
+    """
     of_agents = {tool: [one.reach for one in found] for tool, found in _reached(servers).items()}
     return of_agents | {one.name: one.reach for one in usable(servers)}
 
 
 def _reached(servers: Sequence[Connector]) -> dict[str, list[Connector]]:
+    """Returns the servers that each tool's agent may use, without agents that have none."""
     there = usable(servers)
     found = {tool: [one for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
     return {tool: reached for tool, reached in found.items() if reached}

@@ -62,16 +62,17 @@ class Link:
 
     @property
     def is_open(self) -> bool:
+        """Whether a connection is established."""
         return self._held is not None and self._held.client is not None
 
     @property
     def _late(self) -> str:
+        """The sentence that the server did not answer in time."""
         return f"did not answer within {self._server.timeout:g} seconds"
 
     async def tools(self) -> list[Tool]:
-        """All that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`.
-
-        One that does not tell even that is started anew for who comes next: a call may take long, this does not.
+        """Asks for all tools that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`.
+        Closes the connection to a server that does not answer even that: the next request opens another.
         """
         try:
             return await self._ask(_all_tools, again=True)
@@ -84,11 +85,13 @@ class Link:
         return await self._ask(lambda client: client.call_tool(tool, arguments), again=again)
 
     async def close(self) -> None:
+        """Closes the connection and waits until it is closed."""
         self._drop(self._held)
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def _ask(self, request: Callable[[Client], Awaitable[T]], *, again: bool) -> T:
+        """Sends a request, and with `again` a second time if the connection was lost."""
         try:
             return await self._ask_once(request)
         except Lost:
@@ -97,6 +100,9 @@ class Link:
         return await self._ask_once(request)
 
     async def _ask_once(self, request: Callable[[Client], Awaitable[T]]) -> T:
+        """Sends a request over the open connection or a new one.
+        Raises `Unreachable`, `Unanswered` after the time-out, and `Lost`, after closing the connection, if it broke.
+        """
         held = self._held or self._open()
         held.users += 1
         try:
@@ -115,6 +121,7 @@ class Link:
             held.used = _now()
 
     def _open(self) -> _OpenConnection:
+        """Begins to open a connection in an asyncio task of its own, and returns it before it is ready."""
         self._held = held = _OpenConnection()
         held.task = asyncio.create_task(self._hold(held))
         self._tasks.add(held.task)
@@ -122,6 +129,9 @@ class Link:
         return held
 
     async def _ready(self, held: _OpenConnection) -> Client:
+        """Waits for an opening connection and returns its client.
+        Raises `Unreachable` if it fails or takes too long.
+        """
         try:
             async with asyncio.timeout(self._server.timeout):
                 await held.ready.wait()
@@ -142,6 +152,7 @@ class Link:
             self._held = None
 
     async def _hold(self, held: _OpenConnection) -> None:
+        """Opens a connection and keeps it until it is dropped or was unused for long; notes why it failed."""
         try:
             async with _client(self._server) as client:
                 held.client = client
@@ -156,6 +167,7 @@ class Link:
             held.ready.set()
 
     async def _until_unused(self, held: _OpenConnection) -> None:
+        """Waits until the connection is dropped, or has had no request for ten minutes."""
         while held.users or held.used + _IDLE_SECONDS > _now():
             pause = _IDLE_SECONDS if held.users else held.used + _IDLE_SECONDS - _now()
             with suppress(TimeoutError):
@@ -166,6 +178,9 @@ class Link:
 
 @asynccontextmanager
 async def _client(server: Connector) -> AsyncIterator[Client]:
+    """Connects to a server: starts its program, whose standard error is logged, or opens its address.
+    Closes it afterwards.
+    """
     async with AsyncExitStack() as stack:
         if server.command is not None:
             errors = stack.enter_context(logged(server))
@@ -184,6 +199,7 @@ async def _client(server: Connector) -> AsyncIterator[Client]:
 
 
 async def _all_tools(client: Client) -> list[Tool]:
+    """Reads up to 20 pages of a server's tools."""
     found, cursor = list[Tool](), None
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
@@ -194,7 +210,7 @@ async def _all_tools(client: Client) -> list[Tool]:
 
 
 def _why(server: Connector, error: BaseException) -> str:
-    """What went wrong, by the type of the first error that says it."""
+    """Describes by the error's type why a server cannot be used, without any text of the server's."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

@@ -8,7 +8,9 @@ _LONGEST = 64  # characters of a function's name, as model providers have it
 
 
 def for_model(server: str, tool: str) -> str:
-    """Two tools have two names, also where one cannot be written as it is."""
+    """Returns the name by which models call a tool.
+    Two tools never have the same one: a name that is too long, or has other characters, ends with a hash.
+    """
     name = f"mcp_{server}__{tool}"
     if len(name) <= _LONGEST and re.fullmatch(r"[A-Za-z0-9_-]+", tool):
         return name
@@ -17,7 +19,7 @@ def for_model(server: str, tool: str) -> str:
 
 
 def for_people(name: str) -> str:
-    """Any other tool is called as it is."""
+    """Returns the name that people read, `mcp.SERVER.TOOL`; the name itself for a tool of ours."""
     found = _NAMED.fullmatch(name)
     return f"mcp.{found[1]}.{found[2]}" if found else name
 

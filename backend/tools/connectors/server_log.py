@@ -19,7 +19,7 @@ _OF_SDK = ("client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.shar
 
 @contextmanager
 def redacted(servers: Sequence[Connector]) -> Iterator[None]:
-    """While the block runs, the SDK's log lines have no text of an error and no value of a variable."""
+    """Removes texts of errors and values of variables from the SDK's log lines while the block runs."""
 
     def redact(record: logging.LogRecord) -> bool:
         text = record.getMessage()
@@ -39,7 +39,7 @@ def redacted(servers: Sequence[Connector]) -> Iterator[None]:
 
 @contextmanager
 def logged(server: Connector) -> Iterator[TextIO]:
-    """What a program of this server is given as its standard error; a thread reads it until its last writer ends."""
+    """Gives the file that becomes a program's standard error; a thread logs its lines until its last writer ends."""
     reading, writing = os.pipe()
     threading.Thread(target=_log_lines, args=(server, reading), daemon=True).start()
     with open(writing, "w") as errors:
@@ -47,6 +47,7 @@ def logged(server: Connector) -> Iterator[TextIO]:
 
 
 def _log_lines(server: Connector, reading: int) -> None:
+    """Logs each line of a pipe, redacted and cut, until it is closed."""
     with open(reading, errors="replace") as lines:
         while line := lines.readline(_READ):
             if said := server.redacted(line).rstrip():

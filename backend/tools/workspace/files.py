@@ -66,18 +66,21 @@ class FolderFiles:
         return self._tools.is_starting
 
     def agents(self) -> dict[str, object]:
-        """Whether they may be started now, and what their commands are confined by; None where they have none."""
+        """Returns for the page whether agents may be started now, and what confines their commands; None if they have
+        no commands.
+        """
         confinement = self._tools.confinement if self._tools.runs_commands else None
         return {"offered": self._tools.may_start, "confinement": confinement}
 
     async def list(self, folder: str, *, user_id: str) -> dict[str, Any]:
+        """Lists the files of a folder, as the workspace does."""
         async with self._send("GET", f"files/{folder}", user_id) as response:
             await response.aread()
             return response.json()
 
     @asynccontextmanager
     async def opened(self, folder: str, path: str, *, user_id: str) -> AsyncIterator[httpx2.Response]:
-        """The file as it comes, with its length in the headers."""
+        """Opens a file for reading while the block runs: the workspace's response, whose body is not read yet."""
         async with self._send("GET", _path_of(folder, path), user_id) as response:
             yield response
 
@@ -95,9 +98,8 @@ class FolderFiles:
             pass
 
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
-        """Keep a version of the folder; what is said of it. Raises `NotCommitted`.
-
-        The folder's configuration and hooks are its agents', and git runs them.
+        """Commits the files of a folder with git and returns the text of the result; raises `NotCommitted`.
+        It does so only in a sandbox: the folder's configuration and hooks are its agents', and git runs them.
         """
         if self._tools.is_unconfined:
             raise NotCommitted(_UNCONFINED)
@@ -111,13 +113,13 @@ class FolderFiles:
         return text_of(result)
 
     async def remove_all(self, conversation_id: str, *, user_id: str) -> None:
-        """Delete the conversation's folder, and those of its agents that worked apart."""
+        """Deletes the conversation's folder, and those of its agents that worked in folders of their own."""
         for folder in (conversation_id, *(folder_apart(conversation_id, agent) for agent in get_args(AgentName))):
             await self._tools.remove(folder, user_id=user_id)
 
     @contextmanager
     def _counted(self, user_id: str) -> Iterator[None]:
-        """Raises `LimitReached` for a person of whose files many are under way: each may take as long as it likes."""
+        """Counts a transfer of a user's files while the block runs; raises `LimitReached` above eight at once."""
         if self._under_way[user_id] >= _AT_ONCE:
             raise LimitReached(
                 f"{_AT_ONCE} of your files are being transferred. Wait until they are done and try again."
@@ -132,6 +134,9 @@ class FolderFiles:
 
     @asynccontextmanager
     async def _send(self, method: str, path: str, user_id: str, **more: Any) -> AsyncIterator[httpx2.Response]:
+        """Sends a request to the workspace as the user; gives its response, not read yet, while the block runs.
+        Raises `WorkspaceUnavailable`, `LimitReached`, or the error that the response stands for.
+        """
         with self._counted(user_id):
             with calling_for(user_id):
                 request = self._tools.http.build_request(method, path, **more)
@@ -151,13 +156,14 @@ class FolderFiles:
 
 
 def _path_of(folder: str, path: str) -> str:
-    """The file's own address, which none of its parts leads away from."""
+    """Returns the path of a file in the workspace's HTTP API; raises `NoFile` for parts like ".."."""
     if any(part in ("", ".", "..") for part in path.split("/")):
         raise NoFile
     return f"files/{folder}/{quote(path)}"
 
 
 def _refusal(response: httpx2.Response) -> BackendError:
+    """Returns the error that the workspace's error response stands for."""
     try:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):
