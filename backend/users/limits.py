@@ -2,13 +2,13 @@
 
 from dataclasses import asdict, dataclass
 
-from common.database import Database, Transaction
+from common.database import Database, Transaction, advisory_locks
 from common.ids import new_id
 
 _COUNT = """
 SELECT count_request(%(request)s, %(per_minute)s, %(running)s, %(per_day)s, %(conversations)s, %(is_new)s)"""
 
-_LOCK_USER = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 0))"
+_LOCK_USER = f"SELECT {advisory_locks.REQUESTS}"
 _SWEEP = "SELECT sweep_requests(1000)"
 
 

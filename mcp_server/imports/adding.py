@@ -9,7 +9,7 @@ from hashlib import sha256
 from itertools import islice
 
 from common.clock import to_utc
-from common.database import Database, Transaction
+from common.database import Database, Transaction, advisory_locks
 from common.tool_server.refusals import Refusal
 from mcp_server.imports.checked import stored
 from mcp_server.imports.found import Found, Read, Unread
@@ -22,8 +22,7 @@ ACTOR = "import"
 _AT_ONCE = 500  # tasks of a transaction
 _MOST_LISTED = 1_000  # of what cannot be read
 
-# One import of a user at a time: what one has added, the other finds.
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 3))"
+_LOCK = f"SELECT {advisory_locks.IMPORT}"
 _KEYS = """
 SELECT idempotency_key FROM task_calls
 WHERE user_id = %(user)s AND idempotency_key IS NOT NULL AND idempotency_key = ANY(%(keys)s::text[])"""

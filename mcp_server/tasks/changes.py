@@ -65,11 +65,6 @@ CAN_BE_UNDONE = """c.before IS DISTINCT FROM c.after AND c.undoes IS NULL AND NO
 CALL_COLUMNS = "(user_id, operation, arguments, actor, idempotency_key, batch, created_at)"
 CALL_VALUES = "%(user)s, %(operation)s, %(arguments)s::jsonb, %(actor)s, %(key)s, %(batch)s, %(now)s"
 ONCE = "ON CONFLICT (user_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING"
-# No change of the log is stored before all transactions of the user that have stored some have ended: a user's changes
-# are committed in the order of their ids, so that who has read one has missed none before it. The lock is taken as the
-# first row is made, and is the last one that a transaction waits for.
-LOCK_LOG = "pg_advisory_xact_lock(hashtextextended(%(user)s, 4))"
-
 _CLAIM = f"INSERT INTO task_calls {CALL_COLUMNS} VALUES ({CALL_VALUES}) {ONCE} RETURNING id, {quota.HINTS}"
 _RECORDED = """
 SELECT k.operation, k.arguments, c.before, c.after

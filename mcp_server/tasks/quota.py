@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from common.clock import Clock, utc_now
-from common.database import Database, DatabaseUnavailable, Transaction
+from common.database import Database, DatabaseUnavailable, Transaction, advisory_locks
 from mcp_server.errors import TooManyChanges, TooManyTasks
 
 logger = logging.getLogger(__name__)
@@ -32,8 +32,7 @@ HINTS = f"{_TASKS_EVER} AS tasks_ever, {_BUSY_DAY} AS is_busy_day"
 # Where no limit of the user's is near, by the same hints and with the values of `far_from_limits`.
 HAS_ROOM = f"""coalesce({_TASKS_EVER}, 0) < %(few)s::bigint
     AND (%(any_changes)s::boolean OR NOT coalesce({_BUSY_DAY}, false))"""
-# One at a time for each user, or calls at the same time would all see the last free place; another lock than the log's.
-_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 1))"
+_LOCK = f"SELECT {advisory_locks.QUOTA}"
 # Counted no further than the limit.
 _COUNT_TASKS = """
 SELECT count(*) AS tasks FROM (SELECT FROM tasks WHERE user_id = %(user)s LIMIT %(most)s::bigint) counted"""

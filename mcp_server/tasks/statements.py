@@ -7,9 +7,10 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from common.database import Transaction
+from common.database.advisory_locks import TASK_LOG
 from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN
-from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, LOCK_LOG, ONCE, Caller, Change, change_of
+from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, ONCE, Caller, Change, change_of
 from mcp_server.tasks.quota import HAS_ROOM
 from mcp_server.tasks.task import TASK_COLUMNS, StoredTask
 
@@ -43,7 +44,7 @@ made AS (
 )
 INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
 SELECT %(user)s, {{call}}, task_id, after, %(logged_at)s
-FROM (SELECT made.*, {LOCK_LOG} FROM made) locked
+FROM (SELECT made.*, {TASK_LOG} FROM made) locked
 ORDER BY task_id
 RETURNING before, after"""
 _ADD = f"WITH number AS ({_RESERVE_IDS}), {_MADE.format(call='%(call)s')}"
@@ -69,7 +70,7 @@ WITH written AS (
 INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at)
 SELECT %(user)s, %(call)s, task_id, before, after, undoes, %(logged_at)s
 FROM (
-    SELECT c.*, {LOCK_LOG}
+    SELECT c.*, {TASK_LOG}
     FROM jsonb_to_recordset(%(changes)s) AS c (nth integer, task_id bigint, before jsonb, after jsonb, undoes bigint)
 ) locked
 ORDER BY nth"""
@@ -88,7 +89,7 @@ WITH rows AS (
 INSERT INTO task_changes (user_id, call_id, task_id, after, created_at)
 SELECT %(user)s, call_id, task_id, after, %(logged_at)s
 FROM (
-    SELECT calls.id AS call_id, rows.id AS task_id, rows.after, {LOCK_LOG}
+    SELECT calls.id AS call_id, rows.id AS task_id, rows.after, {TASK_LOG}
     FROM rows JOIN calls ON calls.idempotency_key = rows.key
 ) locked
 ORDER BY task_id"""

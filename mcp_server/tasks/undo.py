@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from common.database import Transaction
+from common.database import Transaction, advisory_locks
 from mcp_server.errors import NextIsChanged, NothingToUndo
 from mcp_server.tasks import changes, statements
 from mcp_server.tasks.changes import CAN_BE_UNDONE, WITHIN, Caller, Change, change_of
@@ -16,8 +16,7 @@ WHERE c.user_id = %(user)s AND c.task_id = %(task)s AND c.created_at > %(since)s
 ORDER BY c.id DESC LIMIT 1"""
 _ADDED_BY_CALL = """
 SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND call_id = %(call)s AND before IS NULL"""
-# A task that was deleted has no row to lock; the user's is locked after the tasks' by whoever completes a repeat.
-LOCK_UNDO = "SELECT pg_advisory_xact_lock(hashtextextended(%(user)s, 2))"
+LOCK_UNDO = f"SELECT {advisory_locks.UNDO}"
 
 
 async def undo(tx: Transaction, caller: Caller, ids: Sequence[int]) -> ChangedTask:

@@ -30,8 +30,8 @@ _NEWEST = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
 async def since(database: Database, user_id: str, after: int | None) -> ChangesSince:
     """What came after a change of this number; without one, only which is the newest. One round trip.
 
-    A user's changes are committed in the order of their numbers (`changes.LOCK_LOG`), so none is missed. A number
-    beyond the newest is of a log that is not there any more, such as one before a backup was restored.
+    A user's changes are committed in the order of their numbers (`advisory_locks.TASK_LOG`), so none is missed. A
+    number beyond the newest is of a log that is not there any more, such as one before a backup was restored.
     """
     async with database.transaction(user_id) as tx:
         if after is None:
