@@ -19,7 +19,7 @@ from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
 from backend.composition import open_services
 from backend.conversations.ids import OPENAPI
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 from backend.settings import Settings
 from backend.tools.connectors.connector import Connector
 from common.single_flight import SingleFlight
@@ -35,7 +35,7 @@ _ROUTERS = (
 
 def create_app(
     settings: Settings,
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     *,
     servers: Sequence[Connector] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,

@@ -25,7 +25,7 @@ from backend.context.titles import Titles
 from backend.conversations.errors import from_database
 from backend.conversations.runs import ASSISTANT, SIGNAL
 from backend.model.chat_model import ChatModel
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 from backend.runs.admission import AdmissionControl
 from backend.runs.approvals import Approvals
 from backend.runs.execution import Dependencies
@@ -64,7 +64,7 @@ class _Resources:
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, endpoint: Endpoint, servers: Sequence[Connector]
+    settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector]
 ) -> AsyncIterator[Services]:
     """Opens all that the process needs, gives it to the routes and closes it in reverse order; `servers` are the other
     MCP servers.
@@ -79,7 +79,7 @@ async def open_services(
 
 
 async def _open_resources(
-    settings: Settings, endpoint: Endpoint, servers: Sequence[Connector], stack: AsyncExitStack
+    settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> _Resources:
     """Opens the database, the model and the tools; `stack` closes them."""
     database = await stack.enter_async_context(settings.create_database(translate_error=from_database))

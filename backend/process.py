@@ -10,7 +10,7 @@ from agents.tracing import set_trace_processors
 from fastapi import FastAPI
 
 from backend.commands import check as check_command
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 from backend.settings import SHUTDOWN_SECONDS, Settings, renamed_settings
 from backend.tools.connectors.connector import Connector
 from common import process, workers
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _serve(
     settings: Settings,
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     servers: Sequence[Connector],
     listener: socket.socket,
     on_ready: Callable[[], None],
@@ -100,7 +100,7 @@ class _Server(workers.Server):
         return services and services.runs.executor
 
 
-def _announce(settings: Settings, endpoint: Endpoint, address: str) -> None:
+def _announce(settings: Settings, endpoint: ModelEndpoint, address: str) -> None:
     """Logs the address, the model and its provider.
     Warns if the model is the offline one, and if there is no sign-in.
     """

@@ -30,7 +30,7 @@ class Events:
     owner: str
     zone: tzinfo
 
-    def of(self, task: DatedTask) -> list[Event]:
+    def create_events(self, task: DatedTask) -> list[Event]:
         """Creates the events of a task: one, but two if a task of a repeat was moved away from its rule: the task, and
         what follows by the rule.
         """

@@ -59,7 +59,7 @@ class Feeds:
         self._reading = asyncio.Semaphore(_MOST_READ_AT_ONCE)
         self._own: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of those who are reading
 
-    async def of(self, user_id: str) -> Feed:
+    async def render_feed(self, user_id: str) -> Feed:
         """Renders a user's calendar; at most four at once, and one of a user at a time.
         Raises `CalendarUnavailable`.
         """
@@ -82,7 +82,7 @@ class Feeds:
             )
             for task in map(DatedTask.model_validate, page["tasks"]):
                 # A task that is moved between two reads may be on two pages.
-                parts[task.id] = b"".join(event.to_ical() for event in events.of(task))
+                parts[task.id] = b"".join(event.to_ical() for event in events.create_events(task))
                 if time.perf_counter() - paused > _LONGEST_HOLD:
                     await asyncio.sleep(0)
                     paused = time.perf_counter()

@@ -210,11 +210,11 @@ def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool
         click = _Click.model_validate(payload)
     except ValidationError:
         raise InvalidRequest("This question cannot be answered any more. Open the conversation again.") from None
-    decision = Decision(approved, text=checked_reason(click.reason))
+    decision = Decision(approved, text=check_reason(click.reason))
     return click.approval_id, decision, approved and bool(click.always)
 
 
-def checked_reason(reason: str | None) -> str | None:
+def check_reason(reason: str | None) -> str | None:
     """Returns the reason on one line; None if nothing of it can be seen. Raises `InvalidRequest` for a long one."""
     if reason is None or not can_be_seen(reason):
         return None

@@ -46,9 +46,9 @@ class CardStream:
                 return await self._redraw(call)
             case "call_completed", ToolCall() as call:
                 self._current = self._current.with_call(call)
-                return self._changed(self._render())
+                return self._select_changed(self._render_all_cards())
             case "approval_requested" | "approval_decided" | "run_ended", _:
-                return self._changed(self._render())
+                return self._select_changed(self._render_all_cards())
             case _:
                 return []
 
@@ -57,7 +57,7 @@ class CardStream:
         kinds = ("approval_requested", "approval_decided", "call_completed")
         if event.type in kinds and isinstance(event.record, ToolCall):
             card = render_approval(event.record)
-            return self._changed([card] if card else [])
+            return self._select_changed([card] if card else [])
         return []
 
     async def _redraw(self, call: ToolCall) -> list[ShownCard]:
@@ -73,15 +73,15 @@ class CardStream:
             self._current = self._current.with_call(call)
         changed = {task.id for task in changed_by(call)}
         redrawn = [card for card in render_cards(others, self._current) if not card.task_ids.isdisjoint(changed)]
-        return [*(ShownCard(card, is_new=False) for card in redrawn), *self._changed(self._render())]
+        return [*(ShownCard(card, is_new=False) for card in redrawn), *self._select_changed(self._render_all_cards())]
 
-    def _render(self) -> list[Card]:
+    def _render_all_cards(self) -> list[Card]:
         """Renders all cards of the run so far: approvals, changed tasks and lists.
-        `_changed` selects those to be sent.
+        `_select_changed` selects those to be sent.
         """
         return render_cards(self._records.values(), self._current)
 
-    def _changed(self, cards: Iterable[Card]) -> list[ShownCard]:
+    def _select_changed(self, cards: Iterable[Card]) -> list[ShownCard]:
         """Selects the cards that the reader has not been shown like this, and notes them as shown."""
         changed = [
             ShownCard(card, is_new=card.id not in self._sent) for card in cards if self._sent.get(card.id) != card

@@ -14,7 +14,7 @@ from functools import partial
 
 from backend.model.client import ProviderClient
 from backend.model.errors import ModelError
-from backend.model.providers import NO_KEY, PROFILES, Endpoint, own_key, resolve
+from backend.model.providers import NO_KEY, PROFILES, ModelEndpoint, own_key, resolve
 from backend.model.reader import Piece
 from backend.settings import ModelSettings
 from common.commands import printable
@@ -61,14 +61,16 @@ def run(arguments: Sequence[str]) -> None:
     """
     given = _parser().parse_args(arguments)
     settings: ModelSettings = or_stop(partial(read, ModelSettings))
-    used: Endpoint = or_stop(partial(resolve, settings))
+    used: ModelEndpoint = or_stop(partial(resolve, settings))
     reports = asyncio.run(report(settings, used, given.ollama, check=given.check))
     sys.stdout.writelines(f"{printable(line)}\n" for lines, _ in reports for line in lines)
     if failed := sum(not is_good for _, is_good in reports):
         sys.exit(f"{failed} of {len(reports)} providers failed; see above.")
 
 
-async def report(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] | None, *, check: bool) -> list[Report]:
+async def report(
+    settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[str] | None, *, check: bool
+) -> list[Report]:
     """Asks each provider; returns for each the lines to print, and whether it did what it was asked."""
     ask = partial(_checked, settings) if check else partial(_listed, used)
     return await asyncio.gather(*map(ask, _configured(settings, used, ollama)))
@@ -83,19 +85,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _configured(settings: ModelSettings, used: Endpoint, ollama: Sequence[str] | None) -> Iterator[Endpoint]:
+def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[str] | None) -> Iterator[ModelEndpoint]:
     """Yields the endpoint that is used, those of providers that have their own key, and an Ollama that was found."""
     yield used
     for name, profile in PROFILES.items():
         key = own_key(name, settings)
         if key is not None and profile is not PROFILES[used.profile.name] and profile.base_url and profile.model:
-            yield Endpoint(profile, profile.base_url, key.get_secret_value(), profile.model)
+            yield ModelEndpoint(profile, profile.base_url, key.get_secret_value(), profile.model)
     if ollama and used.profile.name != "ollama":
         url, model = ollama
-        yield Endpoint(PROFILES["ollama"], url, NO_KEY, model)
+        yield ModelEndpoint(PROFILES["ollama"], url, NO_KEY, model)
 
 
-async def _listed(used: Endpoint, endpoint: Endpoint) -> Report:
+async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
     """Lists the models of a provider."""
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
@@ -114,7 +116,7 @@ async def _listed(used: Endpoint, endpoint: Endpoint) -> Report:
     return [head, *lines], True
 
 
-async def _checked(settings: ModelSettings, endpoint: Endpoint) -> Report:
+async def _checked(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:
     """Checks whether the model of a provider can call a tool."""
     if endpoint.profile.name == "offline":
         return [_OFFLINE], True
@@ -133,7 +135,7 @@ async def _checked(settings: ModelSettings, endpoint: Endpoint) -> Report:
     return [f"{head} called {calls} after {seconds:.1f} s", *needed], True
 
 
-async def _check(endpoint: Endpoint, settings: ModelSettings) -> Check:
+async def _check(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
     """Has a check conversation, with alternating roles if the server demands them. Raises `ModelError`."""
     try:
         return await _converse(endpoint, settings)
@@ -145,7 +147,7 @@ async def _check(endpoint: Endpoint, settings: ModelSettings) -> Check:
     return replace(check, settings={**check.settings, "LLM_ROLES": "alternate"})
 
 
-async def _converse(endpoint: Endpoint, settings: ModelSettings) -> Check:
+async def _converse(endpoint: ModelEndpoint, settings: ModelSettings) -> Check:
     """Sends a message and, if the model calls a tool, its output. Raises `ModelError`."""
     client = ProviderClient(endpoint)
     body = {
@@ -183,7 +185,7 @@ async def _ask(client: ProviderClient, body: dict[str, object]) -> tuple[str, Pi
     return text, last
 
 
-def _reason(error: ModelError | TimeoutError, endpoint: Endpoint) -> str:
+def _reason(error: ModelError | TimeoutError, endpoint: ModelEndpoint) -> str:
     """Returns a sentence about why a request failed, with the provider's words, masked."""
     if not isinstance(error, ModelError):
         return "It did not answer in time."
@@ -192,7 +194,7 @@ def _reason(error: ModelError | TimeoutError, endpoint: Endpoint) -> str:
     return f'{sentence} It says: "{words}"' if words else sentence
 
 
-def _mask(text: str, endpoint: Endpoint) -> str:
+def _mask(text: str, endpoint: ModelEndpoint) -> str:
     """Returns a text on one line, without the key, and without what a terminal would hide or obey."""
     text = text.replace(endpoint.secret, "…") if endpoint.secret else text
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

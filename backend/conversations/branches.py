@@ -126,7 +126,7 @@ async def load_alternatives(database: Database, user_id: str, run_ids: Sequence[
     return alternatives
 
 
-async def find_run_of_text(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:
+async def find_run_by_first_message(database: Database, user_id: str, conversation_id: str, text: str) -> Run | None:
     """Finds the newest shown run whose first message has this text; None if there is none."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_RUN_OF_TEXT, Run, user=user_id, conversation=conversation_id, text=text)

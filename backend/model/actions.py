@@ -46,7 +46,7 @@ def read_object(text: str, tools: Collection[str]) -> tuple[Action | None, str]:
     if not isinstance(value, dict) or not _is_action(value, tools):
         return None, ""
     thought = value.get("thought")
-    return _action_of(value, tools), thought.strip() if isinstance(thought, str) else ""
+    return _parse_action(value, tools), thought.strip() if isinstance(thought, str) else ""
 
 
 def looks_like_action(text: str, tools: Collection[str]) -> bool:
@@ -71,22 +71,22 @@ def _is_action(value: dict[str, Any], tools: Collection[str]) -> bool:
     )
 
 
-def _action_of(value: dict[str, Any], tools: Collection[str]) -> Action:
+def _parse_action(value: dict[str, Any], tools: Collection[str]) -> Action:
     """Converts an object that is an action; a `Fault` if its kind, tool or arguments are wrong."""
     tool, agent = _text(value, "name") or _text(value, "tool"), _text(value, "target_agent")
-    action = _text(value, "action").lower() or _inferred(value, tool, agent)
+    action = _text(value, "action").lower() or _infer_action(value, tool, agent)
     match action:
         case "final":
-            return _final(value)
+            return _parse_final(value)
         case "use_tool" | "tool":
-            return _call(value, "tool", tool or agent, tools)
+            return _parse_call(value, "tool", tool or agent, tools)
         case "delegate":
-            return _call(value, "agent", agent or tool, tools)
+            return _parse_call(value, "agent", agent or tool, tools)
         case _:
-            return _unknown("action", action, _ACTIONS)
+            return _report_unknown("action", action, _ACTIONS)
 
 
-def _inferred(value: dict[str, Any], tool: str, agent: str) -> str:
+def _infer_action(value: dict[str, Any], tool: str, agent: str) -> str:
     """Infers the kind of an action that names none from its other fields; empty if they do not tell."""
     if tool and agent:
         return ""
@@ -97,7 +97,7 @@ def _inferred(value: dict[str, Any], tool: str, agent: str) -> str:
     return "final" if value.get("answer") else ""
 
 
-def _final(value: dict[str, Any]) -> Action:
+def _parse_final(value: dict[str, Any]) -> Action:
     """Converts a final answer; a `Fault` if it is not a text."""
     answer = value.get("answer")
     if isinstance(answer, dict | list):
@@ -105,15 +105,15 @@ def _final(value: dict[str, Any]) -> Action:
     return Final(answer.strip() if isinstance(answer, str) else "" if answer is None else json.dumps(answer))
 
 
-def _call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> Action:
+def _parse_call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -> Action:
     """Converts a call of a tool, or of an agent by its name alone; a `Fault` for an unknown name, invalid arguments or
     a missing task.
     """
     tool = next((one for one in (name, f"{_AGENT_TOOL}{name.lower()}") if one in tools), None)
     if tool is None:
         agents = [tool.removeprefix(_AGENT_TOOL) for tool in tools if tool.startswith(_AGENT_TOOL)]
-        return _unknown(kind, name, agents if kind == "agent" else tools)
-    arguments = _arguments(value)
+        return _report_unknown(kind, name, agents if kind == "agent" else tools)
+    arguments = _parse_arguments(value)
     if arguments is None:
         return Fault(f'The arguments of {tool} are not a JSON object, as in {{"name": …, "arguments": {{…}}}}.')
     if tool.startswith(_AGENT_TOOL) and not arguments.get("task"):
@@ -124,13 +124,13 @@ def _call(value: dict[str, Any], kind: str, name: str, tools: Collection[str]) -
     return ParsedToolCall(tool, storable(json.dumps(arguments, ensure_ascii=False)))
 
 
-def _unknown(kind: str, name: str, existing: Collection[str]) -> Fault:
+def _report_unknown(kind: str, name: str, existing: Collection[str]) -> Fault:
     """Returns the `Fault` that names what does exist."""
     fault = f'There is no {kind} "{name[:_LONGEST_NAME]}".' if name else f"The {kind} is missing."
     return Fault(f"{fault} These exist: {', '.join(sorted(existing)) or 'none'}.")
 
 
-def _arguments(value: dict[str, Any]) -> dict[str, Any] | None:
+def _parse_arguments(value: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the arguments under any of their names, also if they are JSON in a string; None if they are no object."""
     arguments = next((value[key] for key in ("arguments", "parameters", "args") if value.get(key)), {})
     if isinstance(arguments, str):

@@ -13,7 +13,7 @@ from openai import AsyncOpenAI
 from openai.types.responses.response import IncompleteDetails
 
 from backend.model.client import FinishReason, ProviderClient, finish_reason
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 from backend.model.reader import Finish
 from backend.model.telemetry import count_tokens, measure_request
 from backend.model.tool_calls import is_object
@@ -26,7 +26,7 @@ class ChatModel(OpenAIChatCompletionsModel):
     Every run streams: `get_response` is not supported.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: ModelEndpoint) -> None:
         self.endpoint = endpoint
         self.client = ProviderClient(endpoint)
         super().__init__(endpoint.model, cast(AsyncOpenAI, self.client), lambda _: True)

@@ -19,7 +19,7 @@ from backend.model import requests
 from backend.model.errors import ModelError
 from backend.model.frames import JsonStream
 from backend.model.limits import LimitedHttpClient
-from backend.model.providers import Endpoint, Profile
+from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Finish, Piece, ResponseReader
 from backend.model.responses import Chunks, Pieces, as_chunks, find_lost_calls, read_actions, read_pieces
 from backend.model.text_requests import request_correction
@@ -50,7 +50,7 @@ finish_reason: ContextVar[FinishReason] = ContextVar("finish_reason")
 class ProviderClient:
     """What the SDK's model calls in place of `AsyncOpenAI`."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: ModelEndpoint) -> None:
         self._profile: Profile = endpoint.profile
         self._endpoint = endpoint
         self._limits = endpoint.limits
@@ -117,12 +117,14 @@ class ProviderClient:
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds
         stream = await self._post(body, seconds)
-        return self._pieces(stream, body, deadline, end)
+        return self._read_response(stream, body, deadline, end)
 
-    async def _pieces(self, stream: JsonStream, body: dict[str, Any], deadline: float, end: FinishReason) -> Pieces:
+    async def _read_response(
+        self, stream: JsonStream, body: dict[str, Any], deadline: float, end: FinishReason
+    ) -> Pieces:
         """Yields the pieces of a response, notes its finish reason and outcome, and learns from its end."""
         reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
-        with self._outcome(body):
+        with self._note_outcome(body):
             async with aclosing(read_pieces(stream, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish is not None:
@@ -135,7 +137,7 @@ class ProviderClient:
         on. Returns the response before its body is read.
         """
         rejected: list[str] = []
-        with self._outcome(body):
+        with self._note_outcome(body):
             try:
                 async with asyncio.timeout(seconds):
                     while True:
@@ -212,7 +214,7 @@ class ProviderClient:
     async def report(self) -> dict[str, Any]:
         """The model, and the outcome of its last request, or of one to `/models` if that was over a minute ago."""
         if self.last_outcome is None or time.monotonic() - self.last_outcome[0] > 60:
-            with suppress(ModelError), self._outcome({}):
+            with suppress(ModelError), self._note_outcome({}):
                 await self._models(seconds=2)
         assert self.last_outcome is not None
         last, models = self.last_outcome[1], self._endpoint.models
@@ -238,7 +240,7 @@ class ProviderClient:
         return response.http_response
 
     @contextmanager
-    def _outcome(self, body: Mapping[str, Any]) -> Iterator[None]:
+    def _note_outcome(self, body: Mapping[str, Any]) -> Iterator[None]:
         """Notes the outcome of the request in the block in `last_outcome`, logs why it failed, and raises the error
         again.
         """

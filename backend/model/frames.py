@@ -27,7 +27,7 @@ class JsonStream(AsyncStream[Any]):
         meter: ResponseMeter = self.response.extensions[METER]
         try:
             async for value in values_of(self.response.aiter_bytes()):
-                meter.has_frame()
+                meter.end_frame()
                 yield value
         except HTTPError:
             raise ModelError("model_cut_off") from None

@@ -42,14 +42,14 @@ class Pause:
 
 
 class ResponseMeter:
-    """Counts the decompressed bytes of one response; the reader calls `has_frame` for each frame."""
+    """Counts the decompressed bytes of one response; the reader calls `end_frame` for each frame."""
 
     def __init__(self, limits: ResponseLimits) -> None:
         self._chars = limits.chars
         self._in_frame = 0  # or in a body that is no stream
         self._in_stream = 0
 
-    def has_frame(self) -> None:
+    def end_frame(self) -> None:
         """Notes that a frame is complete: its bytes are counted from zero again."""
         self._in_frame = 0
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from backend.errors import InvalidRequest
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 
 
-def check_options(model: object, temperature: object, *, endpoint: Endpoint) -> dict[str, Any]:
+def check_options(model: object, temperature: object, *, endpoint: ModelEndpoint) -> dict[str, Any]:
     """The options of a run; None stands for the server's setting. Raises `InvalidRequest` for what is not offered."""
     if model is not None and model not in endpoint.models:
         raise InvalidRequest(f"This model is not available. Choose one of these: {', '.join(endpoint.models)}.")

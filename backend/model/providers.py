@@ -186,7 +186,7 @@ PROFILES: dict[ProviderName, Profile] = {
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class ModelEndpoint:
     """The provider's address, and its models: `model` is the default."""
 
     profile: Profile
@@ -213,7 +213,7 @@ class ModelNotConfigured(SettingsInvalid):
     """A sentence for the operator: which setting is missing or invalid."""
 
 
-def resolve(settings: ModelSettings) -> Endpoint:
+def resolve(settings: ModelSettings) -> ModelEndpoint:
     """The endpoint that the settings choose; raises `ModelNotConfigured`."""
     has_key = settings.cerebras_api_key or settings.llm_api_key
     name = settings.llm_provider or ("cerebras" if has_key else "offline")
@@ -229,7 +229,7 @@ def resolve(settings: ModelSettings) -> Endpoint:
     if key is None and has_keys(name):
         raise ModelNotConfigured(f"LLM_PROVIDER={name} needs {name.upper()}_API_KEY or LLM_API_KEY.")
     agent_tokens = min(map(profile.agent_tokens_of, (model, *settings.llm_models)))
-    return Endpoint(
+    return ModelEndpoint(
         profile,
         base_url,
         api_key=key.get_secret_value() if key else NO_KEY,

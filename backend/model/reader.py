@@ -81,7 +81,7 @@ class ResponseReader:
             raise ModelError("model_cut_off")
         if self.finish == "length" and not self.has_output:
             raise ModelError("model_output_limit")
-        return Piece(rest.text, rest.thought, "", self._calls.finished(), self.finish or "stop", self._usage)
+        return Piece(rest.text, rest.thought, "", self._calls.assemble(), self.finish or "stop", self._usage)
 
     def _count(self, delta: Frame) -> None:
         """Counts the characters of a delta."""
@@ -127,7 +127,7 @@ def _raise_flat_error(frame: Frame) -> Frame:
     return frame
 
 
-def _without_choices(frame: Frame) -> Frame | None:
+def _add_missing_choices(frame: Frame) -> Frame | None:
     """Adds an empty list of choices to a frame that has only usage; drops a frame that has neither."""
     choices = frame.get("choices")
     if isinstance(choices, list):
@@ -135,13 +135,13 @@ def _without_choices(frame: Frame) -> Frame | None:
     return {**frame, "choices": []} if frame.get("usage") else None
 
 
-def _first_choice(frame: Frame) -> Frame:
+def _select_first_choice(frame: Frame) -> Frame:
     """Leaves out all choices but the first, whose index is 0 or missing."""
     choices = [one for one in frame["choices"] if isinstance(one, dict) and not one.get("index")]
     return {**frame, "choices": choices[:1]}
 
 
-def _message_as_delta(frame: Frame) -> Frame:
+def _convert_message(frame: Frame) -> Frame:
     """Takes `message` as the delta of a choice without one.
     With one, the message repeats the whole answer at its end.
     """
@@ -153,7 +153,7 @@ def _message_as_delta(frame: Frame) -> Frame:
     return {**frame, "choices": [normalize(choice) for choice in frame["choices"]]}
 
 
-def _parts_of_content(delta: Frame) -> Frame:
+def _join_content_parts(delta: Frame) -> Frame:
     """Joins the parts of a content that is a list; parts of thinking become the reasoning."""
     content = delta.get("content")
     if not isinstance(content, list):
@@ -163,13 +163,13 @@ def _parts_of_content(delta: Frame) -> Frame:
     return {**delta, "content": _text(texts), "reasoning": _text(thoughts) or delta.get("reasoning")}
 
 
-def _one_reasoning(delta: Frame) -> Frame:
+def _merge_reasoning(delta: Frame) -> Frame:
     """Takes the reasoning from the first of its possible fields that has text."""
     fields = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
     return {**delta, "reasoning": next((text for name in fields if (text := _text(delta.get(name)))), "")}
 
 
-def _function_call(delta: Frame) -> Frame:
+def _convert_function_call(delta: Frame) -> Frame:
     """Converts the old `function_call` to a list of one tool call."""
     function = delta.get("function_call")
     if not isinstance(function, dict) or delta.get("tool_calls"):
@@ -177,7 +177,7 @@ def _function_call(delta: Frame) -> Frame:
     return {**delta, "tool_calls": [{"index": 0, "function": function}]}
 
 
-def _flat_call(delta: Frame) -> Frame:
+def _nest_flat_calls(delta: Frame) -> Frame:
     """Moves the name and arguments of a call into `function`; calls that are no objects are dropped."""
 
     def normalize(call: Frame) -> Frame:
@@ -190,7 +190,7 @@ def _flat_call(delta: Frame) -> Frame:
     return {**delta, "tool_calls": calls}
 
 
-def _arguments_as_value(delta: Frame) -> Frame:
+def _encode_arguments(delta: Frame) -> Frame:
     """Writes arguments that are an object or a list as JSON text."""
 
     def normalize(call: Frame) -> Frame:
@@ -206,16 +206,16 @@ OF_FRAMES = (
     Behaviour("an error in a frame, with status 200", "nodetool-ai/nodetool#5755", _raise_error),
     Behaviour("MiniMax's error, with status 200", "CherryHQ/cherry-studio#11287", _raise_error_of_minimax),
     Behaviour("a flat error object, with status 200", "huggingface/text-generation-inference#1896", _raise_flat_error),
-    Behaviour("choices are null or missing, as in usage and pings", "pydantic/pydantic-ai#5165", _without_choices),
-    Behaviour("several choices", "the n of OpenAI's API", _first_choice),
-    Behaviour("message in place of delta, or delta null", "SillyTavern/SillyTavern#4351", _message_as_delta),
+    Behaviour("choices are null or missing, as in usage and pings", "pydantic/pydantic-ai#5165", _add_missing_choices),
+    Behaviour("several choices", "the n of OpenAI's API", _select_first_choice),
+    Behaviour("message in place of delta, or delta null", "SillyTavern/SillyTavern#4351", _convert_message),
 )
 OF_DELTAS = (
-    Behaviour("content as a list of parts", "BerriAI/litellm#16272 (Magistral)", _parts_of_content),
-    Behaviour("reasoning under several names, or twice", "MoonshotAI/kimi-code#3928", _one_reasoning),
-    Behaviour("function_call, which tool_calls replaced", "QwenLM/qwen-code#6240", _function_call),
-    Behaviour("name and arguments outside function", "Ollama's own API", _flat_call),
-    Behaviour("arguments as a JSON value", "ggml-org/llama.cpp#20198", _arguments_as_value),
+    Behaviour("content as a list of parts", "BerriAI/litellm#16272 (Magistral)", _join_content_parts),
+    Behaviour("reasoning under several names, or twice", "MoonshotAI/kimi-code#3928", _merge_reasoning),
+    Behaviour("function_call, which tool_calls replaced", "QwenLM/qwen-code#6240", _convert_function_call),
+    Behaviour("name and arguments outside function", "Ollama's own API", _nest_flat_calls),
+    Behaviour("arguments as a JSON value", "ggml-org/llama.cpp#20198", _encode_arguments),
 )
 # Finish reasons that mean more than an end, also in the words of other APIs.
 FINISHES: dict[str, Finish] = {

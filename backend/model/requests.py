@@ -40,7 +40,7 @@ def valid_messages(messages: list[Message], *, reasoning: str | None, short_ids:
 
     `reasoning` names the field in which reasoning is sent back; None leaves it out.
     """
-    return _paired([_valid(message, reasoning) for message in messages], short_ids=short_ids)
+    return _paired([_valid_message(message, reasoning) for message in messages], short_ids=short_ids)
 
 
 def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) -> list[Message]:
@@ -73,7 +73,7 @@ def valid_tools(tools: list[Body]) -> list[Body]:
     return [{**tool, "function": without(tool["function"], "strict")} for tool in tools]
 
 
-def _valid(message: Message, reasoning: str | None) -> Message:
+def _valid_message(message: Message, reasoning: str | None) -> Message:
     """Returns the message with text as one string, valid calls, and its reasoning in the given field or left out."""
     shaped = without(message, "reasoning", "reasoning_content")
     shaped["content"] = _flat(message.get("content"))

@@ -136,10 +136,10 @@ class TextResponse:
             self._is_in_code = _FENCE in marks
             self._add_text(marks + text)
         else:
-            self._take(action, thought)
+            self._take_action(action, thought)
         return True
 
-    def _take(self, action: Action, thought: str) -> None:
+    def _take_action(self, action: Action, thought: str) -> None:
         """Collects an action, a call, an answer or the first fault, and shows its reasoning."""
         self._is_after_action = self._is_separated = True
         if thought and self.fault is None:

@@ -73,7 +73,7 @@ class ToolCallAssembler:
             else:
                 self._begun.append(replace(fragment, frame=self._frame))
 
-    def finished(self) -> list[ParsedToolCall]:
+    def assemble(self) -> list[ParsedToolCall]:
         """Returns the calls, without those that have no name, under new ids and clean names.
         Arguments become valid JSON as far as that is possible without guessing; what was cut off stays invalid.
         """

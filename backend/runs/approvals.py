@@ -7,7 +7,7 @@ from backend.cards.current_tasks import load_titles
 from backend.conversations import consents
 from backend.conversations.records import Run, ToolCall
 from backend.tools.approval_policy import Policy, deleted_by
-from backend.tools.table import starting
+from backend.tools.table import find_start_tool
 from backend.tools.task_tools import TaskTools
 from common.database import Database
 
@@ -49,13 +49,13 @@ class Approvals:
         """A fingerprint of what an approval of this tool says that it may reach now."""
         return self.policy.reach_of(tool)
 
-    def has_changed(self, call: ToolCall) -> bool:
+    def has_reach_changed(self, call: ToolCall) -> bool:
         """Whether a call that was approved may reach something else by now."""
         return call.decision_seq is not None and call.reach != self.reach_of(call.tool)
 
-    def has_agent_changed(self, agent: str, call: ToolCall) -> bool:
+    def has_reach_of_agent_changed(self, agent: str, call: ToolCall) -> bool:
         """Whether an agent that needs approval may reach something else by now than when this call started it."""
-        return self.policy.may_ask(starting(agent)) and call.reach != self.reach_of(call.tool)
+        return self.policy.may_ask(find_start_tool(agent)) and call.reach != self.reach_of(call.tool)
 
     async def describe(self, run: Run, call: ToolCall) -> str:
         """Returns the text that asks for approval: what the call would do, with the titles of its tasks, if they can be

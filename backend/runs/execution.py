@@ -36,8 +36,8 @@ from backend.tools.workspace.tools import WorkspaceTools
 from common.database import Database, DatabaseUnavailable
 from common.ids import new_id
 
-State = Literal["ended", "waiting", "unread"]
-"""Of an execution: the run has ended, waits for approval, or was completed before it read all messages."""
+ExecutionState = Literal["ended", "waiting", "unread"]
+"""How far an execution came: the run has ended, waits for approval, or has messages to read before it can complete."""
 
 MAX_MODEL_TURNS = 10
 _COMMAND_SECONDS = 0.7  # how long a stop waits for a sub-agent's command, which is killed
@@ -114,14 +114,14 @@ class Execution:
         self._began = time.perf_counter() if run.is_sub_agent else live.began
         self.ending: Ending | None = None
 
-    async def execute(self) -> State:
+    async def execute(self) -> ExecutionState:
         """Executes the run until it has ended, waits, or has more to read; what was shown is stored in any case.
         Errors, stops and cancellation become the run's outcome. A lost lease does not: the outcome that another process
         stored is read.
         """
         self._live.recorders.append(self.recorder)
         try:
-            return await self._execute()
+            return await self._run_until_end_or_wait()
         except LeaseLost:
             stored = await runs.load(self._database, self.run.user_id, self.run.id)
             self.run.status, self.run.end_seq = stored.status, stored.end_seq
@@ -133,7 +133,7 @@ class Execution:
         finally:
             self._live.recorders.remove(self.recorder)
 
-    async def _execute(self) -> State:
+    async def _run_until_end_or_wait(self) -> ExecutionState:
         """Makes the calls that are ready and runs the agent, in turns, until the run waits or is completed.
         Errors and stops are raised, and `execute` makes outcomes of them.
         """
@@ -141,7 +141,7 @@ class Execution:
         while True:
             await self._make_ready_calls()
             if self._waiting_calls or self.context.waiting_agents:
-                if await self._wait():
+                if await self._wait_for_approvals():
                     return "waiting"
                 await self._load_history()
                 continue
@@ -149,7 +149,7 @@ class Execution:
             if not self.recorder.open_calls:
                 return await self._finish(Ending("completed"))
 
-    async def end(self, code: str | None) -> None:
+    async def end_waiting(self, code: str | None) -> None:
         """Stores that a sub-agent that waited is cancelled, without another request to its model; `code` is why."""
         await self._finish(Ending("cancelled", code if code in _REASONS else "cancelled"))
 
@@ -259,7 +259,7 @@ class Execution:
 
     @property
     def _waiting_calls(self) -> list[ToolCall]:
-        """The open calls that wait for approval, or will once `_wait` has stored that."""
+        """The open calls that wait for approval, or will once `_wait_for_approvals` has stored that."""
         waiting = self.context.waiting
         calls = self.recorder.open_calls.values()
         return [call for call in calls if call.id in waiting or call.state == "awaiting_approval"]
@@ -282,7 +282,7 @@ class Execution:
         for call in calls:
             if self._live.stop_requested.is_set():
                 return
-            if self._dependencies.approvals.has_changed(call):
+            if self._dependencies.approvals.has_reach_changed(call):
                 call.state, call.reason = "not_made", "reach_changed"
                 await self.recorder.store_results([call])
                 continue
@@ -299,7 +299,7 @@ class Execution:
             output = await tool.on_invoke_tool(of_call, call.arguments)
             await self.recorder.on_tool_end(of_call, agent, tool, output)
 
-    async def _wait(self) -> bool:
+    async def _wait_for_approvals(self) -> bool:
         """Stores that the tree of runs waits for approvals and publishes the requests, so that any process can continue
         it. Returns false if all were decided already. Raises `CancelledError` if the run is to stop.
         """
@@ -332,7 +332,7 @@ class Execution:
 
     # The outcome
 
-    async def _finish(self, ending: Ending) -> State:
+    async def _finish(self, ending: Ending) -> ExecutionState:
         """Stores the outcome of the run with all that is not stored yet, publishes both, and retries while the database
         is away. Returns `unread` if the run has messages to read first, and `ended` without storing anything if the
         lease is lost. An answer without text becomes the failure `empty_answer`.
@@ -407,7 +407,7 @@ class Execution:
                     run = await sub_agents.find(self._database, self.run, call.id)
                     if run is not None and run.status == "running":
                         history = await sub_agents.load_run(self._database, run)
-                        await Execution(self._dependencies, self._live, run, history).end(ending.error_code)
+                        await Execution(self._dependencies, self._live, run, history).end_waiting(ending.error_code)
                     break
                 except DatabaseUnavailable:
                     await asyncio.sleep(_RETRY_SECONDS)

@@ -19,7 +19,7 @@ from backend.conversations.runs import StartedRun
 from backend.errors import LeaseLost, NotFound
 from backend.model.tool_calls import storable
 from backend.runs import metrics
-from backend.runs.execution import Dependencies, Execution, State
+from backend.runs.execution import Dependencies, Execution, ExecutionState
 from backend.runs.live_run import LiveRun, RunContext, RunStopped
 from backend.runs.outcomes import Ending, RunError
 from backend.runs.recorder import only_row
@@ -79,7 +79,7 @@ class Executor:
         if began is not None:
             live.began, live.first_event_seconds = began, time.perf_counter() - began
             metrics.FIRST_EVENT.observe(live.first_event_seconds)
-        self._execute(live, started.timeline)
+        self._start_execution(live, started.timeline)
         return live
 
     async def resume(self, tree: Sequence[Run], *, is_detached: bool = True) -> LiveRun | None:
@@ -97,20 +97,20 @@ class Executor:
         stream = RunStream(last["number"] if last else 0)
         live = LiveRun(top, stream, self._dependencies.agent_model_turns - model_turns, is_detached)
         live.has_messages = True
-        self._execute(live, await sent.fetch())
+        self._start_execution(live, await sent.fetch())
         return live
 
-    def _execute(self, live: LiveRun, history: Timeline) -> None:
+    def _start_execution(self, live: LiveRun, history: Timeline) -> None:
         """Registers a run and its stream in this process and executes it in an asyncio task, which is stopped at once
         during a shutdown.
         """
         self.live[live.run.id] = live
         self._streams.local[live.run.id] = live.stream
-        live.asyncio_task = asyncio.create_task(self._run(live, history), name=live.run.id)
+        live.asyncio_task = asyncio.create_task(self._execute_measured(live, history), name=live.run.id)
         if self._is_shutting_down:
             live.stop(Ending("interrupted", "interrupted"))
 
-    async def _run(self, live: LiveRun, history: Timeline) -> None:
+    async def _execute_measured(self, live: LiveRun, history: Timeline) -> None:
         """Executes a run inside a trace span, and counts it as running."""
         metrics.RUNNING.inc()
         with traces.span("turn", {"todo.run": live.run.id, "todo.conversation": live.run.conversation_id}):
@@ -130,7 +130,7 @@ class Executor:
             while True:
                 execution = Execution(self._dependencies, live, live.run, history)
                 state = await execution.execute()
-                self._work_after(execution, history, state)
+                self._start_work_after(execution, history, state)
                 if state != "unread":
                     break
                 live.has_messages = True
@@ -154,7 +154,7 @@ class Executor:
         if following is not None:
             self.launch(following)
 
-    def _work_after(self, execution: Execution, history: Timeline, state: State) -> None:
+    def _start_work_after(self, execution: Execution, history: Timeline, state: ExecutionState) -> None:
         """Starts to make the summary and the title that a run gives cause for, when it has ended; nobody waits for
         them.
         """
@@ -194,7 +194,7 @@ class Executor:
         execution = Execution(self._dependencies, parent.live, run, history)
         code = None if was_started else self._reason_to_end(parent.recorder.open_calls[call_id], run, history)
         if code is not None:
-            await execution.end(code)
+            await execution.end_waiting(code)
         elif await execution.execute() == "waiting":
             parent.waiting_agents.add(call_id)
             return ""
@@ -230,7 +230,7 @@ class Executor:
 
     def _reason_to_end(self, call: ToolCall, run: Run, history: Timeline) -> str | None:
         """Why a sub-agent that waited does not go on; None if it does."""
-        if self._dependencies.approvals.has_agent_changed(run.agent, call):
+        if self._dependencies.approvals.has_reach_of_agent_changed(run.agent, call):
             return "reach_changed"
         calls = history.calls_of_run(run.id)
         newest = [one for one in calls if one.model_turn == calls[-1].model_turn]
@@ -308,7 +308,7 @@ class Executor:
 
     async def _notify_followers(self) -> None:
         """Tells the followers in other processes of the runs that have changed."""
-        if changed := self._streams.changed_runs():
+        if changed := self._streams.take_changed_runs():
             try:
                 async with self._database.system_transaction() as tx:
                     for run_id in changed:

@@ -39,12 +39,12 @@ class Sweeper:
         processes = {row["process_id"] for row in await found.fetchall()}
         for process_id in await self._connection.judge(processes):
             for run in await self._runs_of(process_id):
-                await self._end(run, process_id)
+                await self._interrupt(run, process_id)
         own = self._connection.process_id
         runs_of_own = await self._runs_of(own) if own in processes else set[_Run]()
         unexecuted = {(user_id, run_id) for user_id, run_id in runs_of_own if run_id not in self._executor.live}
         for run in self._unexecuted.observe(unexecuted):
-            await self._end(run, own)
+            await self._interrupt(run, own)
         if (now := time.monotonic()) >= self._clean_up_at:
             self._clean_up_at = now + _CLEAN_UP_SECONDS
             await idempotency.sweep(self._database)
@@ -56,7 +56,7 @@ class Sweeper:
             found = await tx.execute(_RUNS_OF_PROCESS, process=process_id)
         return {(row["user_id"], row["id"]) for row in await found.fetchall()}
 
-    async def _end(self, run: _Run, process_id: int) -> None:
+    async def _interrupt(self, run: _Run, process_id: int) -> None:
         """Stores that a run was interrupted, and logs it, unless its process does not hold it any more."""
         user_id, run_id = run
         conversation_id = await runs.end_abandoned(self._database, user_id, run_id, process_id=process_id, wake=CHANGED)

@@ -88,21 +88,21 @@ class Recorder(RunHooks[RunContext]):
         match event.type:
             case "response.output_item.added" if event.item.type == "message":
                 self._end_thought()
-                self._start(event.item.id, "assistant_message")
+                self._start_entry(event.item.id, "assistant_message")
             case "response.output_text.delta" | "response.refusal.delta":
                 self._end_thought()
-                self._grow(event.item_id, event.delta)
+                self._grow_entry(event.item_id, event.delta)
             case "response.reasoning_text.delta" | "response.reasoning_summary_text.delta":
                 if self._thought is None:
                     self._start_thought(event.item_id)
-                self._grow(self._thoughts[-1].id, event.delta)
+                self._grow_entry(self._thoughts[-1].id, event.delta)
             case "response.completed":
                 details = event.response.incomplete_details
                 self.finish_reason = details.reason if details is not None else None
             case _:
                 pass
 
-    def _start(self, entry_id: str, kind: str) -> Entry:
+    def _start_entry(self, entry_id: str, kind: str) -> Entry:
         """Begins an entry that grows and publishes its start; it is not stored yet."""
         entry = Entry(self.run.id, entry_id, kind, complete=False, model_turn=self.model_turn + 1)
         self._growing[entry_id] = entry
@@ -113,7 +113,7 @@ class Recorder(RunHooks[RunContext]):
         """Begins an entry for reasoning.
         All reasoning of a response is one item of the SDK's, and may become several entries.
         """
-        self._thought = self._start(new_id("rs") if self._thoughts else item_id, "reasoning")
+        self._thought = self._start_entry(new_id("rs") if self._thoughts else item_id, "reasoning")
         self._thoughts.append(self._thought)
         self._thinking_since = time.monotonic()
 
@@ -123,7 +123,7 @@ class Recorder(RunHooks[RunContext]):
             self._thought.details = {"seconds": max(1, round(time.monotonic() - self._thinking_since))}
             self._thought = None
 
-    def _grow(self, entry_id: str, text: str) -> None:
+    def _grow_entry(self, entry_id: str, text: str) -> None:
         """Adds text to an entry that grows and publishes it."""
         if (entry := self._growing.get(entry_id)) is not None:
             entry.text += text
@@ -206,7 +206,7 @@ class Recorder(RunHooks[RunContext]):
         entries = [entry for item in response.output for entry in self._completed_entries(item)]
         self.answer = "\n".join(entry.text for entry in entries if entry.kind == "assistant_message")
         items = [item for item in response.output if isinstance(item, ResponseFunctionToolCall)]
-        calls = [self._call(item) for item in items]
+        calls = [self._create_call(item) for item in items]
         if not calls:
             self._unstored += entries
             self._turns_unstored.append(turn)
@@ -289,7 +289,7 @@ class Recorder(RunHooks[RunContext]):
             entry.complete, entry.model_turn = True, self.model_turn
         return [entry for entry in entries if entry.text]
 
-    def _call(self, item: ResponseFunctionToolCall) -> ToolCall:
+    def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
         """Creates the record of a call.
         Its idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it.
         """

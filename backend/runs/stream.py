@@ -111,7 +111,7 @@ class Streams:
         if top_run_id in self.local:
             self.followed.add(top_run_id)
 
-    def changed_runs(self) -> list[str]:
+    def take_changed_runs(self) -> list[str]:
         """Returns the runs that are followed from another process and have changed since the last call."""
         changed = list[str]()
         for run_id in list(self.followed):

@@ -118,10 +118,10 @@ class McpConnection(MCPServer):
                 listed = await self._send(self._client.list_tools())
         except (MCPError, ValidationError) as error:
             raise self.unavailable from error
-        self._tools = [self.offered(tool) for tool in listed.tools]
+        self._tools = [self.adapt_tool(tool) for tool in listed.tools]
         return self._tools
 
-    def offered(self, tool: Tool) -> Tool:
+    def adapt_tool(self, tool: Tool) -> Tool:
         """Returns the tool as agents see it; subclasses change its schema."""
         return tool
 

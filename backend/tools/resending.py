@@ -17,7 +17,7 @@ _PAUSES = (0.05, 0.1, 0.2)
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
-def watched() -> dict[str, str]:
+def tracing_headers() -> dict[str, str]:
     """Returns the headers of the request id and the trace, so that the server's log lines and spans can be found with
     ours.
     """
@@ -56,7 +56,7 @@ class ResendingClient(httpx2.AsyncClient):
         A response of a proxy or a dying server counts as none; if none comes, returns a 503 with the MCP error
         `UNAVAILABLE`. It never raises.
         """
-        request.headers.update(watched())
+        request.headers.update(tracing_headers())
         may_repeat = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time
         deadline = now() + self._resend_seconds

@@ -151,6 +151,6 @@ class LineValues(dict[str, str]):
         return "…"
 
 
-def starting(agent: str) -> str:
+def find_start_tool(agent: str) -> str:
     """Returns the name of the tool that starts an agent."""
     return next(tool for tool, row in TOOLS.items() if row.agent == agent)

@@ -10,7 +10,7 @@ from mcp.types import CallToolResult, TextContent, Tool
 
 from backend.tools.caller_token import CallerToken, calling_for
 from backend.tools.connection import McpConnection, ToolsUnavailable
-from backend.tools.resending import watched
+from backend.tools.resending import tracing_headers
 from common.tls import tls_context
 
 USER = "todo/user_id"
@@ -71,7 +71,7 @@ class TaskTools(McpConnection):
         await super().connect()
         await self.stack.enter_async_context(self._reads)
 
-    def offered(self, tool: Tool) -> Tool:
+    def adapt_tool(self, tool: Tool) -> Tool:
         """Returns the tool without the argument `user_id`, which the model must not choose."""
         schema = dict(tool.input_schema)
         schema["properties"] = {name: spec for name, spec in schema.get("properties", {}).items() if name != "user_id"}
@@ -143,7 +143,7 @@ class TaskTools(McpConnection):
         """
         with calling_for(user_id):
             try:
-                response = await self._reads.get(path, params=asked, headers=watched())
+                response = await self._reads.get(path, params=asked, headers=tracing_headers())
                 return response.raise_for_status().json()
             except (httpx2.HTTPError, ValueError) as error:
                 raise TasksUnavailable from error

@@ -25,7 +25,7 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_of_others(text: str) -> None:
     task = DatedTask.model_validate({**TASK, "title": text, "description": text, "labels": [text]})
-    [made] = Events("alice", ZoneInfo("UTC")).of(task)
+    [made] = Events("alice", ZoneInfo("UTC")).create_events(task)
     content = b"BEGIN:VCALENDAR\r\n" + made.to_ical() + b"END:VCALENDAR\r\n"
     assert all(len(line) <= 75 for line in content.split(b"\r\n"))
     assert not {*content} & {*range(32)} - {*b"\r\n\t"}
@@ -37,7 +37,7 @@ def test_text_of_others(text: str) -> None:
 
 def test_users_have_uids_of_their_own() -> None:
     task = DatedTask.model_validate({**TASK, "title": "tax", "description": ""})
-    alice, bob = (str(Events(owner, ZoneInfo("UTC")).of(task)[0]["uid"]) for owner in ("alice", "bob"))
+    alice, bob = (str(Events(owner, ZoneInfo("UTC")).create_events(task)[0]["uid"]) for owner in ("alice", "bob"))
     assert alice != bob
     assert alice.startswith("1.")
     assert "alice" not in alice

@@ -88,7 +88,7 @@ def task(due: date, text: str | None, at: str = "") -> DatedTask:
 
 
 def of_alice(task: DatedTask, zone: ZoneInfo = BERLIN) -> list[Any]:
-    return [*Events("alice", zone).of(task)]
+    return [*Events("alice", zone).create_events(task)]
 
 
 def parsed(events: list[Any]) -> list[Any]:

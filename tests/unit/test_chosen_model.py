@@ -2,14 +2,14 @@
 
 import pytest
 
-from backend.model.providers import Endpoint, resolve
+from backend.model.providers import ModelEndpoint, resolve
 from backend.settings import Settings, read_settings
 
 OFFLINE = ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")
 CEREBRAS = ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")
 
 
-def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Endpoint:
+def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> ModelEndpoint:
     for name in Settings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
     for name, value in {"DATABASE_URL": "postgresql://localhost/todo", **variables}.items():

@@ -74,7 +74,7 @@ class CalendarService:
             raise NoCalendar
         report.user_id = user_id
         check_rate(self.pace, user_id)
-        feed = await self.feeds.of(user_id)
+        feed = await self.feeds.render_feed(user_id)
         report.tasks = feed.tasks
         sent = {"ETag": feed.tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
         if _has_content(headers, feed.tag):

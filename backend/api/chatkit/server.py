@@ -14,7 +14,7 @@ from backend.api.chatkit.context import RequestContext
 from backend.api.chatkit.events import EventRenderer
 from backend.api.chatkit.render import record_of_item, render_card
 from backend.api.chatkit.store import TimelineStore
-from backend.api.chatkit.stream import Events, explained, frame, in_order, interaction_event
+from backend.api.chatkit.stream import Events, explain_errors, frame, in_order, interaction_event
 from backend.api.idempotency import find_started_run
 from backend.api.messages import create_message, with_titles
 from backend.cards.actions import Click
@@ -29,7 +29,7 @@ from backend.conversations.records import Entry, Event
 from backend.conversations.runs import RunRequest
 from backend.errors import BackendError, InvalidRequest, NotFound
 from backend.model.options import check_options
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 from backend.runs.outcomes import Ending
 from backend.runs.service import RunService
 from backend.tools.workspace.files import FolderFiles
@@ -44,7 +44,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         run_service: RunService,
         cards: CardService,
         files: FolderFiles | None,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         *,
         message_chars: int,
         backend_url: str,
@@ -163,7 +163,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self, thread: ck.ThreadMetadata, input_user_message: ck.UserMessageItem | None, context: RequestContext
     ) -> Events:
         """Yields the events of the answer to a message, as the SDK asks for them."""
-        return explained(self._answer(thread, context))
+        return explain_errors(self._answer(thread, context))
 
     async def _answer(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
         """Yields the events of the run that the message has started; for a retry, starts the run first."""
@@ -275,7 +275,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         context: RequestContext,
     ) -> Events:
         """Carries out an action of a card or the page, as the SDK asks for it, and yields its events."""
-        return explained(self._act(thread, action, sender, context))
+        return explain_errors(self._act(thread, action, sender, context))
 
     async def _act(
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem | None, context: RequestContext

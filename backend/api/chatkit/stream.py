@@ -53,7 +53,7 @@ def _beginning(
     yield event
 
 
-async def explained(events: Events) -> Events:
+async def explain_errors(events: Events) -> Events:
     """Raises errors in the stream as errors of the SDK with their own sentence; it would replace others by its own."""
     try:
         async for event in events:

@@ -108,7 +108,7 @@ class FilesService:
         """
         folder, files = await self._open(user_id, chat_id)
         async with AsyncExitStack() as stack:
-            file = await stack.enter_async_context(files.opened(folder, path, user_id=user_id))
+            file = await stack.enter_async_context(files.open_file(folder, path, user_id=user_id))
             size = int(file.headers.get("content-length", _SHOWN_BYTES + 1))
             if size <= _SHOWN_BYTES:
                 content = await file.aread()

@@ -58,7 +58,7 @@ class ChunkRenderer:
         self._undecided.discard(call_id)
         yield from (chunk for chunk in chunks if is_decided_here or chunk["type"] == "start")
 
-    def lose(self) -> Iterator[Chunk]:
+    def render_loss(self) -> Iterator[Chunk]:
         """Ends the message, although the run goes on, as its events cannot be read any more: with an error, or as
         waiting if a call waits for a decision.
         """
@@ -116,7 +116,7 @@ class ChunkRenderer:
         """Begins a step if this model turn has none yet."""
         if model_turn > self._model_turn:
             self._model_turn = model_turn
-            yield from self._begin_step()
+            yield from self._start_step()
 
     def _grow(self, entry: Entry, text: str) -> Iterator[Chunk]:
         """Renders new text of an entry, whose part is started first; nothing for an empty text."""
@@ -157,13 +157,13 @@ class ChunkRenderer:
             yield {"type": "text-end", "id": part}
         yield from self._finish(self._finish_reason if has_completed else "error")
 
-    def _begin_step(self) -> Iterator[Chunk]:
+    def _start_step(self) -> Iterator[Chunk]:
         """Ends the open step and begins another."""
-        yield from self._end_step()
+        yield from self._finish_step()
         self._in_step = True
         yield {"type": "start-step"}
 
-    def _end_step(self) -> Iterator[Chunk]:
+    def _finish_step(self) -> Iterator[Chunk]:
         """Renders only the end of the step, if one is open; texts and calls stay open, which `_close_all` ends."""
         if self._in_step:
             self._in_step = False
@@ -184,7 +184,7 @@ class ChunkRenderer:
         """Finishes the message, or this part of it, which leaves calls open only if they wait for a decision."""
         if reason != "tool-calls":
             yield from self._close_all()
-        yield from self._end_step()
+        yield from self._finish_step()
         yield {"type": "finish", "finishReason": reason}
         self.is_over = True
 
@@ -233,7 +233,7 @@ class ChunkRenderer:
         does. A client goes on by itself once all that the last step asked is decided, and nothing else in it is open.
         """
         if self._calls and not self._questions:
-            yield from self._begin_step()
+            yield from self._start_step()
         yield self._send_call(call)
         self._questions[call.id] = self._calls.pop(call.id)
         question = {"approvalId": call.id, "toolCallId": call.id, "reason": call.approval_text or ""}

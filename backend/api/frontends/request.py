@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from backend.api.frontends.schemas import ApprovalDecision, Message, NewChat
-from backend.cards.approvals import checked_reason
+from backend.cards.approvals import check_reason
 from backend.conversations.ids import check_chat_id
 from backend.errors import InvalidRequest
 
@@ -64,7 +64,7 @@ def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
 
 def _check_decisions(decisions: Sequence[ApprovalDecision]) -> list[ApprovalDecision]:
     """Cleans the reasons of decisions. Raises `InvalidRequest` for one approval decided twice, and for too many."""
-    by_id = {one.id: one.model_copy(update={"reason": checked_reason(one.reason)}) for one in decisions}
+    by_id = {one.id: one.model_copy(update={"reason": check_reason(one.reason)}) for one in decisions}
     if len(by_id) != len(decisions) or len(decisions) > _MOST_DECISIONS:
         raise InvalidRequest(f"Decide each approval once, and up to {_MOST_DECISIONS} in one request.")
     return [*by_id.values()]

@@ -106,9 +106,9 @@ class FrontendService:
                     if renderer.is_over:
                         break
         except (DatabaseUnavailable, NotFound):
-            pass  # it goes on, or was deleted: `lose` says so
+            pass  # it goes on, or was deleted: `render_loss` says so
         if not renderer.is_over:
-            for chunk in renderer.lose():
+            for chunk in renderer.render_loss():
                 yield _format_chunk(chunk, sdk)
         yield _DONE
 
@@ -119,11 +119,11 @@ class FrontendService:
         if request.decisions:
             return await self._decide(request, user)
         message = await self.interactions.create_message(user.user_id, request.text, user.time_zone)
-        if request.again and (run := await self._find_run_of_text(request, user)) is not None:
+        if request.again and (run := await self._find_run_to_regenerate(request, user)) is not None:
             return await self.interactions.edit(user.user_id, run, None, key=key)
         return await self.interactions.start(user.user_id, request.thread, message, key=key)
 
-    async def _find_run_of_text(self, request: ChatRequest, user: AuthenticatedUser) -> Run | None:
+    async def _find_run_to_regenerate(self, request: ChatRequest, user: AuthenticatedUser) -> Run | None:
         """Returns the newest run of the shown path whose first message has this text, for `regenerate-message`; None if
         there is none. `useChat` sends only the text, not the run's id.
         """
@@ -133,7 +133,7 @@ class FrontendService:
             chat = await self.interactions.reader.find(user.user_id, request.thread)
         except NotFound:
             return None
-        return await branches.find_run_of_text(self._runs.database, user.user_id, chat.id, request.text)
+        return await branches.find_run_by_first_message(self._runs.database, user.user_id, chat.id, request.text)
 
     async def _decide(self, request: ChatRequest, user: AuthenticatedUser) -> str:
         """Decides calls of one run of this chat and returns its id; a decision that was sent before changes nothing.

@@ -20,7 +20,7 @@ from backend.conversations.steering import Mode
 from backend.conversations.tool_calls import Decision
 from backend.errors import BackendError, NotFound
 from backend.model.options import check_options
-from backend.model.providers import Endpoint
+from backend.model.providers import ModelEndpoint
 from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
 from backend.tools.task_tools import TaskTools
@@ -34,7 +34,7 @@ class InteractionService:
     reader: ChatReader
     summaries: Summaries
     tasks: TaskTools
-    endpoint: Endpoint
+    endpoint: ModelEndpoint
     message_chars: int
 
     async def create_message(

@@ -78,13 +78,13 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
         raise SettingsInvalid(f"{file} is not valid JSON: {error.msg}, in line {error.lineno}.") from None
     except (ValueError, RecursionError):
         raise SettingsInvalid(f"{file} cannot be read as JSON in UTF-8.") from None
-    entries = _entries(found)
+    entries = _find_entries(found)
     if entries is None:
         raise SettingsInvalid(f'{file} must be an object with "mcpServers" or "servers", which holds the servers.')
     servers, mistakes = list[Connector](), list[str]()
     for name, entry in entries.items():
         try:
-            servers.append(_server(name, _entry(name, entry), variables, file.parent))
+            servers.append(_create_connector(name, _parse_entry(name, entry), variables, file.parent))
         except _Wrong as error:
             mistakes += [f"{file}: the server {name!r} {line}" for line in str(error).splitlines()]
     if mistakes:
@@ -92,7 +92,7 @@ def read_servers(file: Path | None, variables: Mapping[str, str]) -> tuple[Conne
     return tuple(servers)
 
 
-def _entries(found: Any) -> dict[str, Any] | None:
+def _find_entries(found: Any) -> dict[str, Any] | None:
     """Returns the servers of the file by name; None if it does not have exactly one of the two keys for them."""
     if not isinstance(found, dict):
         return None
@@ -100,7 +100,7 @@ def _entries(found: Any) -> dict[str, Any] | None:
     return tops[0] if len(tops) == 1 and isinstance(tops[0], dict) else None
 
 
-def _entry(name: str, given_: Any) -> _Entry:
+def _parse_entry(name: str, given_: Any) -> _Entry:
     """Checks the name and the settings of one server; raises `_Wrong`."""
     if not _NAME.fullmatch(name):
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
@@ -110,27 +110,27 @@ def _entry(name: str, given_: Any) -> _Entry:
         entry = _Entry.model_validate(given_)
     except ValidationError as error:
         keys = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors(include_input=False))
-        raise _Wrong("\n".join(map(_about, keys))) from None
+        raise _Wrong("\n".join(map(_describe_key, keys))) from None
     if problem := entry.problem():
         raise _Wrong(problem)
     return entry
 
 
-def _about(key: str) -> str:
+def _describe_key(key: str) -> str:
     """Returns what must be said of an invalid or unknown key."""
     if key in _MUST_BE:
         return f"is wrong: {key} must be {_MUST_BE[key]}."
     return f"has the unknown key {key!r}. Known keys are {', '.join(_MUST_BE)}."
 
 
-def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Connector:
+def _create_connector(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Connector:
     """Creates a connector with the values of the variables that its settings name.
     Raises `_Wrong` for unusable ones.
     """
     resolved: dict[str, str] = {}
 
     def put_in(text: str) -> str:
-        return _REFERENCE.sub(lambda found: _value(found, variables, resolved), text)
+        return _REFERENCE.sub(lambda found: _find_value(found, variables, resolved), text)
 
     # One that is not used needs no values.
     filled: Callable[[str], str] = str if entry.disabled else put_in
@@ -153,14 +153,14 @@ def _server(name: str, entry: _Entry, variables: Mapping[str, str], directory: P
         headers,
         tools=None if entry.tools is None else frozenset(entry.tools),
         read_only=entry.readOnly,
-        agents=_agents(entry),
+        agents=_choose_agents(entry),
         timeout=entry.timeout,
         disabled=entry.disabled,
         resolved=resolved,
     )
 
 
-def _agents(entry: _Entry) -> frozenset[AgentName]:
+def _choose_agents(entry: _Entry) -> frozenset[AgentName]:
     """Returns the agents that have its tools; by default the researcher for a server that only reads, and nobody for
     others.
     """
@@ -169,7 +169,7 @@ def _agents(entry: _Entry) -> frozenset[AgentName]:
     return frozenset({"researcher"}) if entry.readOnly else frozenset()
 
 
-def _value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[str, str]) -> str:
+def _find_value(found: re.Match[str], variables: Mapping[str, str], resolved: dict[str, str]) -> str:
     """Returns the value of the variable that a reference names and notes both in `resolved`; raises `_Wrong`."""
     kind, _, name = found[1].partition(":")
     if kind != "env" or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not found[0].endswith("}"):

@@ -78,10 +78,10 @@ class Connectors:
         servers = [server for server in self._servers if agent in server.agents]
         if not servers:
             return []
-        found = await asyncio.gather(*map(self._tools, servers))
+        found = await asyncio.gather(*map(self._list_tools, servers))
         known = await approved.load_approved(self._database)
         return [
-            self._tool(server, tool)
+            self._create_tool(server, tool)
             for server, tools in zip(servers, found, strict=True)
             for tool in tools
             if self._is_offered(server, tool, known)
@@ -92,7 +92,7 @@ class Connectors:
         await asyncio.gather(*(listed.link.close() for listed in self._listed.values()))
         self._stack.close()
 
-    async def _tools(self, server: Connector) -> Sequence[Tool]:
+    async def _list_tools(self, server: Connector) -> Sequence[Tool]:
         """Returns the tools of a server, asked for at most once a minute.
         If it cannot be used, logs why and returns none.
         """
@@ -125,7 +125,7 @@ class Connectors:
             logger.warning("%s %s: it is not offered until ./todo mcp approve %s", shown, state, server.name)
         return False
 
-    def _tool(self, server: Connector, tool: Tool) -> FunctionTool:
+    def _create_tool(self, server: Connector, tool: Tool) -> FunctionTool:
         """Creates the SDK's tool that calls a tool of a server."""
         name = names.for_model(server.name, tool.name)
         shown = names.for_people(name)
@@ -175,7 +175,7 @@ class Connectors:
         """
         try:
             tools = await self._listed[server.name].link.tools()
-        except Exception as error:  # noqa: BLE001 - as in `_tools`
+        except Exception as error:  # noqa: BLE001 - as in `_list_tools`
             return _GONE.format(f"mcp.{server.name}", _reason(error))
         found = {offered.fingerprint(one) for one in tools}
         return None if offered.fingerprint(tool) in found else _HIDDEN.format(shown)

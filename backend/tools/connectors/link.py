@@ -106,7 +106,7 @@ class Link:
         held = self._held or self._open()
         held.users += 1
         try:
-            client = await self._ready(held)
+            client = await self._wait_for_client(held)
             async with asyncio.timeout(self._server.timeout):
                 return await request(client)
         except TimeoutError:
@@ -123,12 +123,12 @@ class Link:
     def _open(self) -> _OpenConnection:
         """Begins to open a connection in an asyncio task of its own, and returns it before it is ready."""
         self._held = held = _OpenConnection()
-        held.task = asyncio.create_task(self._hold(held))
+        held.task = asyncio.create_task(self._keep_open(held))
         self._tasks.add(held.task)
         held.task.add_done_callback(self._tasks.discard)
         return held
 
-    async def _ready(self, held: _OpenConnection) -> Client:
+    async def _wait_for_client(self, held: _OpenConnection) -> Client:
         """Waits for an opening connection and returns its client.
         Raises `Unreachable` if it fails or takes too long.
         """
@@ -151,7 +151,7 @@ class Link:
         if self._held is held:
             self._held = None
 
-    async def _hold(self, held: _OpenConnection) -> None:
+    async def _keep_open(self, held: _OpenConnection) -> None:
         """Opens a connection and keeps it until it is dropped or was unused for long; notes why it failed."""
         try:
             async with _client(self._server) as client:
@@ -160,7 +160,7 @@ class Link:
                 logger.info("mcp.%s is connected", self._server.name)
                 await self._until_unused(held)
         except Exception as error:  # noqa: BLE001 - the edge to what others wrote; its text may hold secrets
-            held.failure = _why(self._server, error)
+            held.failure = _describe_failure(self._server, error)
             logger.warning("mcp.%s %s", self._server.name, held.failure)
         finally:
             self._drop(held)
@@ -209,7 +209,7 @@ async def _all_tools(client: Client) -> list[Tool]:
     return found
 
 
-def _why(server: Connector, error: BaseException) -> str:
+def _describe_failure(server: Connector, error: BaseException) -> str:
     """Describes by the error's type why a server cannot be used, without any text of the server's."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

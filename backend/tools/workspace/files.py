@@ -79,7 +79,7 @@ class FolderFiles:
             return response.json()
 
     @asynccontextmanager
-    async def opened(self, folder: str, path: str, *, user_id: str) -> AsyncIterator[httpx2.Response]:
+    async def open_file(self, folder: str, path: str, *, user_id: str) -> AsyncIterator[httpx2.Response]:
         """Opens a file for reading while the block runs: the workspace's response, whose body is not read yet."""
         async with self._send("GET", _path_of(folder, path), user_id) as response:
             yield response
@@ -118,7 +118,7 @@ class FolderFiles:
             await self._tools.remove(folder, user_id=user_id)
 
     @contextmanager
-    def _counted(self, user_id: str) -> Iterator[None]:
+    def _count_transfer(self, user_id: str) -> Iterator[None]:
         """Counts a transfer of a user's files while the block runs; raises `LimitReached` above eight at once."""
         if self._under_way[user_id] >= _AT_ONCE:
             raise LimitReached(
@@ -137,7 +137,7 @@ class FolderFiles:
         """Sends a request to the workspace as the user; gives its response, not read yet, while the block runs.
         Raises `WorkspaceUnavailable`, `LimitReached`, or the error that the response stands for.
         """
-        with self._counted(user_id):
+        with self._count_transfer(user_id):
             with calling_for(user_id):
                 request = self._tools.http.build_request(method, path, **more)
                 try:

@@ -100,7 +100,7 @@ class WorkspaceTools(McpConnection):
         self._starting_until = time.monotonic() + _FIRST_SECONDS
         await self.look()
         watching = asyncio.create_task(self._watch())
-        self.stack.push_async_callback(_end, watching)
+        self.stack.push_async_callback(_cancel_and_wait, watching)
 
     @property
     def is_starting(self) -> bool:
@@ -204,7 +204,7 @@ def _call_meta(context: MCPToolMetaContext) -> dict[str, Any]:
     return {USER: turn.user_id, FOLDER: turn.folder, KEY: turn.call_keys[call_id]}
 
 
-async def _end(task: asyncio.Task[None]) -> None:
+async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
     """Cancels an asyncio task and waits until it has ended."""
     task.cancel()
     await asyncio.wait({task})
