@@ -88,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
 def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[str] | None) -> Iterator[ModelEndpoint]:
     """Yields the endpoint that is used, those of providers that have their own key, and an Ollama that was found."""
     yield used
-    for name, profile in PROFILES.items():
-        key = own_key(name, settings)
+    for profile in PROFILES.values():
+        key = own_key(profile, settings)
         if key is not None and profile is not PROFILES[used.profile.name] and profile.base_url and profile.model:
             yield ModelEndpoint(profile, profile.base_url, key.get_secret_value(), profile.model)
     if ollama and used.profile.name != "ollama":

@@ -22,6 +22,8 @@ class Profile:
     name: ProviderName
     base_url: str | None
     model: str | None
+    needs_key: bool = True
+    """Whether it demands a key, for which there is a setting `<name>_api_key`."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     max_temperature: float = 2.0
     takes_temperature: str = ""
@@ -51,6 +53,15 @@ class Profile:
     """Whether streamed calls may be missing: an empty response is requested again without streaming."""
     cuts_silently: bool = False
     """Whether a request that exceeds the model's context is cut without an error."""
+
+    def __post_init__(self) -> None:
+        if self.needs_key and self.key_setting not in ModelSettings.model_fields:  # it would get requests without a key
+            raise TypeError(f"ModelSettings has no {self.key_setting}.")
+
+    @property
+    def key_setting(self) -> str:
+        """The name of the setting that has its key."""
+        return f"{self.name}_api_key"
 
     def effort_of(self, model: str) -> str | None:
         """Returns the reasoning effort that is sent with this model; None for none."""
@@ -93,7 +104,16 @@ class Profile:
 
 def _local(name: ProviderName, base_url: str | None = None, model: str | None = None) -> Profile:
     """A server of local models, which applies their own chat templates."""
-    return Profile(name, base_url, model, agent_max_tokens=4_000, roles="alternate", short_ids=True, loses_calls=True)
+    return Profile(
+        name,
+        base_url,
+        model,
+        needs_key=False,
+        agent_max_tokens=4_000,
+        roles="alternate",
+        short_ids=True,
+        loses_calls=True,
+    )
 
 
 PROFILES: dict[ProviderName, Profile] = {
@@ -124,6 +144,7 @@ PROFILES: dict[ProviderName, Profile] = {
             name="ollama",
             base_url="http://localhost:11434/v1",
             model="qwen3:8b",
+            needs_key=False,
             agent_max_tokens=4_000,
             reasoning_efforts=(("gpt-oss", "low"),),
             reasoning_field="reasoning",
@@ -179,8 +200,23 @@ PROFILES: dict[ProviderName, Profile] = {
         _local("lmstudio", "http://localhost:1234/v1"),
         _local("llamacpp", "http://localhost:8080/v1", "default"),  # it serves one model under any name
         # Twice what it reads of a list at most: "show the rest" refers to its last answer.
-        Profile(name="offline", base_url=None, model="offline-rules", history_tokens=128_000, titles=False),
-        Profile(name="custom", base_url=None, model=None, agent_max_tokens=4_000, roles="alternate", short_ids=True),
+        Profile(
+            name="offline",
+            base_url=None,
+            model="offline-rules",
+            needs_key=False,
+            history_tokens=128_000,
+            titles=False,
+        ),
+        Profile(
+            name="custom",
+            base_url=None,
+            model=None,
+            needs_key=False,
+            agent_max_tokens=4_000,
+            roles="alternate",
+            short_ids=True,
+        ),
     )
 }
 
@@ -221,13 +257,13 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
     # Not LLM_BASE_URL: with a key set, the key and the messages would go to the offline model.
     default_url = settings.offline_url if name == "offline" else profile.base_url
     base_url, model = settings.llm_base_url or default_url, settings.llm_model or profile.model
-    key = own_key(name, settings) or settings.llm_api_key
+    key = own_key(profile, settings) or settings.llm_api_key
     if not base_url:
         raise ModelNotConfigured(f"LLM_PROVIDER={name} needs LLM_BASE_URL, the address of its /v1.")
     if not model:
         raise ModelNotConfigured(f"LLM_PROVIDER={name} needs LLM_MODEL, the name of the model.")
-    if key is None and has_keys(name):
-        raise ModelNotConfigured(f"LLM_PROVIDER={name} needs {name.upper()}_API_KEY or LLM_API_KEY.")
+    if key is None and profile.needs_key:
+        raise ModelNotConfigured(f"LLM_PROVIDER={name} needs {profile.key_setting.upper()} or LLM_API_KEY.")
     agent_tokens = min(map(profile.agent_tokens_of, (model, *settings.llm_models)))
     return ModelEndpoint(
         profile,
@@ -259,10 +295,6 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
     )
 
 
-def has_keys(name: ProviderName) -> bool:
-    """Whether this provider has a setting of its own for a key."""
-    return f"{name}_api_key" in ModelSettings.model_fields
-
-
-def own_key(name: ProviderName, settings: ModelSettings) -> SecretStr | None:
-    return getattr(settings, f"{name}_api_key") if has_keys(name) else None
+def own_key(profile: Profile, settings: ModelSettings) -> SecretStr | None:
+    """Returns the key in the provider's own setting; None if it is not set, or the provider needs none."""
+    return getattr(settings, profile.key_setting) if profile.needs_key else None

@@ -19,7 +19,7 @@ from tests.conftest import find_free_port
 from tests.runs_client import id_of, names, text_of
 from tests.scripted_model import ScriptedModel
 from tests.serving import serve
-from tests.strict_provider.rules import RULES, refusals
+from tests.strict_provider.rules import refusals
 from tests.support.backends import local_backend
 from tests.support.completions import call_delta, check_pairs, chunk
 from tests.support.model_requests import requests_to
@@ -264,8 +264,7 @@ async def test_request_to_another_model(
     assert (body.get("temperature"), body.get("reasoning_effort")) == OTHERS[provider, name]
 
 
-KEYLESS = ("ollama", "vllm", "lmstudio", "llamacpp", "custom")
-WITH_KEYS = [name for name in PROFILES if name in RULES and name not in KEYLESS]
+WITH_KEYS = [name for name, profile in PROFILES.items() if profile.needs_key]
 KEYS = {f"{name.upper()}_API_KEY": f"key-of-{name}" for name in WITH_KEYS}
 
 

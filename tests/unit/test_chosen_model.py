@@ -1,9 +1,11 @@
 """Which model the environment chooses."""
 
+from typing import Any, get_args
+
 import pytest
 
-from backend.model.providers import ModelEndpoint, resolve
-from backend.settings import Settings, read_settings
+from backend.model.providers import PROFILES, ModelEndpoint, Profile, resolve
+from backend.settings import ProviderName, Settings, read_settings
 
 OFFLINE = ("offline", "http://127.0.0.1:8002/v1", "none", "offline-rules")
 CEREBRAS = ("cerebras", "https://api.cerebras.ai/v1", "k", "gpt-oss-120b")
@@ -45,3 +47,14 @@ def resolved(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> Mode
 def test_provider(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: tuple[str, ...]) -> None:
     endpoint = resolved(monkeypatch, variables)
     assert (endpoint.profile.name, endpoint.base_url, endpoint.api_key, endpoint.model) == expected
+
+
+def test_each_provider_that_can_be_chosen_has_a_profile() -> None:
+    assert set(PROFILES) == set(get_args(ProviderName))
+
+
+def test_provider_needs_a_setting_for_its_key() -> None:
+    name: Any = "newest"
+    with pytest.raises(TypeError, match="newest_api_key"):
+        Profile(name, base_url="http://x/v1", model="m")
+    Profile(name, base_url="http://x/v1", model="m", needs_key=False)
