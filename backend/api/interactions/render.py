@@ -32,6 +32,9 @@ _ENTRIES: dict[str, tuple[Name, Name]] = {
     "reasoning": ("thinking", "thinking_delta"),
 }
 
+# What an agent did and said: the events that are kept in an interaction, and that are also shown of its sub-agents.
+_AGENT_EVENTS: tuple[Name, ...] = ("tool_call", "tool_result", "answer", "thinking")
+
 Rendered = tuple[Name, dict[str, Any]]
 
 
@@ -122,13 +125,11 @@ def render_event(event: Event) -> list[Rendered]:
 
 
 def render_sub_agent_event(event: Event, agent: str) -> list[Rendered]:
-    """Renders what a sub-agent did: its calls, results, answers and thoughts, with the `agent`, and its approvals.
-    Its deltas and errors are not shown.
-    """
-    if event.type == "entry_delta":
-        return []
+    """Renders what a sub-agent did: its `_AGENT_EVENTS`, with the `agent`, and its approvals."""
     approvals = render_approval_event(event)
-    return approvals or [(name, {**data, "agent": agent}) for name, data in render_event(event) if "type" in data]
+    return approvals or [
+        (name, {**data, "agent": agent}) for name, data in render_event(event) if name in _AGENT_EVENTS
+    ]
 
 
 def render_approval_event(event: Event) -> list[Rendered]:
@@ -164,7 +165,7 @@ def render_interaction(
     records = timeline.of_run(run.id)
     entries = [record for record in records if isinstance(record, Entry)]
     events = [] if brief else events_of(records, {run.id: run})
-    rendered: list[Any] = [data for event in events for _, data in render_event(event)]
+    agent_events: list[Any] = [data for event in events for name, data in render_event(event) if name in _AGENT_EVENTS]
     calls = [(one, call) for one in tree for call in timeline.calls_of_run(one.id) if call.approval_seq]
     return schemas.Interaction(
         id=run.id,
@@ -174,7 +175,7 @@ def render_interaction(
         created_at=run.created_at,
         completed_at=run.ended_at,
         usage=render_usage(run, tree),
-        agent_events=[data for data in rendered if "type" in data],
+        agent_events=agent_events,
         approvals=[
             _render_approval(call, one) for one, call in sorted(calls, key=lambda pair: pair[1].approval_seq or 0)
         ],
