@@ -81,7 +81,7 @@ async def open_services(
 async def _open_resources(
     settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector], stack: AsyncExitStack
 ) -> _Resources:
-    """Opens the database, the model and the tools; `stack` closes them."""
+    """Opens the database, the model's client, the connections to the tools and the workspace; `stack` closes them."""
     database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
     model = ChatModel(endpoint)
     stack.push_async_callback(model.client.close)

@@ -95,7 +95,7 @@ class _Server(workers.Server):
 
     @property
     def _executor(self) -> "Executor | None":
-        """None until the application has started."""
+        """The executor of this process's runs; None until the application has started."""
         services = getattr(self._app.state, "services", None)
         return services and services.runs.executor
 

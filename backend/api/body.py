@@ -51,7 +51,7 @@ def check_json(body: bytes, *, max_values: int = json_body.MOST_VALUES) -> None:
 
 
 def _find_strings(body: bytes) -> list[str]:
-    """Every string in a JSON body, keys too; empty when it is no JSON."""
+    """Returns every string in a JSON body, keys too; none if it is no JSON."""
     try:
         waiting: list[Any] = [from_json(body)]
     except ValueError:

@@ -125,7 +125,7 @@ def render_error(error: BackendError) -> JSONResponse:
 
 
 def _describe(problem: Mapping[str, Any]) -> str:
-    """Returns a sentence about the first problem that Pydantic found."""
+    """Returns a sentence about the first problem that Pydantic found: where it is, and what should be there."""
     source, *path = map(str, problem["loc"])
     if source != "body":
         return f"The request is not valid at {' '.join((source, *path))}: {problem['msg']}."

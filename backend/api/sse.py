@@ -70,7 +70,7 @@ class EventStream(Stream):
         await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Sends the events, and keep-alive comments while there are none."""
+        """Sends the events, and a comment whenever nothing was sent for `app.state.keep_alive_seconds`."""
         now = asyncio.get_running_loop().time
 
         async def send_at(message: Message) -> None:
@@ -85,7 +85,7 @@ class EventStream(Stream):
             keeping_alive.cancel()
 
     async def _keep_alive(self, send: Send) -> None:
-        """Sends a comment whenever nothing was sent for long."""
+        """Sends a comment whenever nothing was sent for `app.state.keep_alive_seconds`, until it is cancelled."""
         now = asyncio.get_running_loop().time
         while True:
             rest = self._sent_at + self._keep_alive_seconds - now()

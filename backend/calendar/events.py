@@ -48,7 +48,9 @@ class Events:
         return [moved, self._event(task, following, self._rule(series, following, left))]
 
     def _event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
-        """Creates one event of a task on a date; with a time it has an alarm."""
+        """Creates one event of a task on a date.
+        With a time it lasts half an hour and has an alarm; a whole day does not count as busy.
+        """
         event = Event()
         event.add("uid", self._uid(task, moved=moved))
         event.add("dtstamp", task.updated_at)

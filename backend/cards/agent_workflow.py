@@ -66,7 +66,7 @@ def _steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, T
 
 
 def _step(call: ToolCall, folder_url: str) -> Json:
-    """Renders a call as a step, by its state."""
+    """Renders a call as a step by its state: waiting, running, returned, or why it was not made."""
     match call.state:
         case "requested" | "awaiting_approval" | "approved":
             return {**call_steps.render_running(call.tool, call.arguments, folder_url), "state": "none"}
@@ -127,7 +127,7 @@ class WorkflowStream:
     _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
 
     def apply_event(self, event: Event) -> WorkflowChange | None:
-        """Returns what an event changes in the item of a sub-agent; None if nothing."""
+        """Takes in an event and returns what it changes in the item of a sub-agent; None if nothing."""
         run, record = event.run, event.record
         if run is not None and run.parent_call_id is not None:
             return self._apply_agent_event(event, run)

@@ -141,9 +141,7 @@ def render_approval(call: ToolCall) -> Card | None:
 
 
 def may_allow_always(tool: str) -> bool:
-    """Whether users may allow all later calls of this tool in a conversation: those that start agents or are
-    connectors'.
-    """
+    """Whether users may allow all later calls of a tool in a conversation: it starts an agent or is a connector's."""
     return find_tool(tool).asked_with is not None
 
 

@@ -96,7 +96,7 @@ def _label(call: ToolCall, words: Words, task: Task, current: CurrentTasks) -> s
 
 
 def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> Iterator[Card]:
-    """Renders the list of tasks below an answer; nothing for an empty one."""
+    """Renders the list of tasks below an answer, with the tasks as they are now; nothing for an empty one."""
     tasks = [current.state_of(task) for task in read.listed_tasks]
     answers = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
     number, call = answers[-1].last_seq, read.calls[-1]

@@ -75,7 +75,9 @@ class CardService:
         await asyncio.gather(*self._acting, return_exceptions=True)
 
     async def _act(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
-        """Carries out a click, stores it as a change by hand for the model, and renders the cards again."""
+        """Carries out a click, stores it as a change by hand for the model, and renders the cards again; raises as
+        `act`.
+        """
         records, card = await self._load_card(user_id, conversation_id, click.card_id)
         wanted = change_of(click, card)
         changed: Sequence[Task] = ()

@@ -67,7 +67,7 @@ def _task_row(task: Task, now: datetime | None) -> Json:
 
 
 def _box(task: Task) -> Json:
-    """Renders the checkbox of a task, which completes or reopens it."""
+    """Renders the checkbox of a task, which completes or reopens it; of a deleted task it is disabled."""
     key = f"task-{task.id}"
     box: Json = {"type": "Checkbox", "key": key, "name": key, "label": _label(task)}
     if task.status == "deleted":

@@ -61,6 +61,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Describes the arguments: list, approve SERVER [TOOLS] and test SERVER."""
     parser = argparse.ArgumentParser(prog="mcp", description="Other MCP servers, whose tools agents may use.")
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("list")
@@ -123,7 +124,9 @@ async def _load_tools(server: Connector) -> _ServerTools:
 
 
 def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
-    """Renders the lines about a server and its tools."""
+    """Renders lines about a server: what it is, which agents may use it, and its tools with their approval, text and
+    schema.
+    """
     server = found.server
     agents = f"for {' and '.join(sorted(server.agents))}" if server.agents else "for no agent: name some in its agents"
     calls = "its calls are made unasked (readOnly)" if server.read_only else "each call is asked for (APPROVALS)"
@@ -137,7 +140,7 @@ def _about(found: _ServerTools, known: Approved) -> Iterator[str]:
 
 
 def _state(server: Connector, tool: Tool, known: Mapping[tuple[str, str], bytes]) -> str:
-    """Says whether a tool is approved, or why it cannot be."""
+    """Says whether a tool is approved, changed since, not allowed by mcp.json, or too large to be offered."""
     before = known.get((server.name, tool.name))
     if not server.allows(tool.name):
         return "not among the tools that mcp.json allows"

@@ -77,6 +77,7 @@ async def report(
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Describes the arguments `--check` and `--ollama URL MODEL`."""
     parser = argparse.ArgumentParser(prog="models", description="What each provider that is set up offers.")
     parser.add_argument(
         "--check", action="store_true", help="send each a message, as a conversation does, and a tool call's output"
@@ -98,7 +99,7 @@ def _configured(settings: ModelSettings, used: ModelEndpoint, ollama: Sequence[s
 
 
 async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
-    """Lists the models of a provider."""
+    """Lists the models of a provider and marks the one that is used; false if that fails."""
     if endpoint.profile.name == "offline":
         return [f"{_OFFLINE} (used)"], True
     head = f"{endpoint.profile.name}, {endpoint.base_url}{f' (used: {used.model})' if endpoint is used else ''}"
@@ -117,7 +118,9 @@ async def _listed(used: ModelEndpoint, endpoint: ModelEndpoint) -> Report:
 
 
 async def _checked(settings: ModelSettings, endpoint: ModelEndpoint) -> Report:
-    """Checks whether the model of a provider can call a tool."""
+    """Checks whether the model of a provider calls a tool, and says how long it took and which settings it needs; false
+    if it does not.
+    """
     if endpoint.profile.name == "offline":
         return [_OFFLINE], True
     head = f"{endpoint.profile.name}, {endpoint.model}:"

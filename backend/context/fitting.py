@@ -163,12 +163,14 @@ def _is_note(item: Any) -> bool:
 
 
 def _is_message(item: Any) -> bool:
-    """Whether an item is a message of the user or the assistant."""
+    """Whether an item is something that the user or the assistant said, and not a hidden note of the server."""
     return item.get("role") in ("user", "assistant") and not _is_note(item)
 
 
 def _texts(item: Any) -> list[str]:
-    """Returns the texts of an item that count as tokens."""
+    """Returns the texts of an item that count as tokens: of a call its name and arguments, otherwise its output or
+    content.
+    """
     match item:
         case {"type": "function_call", "name": name, "arguments": arguments}:
             return [name, arguments]

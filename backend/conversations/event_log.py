@@ -30,7 +30,7 @@ async def load_runs(database: Database, user_id: str, conversation_id: str) -> l
 
 
 async def load_events(database: Database, user_id: str, runs: Sequence[Run]) -> list[Event]:
-    """Loads what happened in these runs, and the user's commands and changes by hand, in order."""
+    """Loads what happened in these runs, with the user's commands and changes by hand, in order, from one snapshot."""
     by_id = {run.id: run for run in runs}
     where = {"user": user_id, "runs": list(by_id)}
     async with database.transaction(user_id, snapshot=True) as tx:

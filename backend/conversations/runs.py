@@ -367,7 +367,7 @@ async def send_model_turn(tx: Transaction, run: Run, turn: ModelTurn) -> AsyncCu
 
 
 async def send_usage(tx: Transaction, run: Run) -> None:
-    """Stores what a run has used so far, before it waits: another process may count on."""
+    """Stores what a run has used so far, before it waits: the process that continues it counts on from there."""
     await tx.execute(_STORE_USAGE, user=run.user_id, run=run.id, usage=Jsonb(run.usage) if run.usage else None)
 
 
@@ -447,7 +447,7 @@ async def add_usage(database: Database, user_id: str, run_id: str, usage: Mappin
 
 
 async def load(database: Database, user_id: str, run_id: str) -> Run:
-    """Loads one run. Raises `NotFound`."""
+    """Loads one run of a user, also a sub-agent's. Raises `NotFound`."""
     async with database.transaction(user_id) as tx:
         found = await tx.execute(_LOAD, Run, user=user_id, run=run_id)
     if (run := await found.fetchone()) is None:

@@ -167,7 +167,7 @@ async def load_shown(
 
 
 async def load_trees(database: Database, user_id: str, top_run_ids: Sequence[str]) -> Trees:
-    """Loads all of several runs and of their sub-agents."""
+    """Loads several runs and their sub-agents' runs with all their entries and calls, from one snapshot."""
     where = {"user": user_id, "tops": list(top_run_ids)}
     async with database.transaction(user_id, snapshot=True) as tx:
         runs = await tx.execute(_RUNS_OF_TREES, Run, **where)

@@ -199,7 +199,7 @@ class ProviderClient:
             self._warn_of_cut(body, last.usage.prompt_tokens)
 
     def _warn_of_cut(self, body: dict[str, Any], tokens: int) -> None:
-        """Warns once when the model read far fewer tokens than a request has."""
+        """Warns once when the model read far fewer tokens than a request has, as the server has cut it off silently."""
         sent = {name: body[name] for name in ("messages", "tools") if name in body}
         expected = len(json.dumps(sent, ensure_ascii=False)) // _TOKEN_CHARS
         if _LEAST_TOKENS <= tokens < _CUT_SHARE * expected:
@@ -221,7 +221,7 @@ class ProviderClient:
         return {"provider": self._profile.name, "name": models[0], "models": models, "last": last}
 
     async def model_names(self) -> list[str]:
-        """The models that the key may use; raises `ModelError`."""
+        """Requests the names of the models that the key may use; raises `ModelError`."""
         value = parse_json((await self._models(seconds=10)).text)
         entries = value.get("data") if isinstance(value, dict) else None
         if not isinstance(entries, list):
@@ -269,7 +269,7 @@ class _PlainClient(AsyncOpenAI):
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
-        """Replaces headers that hold values of OPENAI_* variables."""
+        """Returns headers without those that `AsyncOpenAI` takes from OPENAI_* variables."""
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
 
 

@@ -118,7 +118,7 @@ class ModelError(BackendError):
 
     @classmethod
     def of_client(cls, error: openai.APIError) -> Self:
-        """The error that openai's client raised."""
+        """Creates the error for one that openai's client raised, by the response, time-out or connection."""
         match error:
             case openai.APIStatusError():
                 body = error.body if error.body is not None else error.response.text
@@ -178,7 +178,9 @@ def _code(status: int | None, kinds: str, words: str) -> str:
 
 
 def _words(body: Any) -> str:
-    """The sentence in an error's body, wherever a provider puts it."""
+    """Returns the sentence in an error's body, in whichever field a provider puts it; the body as JSON if there is
+    none.
+    """
     match body:
         case str():
             return body
@@ -193,7 +195,7 @@ def _words(body: Any) -> str:
 
 
 def _kinds(body: Any) -> str:
-    """The fields of a body that name the kind of error."""
+    """Returns the fields of an error's body that name its kind, as one text."""
     if isinstance(body, dict):
         inner = body.get("error")
         fields = {**body, **(inner if isinstance(inner, dict) else {})}

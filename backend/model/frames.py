@@ -75,7 +75,7 @@ class _Events:
         self._event = ""
 
     def take(self, line: str) -> Iterator[Any]:
-        """The values that this line completes."""
+        """Adds a line and yields the JSON values that it completes, or `END`. Raises `ModelError`."""
         if not line.strip():
             yield from self.finish()
             return

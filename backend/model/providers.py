@@ -84,7 +84,9 @@ class Profile:
         return requests.alternating(valid) if self.roles == "alternate" else valid
 
     def shape(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The request body as this provider accepts it."""
+        """Converts a request body to what this provider accepts: its messages, tools, names of fields, temperature and
+        effort. Tools are described as text, or the response is requested whole, if the setting says so.
+        """
         body = {**body, "messages": self.messages(body["messages"])}
         if "max_tokens" in body:
             body[self.max_tokens_field] = body.pop("max_tokens")
@@ -250,7 +252,9 @@ class ModelNotConfigured(SettingsInvalid):
 
 
 def resolve(settings: ModelSettings) -> ModelEndpoint:
-    """The endpoint that the settings choose; raises `ModelNotConfigured`."""
+    """Chooses the provider's address, key and models by the settings: Cerebras with a key, the offline model without.
+    Raises `ModelNotConfigured`.
+    """
     has_key = settings.cerebras_api_key or settings.llm_api_key
     name = settings.llm_provider or ("cerebras" if has_key else "offline")
     profile = _with_settings(PROFILES[name], settings)

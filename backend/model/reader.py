@@ -275,7 +275,7 @@ def _finish(reason: Any) -> Finish | None:
 
 
 def _text(value: Any) -> str:
-    """The text in a value that is one, or has parts of it."""
+    """Returns the text of a value that is a text, or has parts with texts."""
     match value:
         case str():
             return value

@@ -123,7 +123,9 @@ def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
 
 
 def _unused(call_id: str, used: set[str], *, short: bool) -> str:
-    """The id, or one derived from it; Mistral accepts nine letters and digits."""
+    """Returns the id of a call, or one derived from it that was not used before, and notes it as used.
+    If `short`, it has nine letters and digits, as Mistral demands.
+    """
     candidates = itertools.chain([call_id] if call_id else [], (f"{call_id}_{number}" for number in itertools.count(2)))
     shaped = (hashlib.sha256(one.encode()).hexdigest()[:9] if short else one for one in candidates)
     unused = next(one for one in shaped if one not in used)

@@ -94,7 +94,9 @@ class ToolCallAssembler:
         )
 
     def _find(self, fragment: Fragment) -> Fragment | None:
-        """The call that index or id point to, or without both the last one."""
+        """Returns the call to which a fragment's id or index points, or without both the last one; None if there is
+        none.
+        """
         latest = self._begun[::-1]
         if fragment.id and not fragment.name:
             by_id = next((one for one in latest if one.id == fragment.id), None)
@@ -158,7 +160,7 @@ def repair_arguments(text: str) -> str:
 
 
 def _one_of_two(text: str) -> str | None:
-    """The object of arguments that were sent twice, or after an empty one."""
+    """Returns the arguments if the same object was sent twice, or after an empty one; None for anything else."""
     try:
         first, end = json.JSONDecoder(strict=False).raw_decode(text)
     except (ValueError, RecursionError):
@@ -170,7 +172,7 @@ def _one_of_two(text: str) -> str | None:
 
 
 def _not_too_deep(text: str) -> str:
-    """The text, cut where it is nested too deeply, so that it is invalid JSON."""
+    """Cuts a text where it is nested too deeply, so that it is invalid JSON and not parsed recursively."""
     depth = 0
     for bracket in _BRACKET.finditer(text):
         depth += 1 if bracket[0] in "[{" else -1

@@ -34,7 +34,9 @@ class Approvals:
         return {call.id for call in waiting if call.reason is None}
 
     async def _without_allowed(self, run: Run, calls: list[ToolCall]) -> list[ToolCall]:
-        """Leaves out the calls that the user allows in this conversation, or has allowed with the run's message."""
+        """Leaves out the calls that need no approval any more: of tools that the user allows in this conversation, as
+        long as what they may reach is the same, or has allowed with the run's message.
+        """
         if not any(may_allow_always(call.tool) for call in calls):
             return calls
         allowed = await consents.load(self._database, run.user_id, run.conversation_id)

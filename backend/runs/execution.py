@@ -87,7 +87,7 @@ class PublishingModel(Model):
         return await self._model.get_response(*args, **kwargs)
 
     def get_retry_advice(self, request: Any) -> Any:
-        """Asks the wrapped model."""
+        """Returns the wrapped model's advice on whether a request is worth a retry."""
         return self._model.get_retry_advice(request)
 
 
@@ -400,7 +400,9 @@ class Execution:
         )
 
     async def _end_sub_agents(self, ending: Ending) -> None:
-        """Ends the sub-agents that wait, or were to go on, as their run ends."""
+        """Stores that the sub-agents which wait, or were to go on, are cancelled, as their run ends; retries while the
+        database is away.
+        """
         for call in [call for call in self.recorder.open_calls.values() if find_tool(call.tool).agent]:
             while True:
                 try:

@@ -229,7 +229,9 @@ class Executor:
         return run
 
     def _reason_to_end(self, call: ToolCall, run: Run, history: Timeline) -> str | None:
-        """Why a sub-agent that waited does not go on; None if it does."""
+        """Returns why a sub-agent that waited does not go on: it may reach something else now, or the user wrote
+        another message. None if it does.
+        """
         if self._dependencies.approvals.has_reach_of_agent_changed(run.agent, call):
             return "reach_changed"
         calls = history.calls_of_run(run.id)
@@ -307,7 +309,7 @@ class Executor:
                 logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)
 
     async def _notify_followers(self) -> None:
-        """Tells the followers in other processes of the runs that have changed."""
+        """Sends a notification to other processes for each run that they follow and that has changed."""
         if changed := self._streams.take_changed_runs():
             try:
                 async with self._database.system_transaction() as tx:

@@ -116,7 +116,7 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
 
 
 def _title(call: ToolCall, *, is_ended: bool = True) -> str:
-    """A call in a few words."""
+    """Returns a call in a few words: what it did, and if it did not come to its end, what it was doing."""
     if call.state == "done" and is_ended:
         return call_steps.render_done(call.tool, call.arguments, "", text="", details=call.details)["title"]
     title = call_steps.render_running(call.tool, call.arguments, "")["title"].removesuffix("…")

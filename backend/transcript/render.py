@@ -109,7 +109,7 @@ class LogRenderer:
         yield self._add(run, "user_message", _time_of(message, run), **values)
 
     def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
-        """Renders a request to the model, at the first of its records."""
+        """Renders a request to the model as one line, with its texts and figures, at the first of its records."""
         key = _turn_of(record)
         if key in self._turns:
             return
@@ -153,7 +153,9 @@ class LogRenderer:
         return self._line(event, at, id=id, **where, **values)
 
     def _line_before(self, run: Run) -> str:
-        """Returns the id of the line that the next one of a run follows."""
+        """Returns the id of the line that the next one of a run follows: its own last one, that of the call that
+        started it, or the last one of the run before.
+        """
         if run.id in self._newest:
             return self._newest[run.id]
         if run.parent_run_id is not None:

@@ -85,7 +85,7 @@ class CalendarService:
 
 
 def _has_content(headers: Headers, tag: str) -> bool:
-    """Whether the client has this content already (RFC 9110, section 13.1.2)."""
+    """Whether the client has this content already, by If-None-Match (RFC 9110, section 13.1.2)."""
     known = [one.strip().removeprefix("W/") for one in headers.get("if-none-match", "").split(",")]
     return tag in known or known == ["*"]
 

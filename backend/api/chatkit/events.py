@@ -59,7 +59,9 @@ class EventRenderer:
         self._agents.clear()
 
     def _render(self, event: Event) -> Iterator[ck.ThreadStreamEvent]:
-        """Renders an event of the assistant's own run; not its cards."""
+        """Renders an event of the assistant's own run: its texts, reasoning, notices, and lines about its calls.
+        Not its cards.
+        """
         match event.type, event.record:
             case "call_requested", ToolCall(state="running") as call if text := render_running(call):
                 yield ck.ProgressUpdateEvent(text=text)
@@ -125,7 +127,7 @@ class EventRenderer:
             yield _thought(entry.id, self._shown[entry.id])
 
     def _open(self, entry: Entry) -> Iterator[ck.ThreadStreamEvent]:
-        """Adds an empty item for an entry that begins."""
+        """Adds an empty item for an entry that begins, an assistant message or reasoning."""
         self._shown[entry.id] = ""
         item = render_entry(self._thread_id, Entry(entry.run_id, entry.id, entry.kind, created_at=entry.created_at))
         added: Any
@@ -156,7 +158,7 @@ class EventRenderer:
 
 
 def _render_notice(notice: Entry) -> Iterator[ck.ThreadStreamEvent]:
-    """Renders a notice as a warning or an error; a cancellation has none."""
+    """Renders a notice: an answer that was cut off as a warning, a failure as an error. A cancellation has none."""
     code = (notice.details or {}).get("code", "failed")
     if code in CUT_OFF_CODES:
         yield ck.NoticeEvent(level="warning", message=sentence_of_notice(notice))

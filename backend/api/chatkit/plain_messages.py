@@ -65,7 +65,7 @@ class _Renderer:
     has_failed: bool = False
 
     def render(self, event: Event) -> bytes:
-        """Renders an event as frames; empty for what plain messages do not show."""
+        """Renders an event as frames: text, a question about a call, an error or the end; empty for everything else."""
         if not event.is_of_sub_agent and event.type in ("call_completed", "entry_completed"):
             assert isinstance(event.record, Entry | ToolCall)
             self.records.append(event.record)

@@ -104,7 +104,9 @@ def allowed_tools(request: ck.ChatKitReq) -> list[str]:
 
 
 def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
-    """Returns the id or name of the conversation that the user cleared to begin this one. Raises `InvalidRequest`."""
+    """Returns the id or name of the conversation that the user cleared to begin this one; None if there was none.
+    Raises `InvalidRequest`.
+    """
     name = request.metadata.get("left")
     if name is not None and not (isinstance(name, str) and ids.is_valid(name)):
         raise InvalidRequest("left must be the id or the name of a conversation.")

@@ -58,8 +58,9 @@ class TimelineStore(Store[RequestContext]):
     # Threads
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
-        """Loads a conversation.
-        For a new message it only returns its id, as starting the run reads it in one round trip. Raises `NotFound`.
+        """Loads a conversation; raises `NotFound`.
+        For a new message it reads nothing and returns only the id, as starting the run reads the rest in one round
+        trip.
         """
         if isinstance(context.request, ck.ThreadsAddUserMessageReq):  # starting its run reads it, in one round trip
             return ck.ThreadMetadata(id=thread_id, created_at=datetime.now(UTC))
@@ -104,7 +105,9 @@ class TimelineStore(Store[RequestContext]):
     async def load_thread_items(
         self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadItem]:
-        """Loads a page of the items of the shown path. Raises `NotFound` for an unknown conversation or `after`."""
+        """Loads a page of the items of the shown path, in the given order, after an item.
+        Raises `NotFound` for an unknown conversation or `after`.
+        """
         newest_first = order == "desc"
         record = render.record_of_item(after) if after is not None else None
         page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)

@@ -98,7 +98,7 @@ class FilesService:
         return {"files": files}
 
     async def list(self, user_id: str, chat_id: str) -> dict[str, Any]:
-        """Lists the files of a conversation."""
+        """Lists the files of a conversation. Raises `NotFound` and `NoWorkspace`."""
         folder, files = await self._open(user_id, chat_id)
         return await files.list(folder, user_id=user_id)
 

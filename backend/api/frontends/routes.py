@@ -28,7 +28,9 @@ SECONDS = Histogram(
 
 
 def measure(route: str) -> Callable[[], AsyncIterator[None]]:
-    """Returns a dependency that measures the request until its handler returns."""
+    """Returns a dependency that observes how long a request takes and whether it was done, rejected or failed, until
+    its handler returns.
+    """
 
     async def observe() -> AsyncIterator[None]:
         began, outcome = time.perf_counter(), "failed"

@@ -100,7 +100,9 @@ def _is_message(event: Event) -> bool:
 
 
 def render_event(event: Event) -> list[Rendered]:
-    """An event as the run API names it; an empty list for what it does not show."""
+    """Renders an event under its name in the run API, the same for all runs; an empty list for what the API does not
+    show.
+    """
     match event.type, event.record:
         case "entry_delta", Entry(kind=kind) if kind in _ENTRIES:
             return [(_ENTRIES[kind][1], {"content": event.text})]
@@ -161,7 +163,9 @@ def render_interaction(
     messages: list[dict[str, Any]] | None,
     brief: bool,
 ) -> schemas.Interaction:
-    """Renders a run with the records of its tree; `messages` are what the model is sent after it."""
+    """Renders a run with the records of its tree; `messages` are what the model is sent after it.
+    A `brief` one has no `agent_events`.
+    """
     records = timeline.of_run(run.id)
     entries = [record for record in records if isinstance(record, Entry)]
     events = [] if brief else events_of(records, {run.id: run})

@@ -186,7 +186,7 @@ class InteractionService:
 
 
 async def _render_frames(events: AsyncIterator[Event], renderer: InteractionRenderer) -> AsyncIterator[bytes]:
-    """Yields the server-sent events of events."""
+    """Yields what a run's events become in the run API, as server-sent events; not those that it does not show."""
     async for event in events:
         if frames := renderer.render(event):
             yield frames

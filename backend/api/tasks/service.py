@@ -86,7 +86,7 @@ class TaskListService:
             )
 
     async def find(self, task_id: int, user: AuthenticatedUser) -> Task:
-        """Loads a task in any state. Raises `NotFound`."""
+        """Loads a task in any state. Raises `NotFound`, and `TasksUnavailable`."""
         with _translated_errors():
             found = (await self.tools.get_json("tasks", user_id=user.user_id, ids=task_id))["tasks"]
             tasks = [*map(Task.from_tool, found)]

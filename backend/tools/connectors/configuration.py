@@ -101,7 +101,7 @@ def _find_entries(found: Any) -> dict[str, Any] | None:
 
 
 def _parse_entry(name: str, given_: Any) -> _Entry:
-    """Checks the name and the settings of one server; raises `_Wrong`."""
+    """Checks the name and the settings of one server; raises `_Wrong` with a line for each mistake."""
     if not _NAME.fullmatch(name):
         raise _Wrong("needs another name, of 1 to 20 characters from a to z, 0 to 9 and -.")
     if not isinstance(given_, dict):

@@ -145,7 +145,7 @@ class Link:
         return held.client
 
     def _drop(self, held: _OpenConnection | None) -> None:
-        """Closes the connection; the next call opens another."""
+        """Lets the connection's asyncio task close it; the next request opens another."""
         if held is not None:
             held.ending.set()
         if self._held is held:

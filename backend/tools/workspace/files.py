@@ -163,7 +163,9 @@ def _path_of(folder: str, path: str) -> str:
 
 
 def _refusal(response: httpx2.Response) -> BackendError:
-    """Returns the error that the workspace's error response stands for."""
+    """Returns the error that the workspace's error response stands for: no such file, too large, disk full, or
+    unavailable.
+    """
     try:
         sentence = response.json()["error"]
     except (ValueError, KeyError, TypeError):
