@@ -39,7 +39,7 @@ def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
 
 
 def _time(*, nullable: bool = False) -> Column[datetime]:
-    """Creates a column for a time, by default the present one."""
+    """Creates a column for a time; its default is the present one, or NULL if it is nullable."""
     default = None if nullable else func.now()
     return Column(TIMESTAMP(timezone=True), nullable=nullable, server_default=default)
 

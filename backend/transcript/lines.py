@@ -20,7 +20,7 @@ def create_line(event: str, at: datetime, *, id: str, **values: Any) -> Line:
 
 
 def format_line(line: Line) -> str:
-    """Writes a line as JSON, without characters that end a line or control a terminal."""
+    """Writes a line as JSON; characters that may end a line or control a terminal are escaped."""
     return json.dumps(line, ensure_ascii=False).translate(_ESCAPED) + "\n"
 
 

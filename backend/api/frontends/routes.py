@@ -68,7 +68,9 @@ _CHUNKS = stream_of(schemas.Chunk)
 async def answer(
     services: AppServices, user: LimitedUser, body: schemas.NewChat, key: KeyedRequest
 ) -> schemas.Answered | Response:
-    """Answers a message or decisions as one JSON object."""
+    """Answers a message or decisions as one JSON object once the run has ended or waits; status 502 or 503 if it
+    failed.
+    """
     return await services.frontends.answer(parse_request(body), user, key)
 
 
