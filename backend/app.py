@@ -41,6 +41,7 @@ def create_app(
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> FastAPI:
     """Creates the application with all routes and middleware; its services are opened when it starts.
+
     `servers` are the other MCP servers. `keep_alive_seconds` is how long a stream of events may be silent.
     """
 

@@ -131,6 +131,7 @@ def _create_services(settings: Settings, resources: _Resources, runs: RunService
 
 async def _open_runs(settings: Settings, resources: _Resources, stack: AsyncExitStack) -> RunService:
     """Creates what executes runs, takes the process's lease, and starts sweeps and background work.
+
     `stack` ends them.
     """
     database, model = resources.database, resources.model

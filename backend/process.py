@@ -29,6 +29,7 @@ QUIET = ("httpcore2", "httpx2", "openai", "openai.agents", "mcp", "uvicorn", "ch
 
 def main() -> None:
     """Checks the configuration, configures the log and serves until it is stopped.
+
     Ends with status 78 if it cannot work.
     """
     settings, endpoint, servers = check_command.run()
@@ -102,6 +103,7 @@ class _Server(workers.Server):
 
 def _announce(settings: Settings, endpoint: ModelEndpoint, address: str) -> None:
     """Logs the address, the model and its provider.
+
     Warns if the model is the offline one, and if there is no sign-in.
     """
     logger.info("backend listens on %s", address)

@@ -56,6 +56,7 @@ whether to complete the task; never complete it unasked.
 @cache  # each answer holds it to its end
 def instructions(*, asks: bool, has_agents: bool) -> str:
     """Returns the instructions of the assistant.
+
     `asks` says whether the server asks before many tasks are deleted, `has_agents` whether it may start some.
     """
     return _INSTRUCTIONS.format(permitted=_CALL if asks else _ASK, agents=_WITH_AGENTS if has_agents else "")
@@ -121,6 +122,7 @@ def create_assistant(
     has_agents: Callable[[], bool] = lambda: False,
 ) -> Agent[Any]:
     """Creates the agent of every run; it holds nothing of a user or a conversation.
+
     `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. The tools of the `team`
     start agents, if `has_agents` tells that there are some now. The instructions end with the `notes` of the run's
     context, if it has one: what comes before is the same for everybody.

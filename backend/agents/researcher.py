@@ -52,6 +52,7 @@ _FROM_OTHERS = {
 
 def create_instructions(*, reaches_others: bool) -> tuple[str, str]:
     """Returns its description for the assistant, and its own instructions.
+
     Both differ if it has tools of connectors.
     """
     about, how = (_OF_OTHERS, _FROM_OTHERS) if reaches_others else (_OF_HERE, _FROM_HERE)

@@ -19,6 +19,7 @@ class JsonRequest(Request):
 
     async def load(self, *, max_values: int) -> None:
         """Reads the body, checks and parses it.
+
         Raises `InvalidRequest` if it is no JSON, or if `check_json` rejects it.
         """
         body = await self.body()
@@ -31,6 +32,7 @@ class JsonRequest(Request):
     @property
     def headers(self) -> Headers:
         """Declares the body as JSON, as FastAPI parses nothing else.
+
         `Edge` requires that of POST and PATCH, not of PUT.
         """
         headers = MutableHeaders(raw=[*self.scope["headers"]])

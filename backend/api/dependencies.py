@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 async def authenticate(request: Request) -> str:
     """Returns the user's id; the local user's with AUTH_MODE=none.
+
     Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, and `ForeignOrigin` for a cookie sent
     from another site.
     """
@@ -72,6 +73,7 @@ LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
 
 async def get_polling_user(user: User, services: AppServices) -> AuthenticatedUser:
     """Returns the user of a request that an open page sends every second and a half; these are counted apart.
+
     Raises `LimitReached`.
     """
     check_rate(services.polls, user.user_id)

@@ -41,6 +41,7 @@ async def get_metrics(services: AppServices) -> Response:
 
 async def check_readiness(services: Services) -> tuple[int, dict[str, Any]]:
     """Returns a status and a body: 200 if a run could be executed now, otherwise 503 and the reason.
+
     The database, its LISTEN connection and the task server are required; the model, agents and other MCP servers are
     only reported. A workspace that starts beside this process is waited for: until it answers, nobody knows what agents
     may do.

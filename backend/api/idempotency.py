@@ -18,6 +18,7 @@ Response = tuple[int, dict[str, Any]]
 
 async def find_started_run(database: Database, user_id: str, key: IdempotencyKey | None) -> str | None:
     """Returns the id of the run that this request has started before; None without a key.
+
     Raises `KeyUsed` if the key belongs to another request.
     """
     stored = await _find(database, user_id, key) if key is not None else None
@@ -28,6 +29,7 @@ async def carry_out_once(
     database: Database, user_id: str, key: IdempotencyKey | None, act: Callable[[], Awaitable[Response]]
 ) -> Response:
     """Carries out a request and stores its response under the key; returns the stored one if it came before.
+
     An error is not stored. Raises `KeyUsed`, `KeyOutcomeUnknown` if the process that carried it out has died, and
     `KeyStored` if it was rejected.
     """
@@ -57,6 +59,7 @@ async def _find(database: Database, user_id: str, key: IdempotencyKey) -> Stored
 
 async def _stored_response(database: Database, user_id: str, key: IdempotencyKey) -> Response:
     """Waits while another request with this key is carried out and returns its response.
+
     Raises as `carry_out_once` does.
     """
     pause = _FIRST_PAUSE

@@ -59,6 +59,7 @@ class Identity:
 
     async def find_user_id(self, request: HTTPConnection, database: Database) -> str:
         """Returns the id, of the local user if no sign-in is required.
+
         Raises `Unauthorized`, and `ForeignOrigin` for a cookie sent from another site. The database is read for a
         cookie only.
         """
@@ -70,6 +71,7 @@ class Identity:
 
     async def _authenticate(self, request: HTTPConnection, database: Database) -> str:
         """Returns the user's id by the Authorization header, and without one by the session cookie.
+
         Raises as `find_user_id`.
         """
         if "authorization" in request.headers:

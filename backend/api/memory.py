@@ -61,6 +61,7 @@ async def set_memory(
     request: Request, services: AppServices, user: LimitedUser, body: MemoryBody, response: Response
 ) -> ShownMemory:
     """Replaces the user's memory if it still has a version in If-Match.
+
     Raises `NoVersion`, `MemoryChanged` and `MemoryTooLong`.
     """
     versions = _parse_if_match(request.headers.getlist("if-match"))
@@ -73,6 +74,7 @@ async def set_memory(
 
 def _parse_if_match(headers: list[str]) -> list[str] | None:
     """Returns the versions that may be replaced; None for any.
+
     Raises `NoVersion` without the header, and `InvalidRequest`. A tag is of the text itself, so a weak one is as good:
     proxies that compress a response make it weak.
     """

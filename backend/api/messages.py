@@ -39,6 +39,7 @@ def check_content(content: Content, *, most_chars: int, other_chars: int = 0) ->
 
 async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> list[ck.UserMessageContent]:
     """Returns a message's parts; tags get the titles that their tasks have now, in one request to the task server.
+
     Raises `InvalidRequest` for invalid tags.
     """
     if not (numbers := tags.numbers_of(content)):

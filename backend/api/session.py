@@ -17,6 +17,7 @@ router = APIRouter()
 @router.post("/session")
 async def sign_in(request: Request, services: AppServices) -> Response:
     """Exchanges a bearer token for the session cookie.
+
     Raises `InvalidRequest` with AUTH_MODE=none, `Unauthorized` and `LimitReached`.
     """
     identity: Identity = request.app.state.identity

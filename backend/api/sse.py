@@ -16,6 +16,7 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 def format_event(data: str, *, event: str | None = None, id: int | None = None) -> bytes:
     """Formats one event; `data` is JSON in one line.
+
     Half of a surrogate pair, which a model can write into arguments, is sent as JSON's escape of it.
     """
     head = (f"id: {id}\n" if id is not None else "") + (f"event: {event}\n" if event else "")

@@ -49,6 +49,7 @@ class Events:
 
     def _event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
         """Creates one event of a task on a date.
+
         With a time it lasts half an hour and has an alarm; a whole day does not count as busy.
         """
         event = Event()

@@ -61,6 +61,7 @@ class Feeds:
 
     async def render_feed(self, user_id: str) -> Feed:
         """Renders a user's calendar; at most four at once, and one of a user at a time.
+
         Raises `CalendarUnavailable`.
         """
         try:

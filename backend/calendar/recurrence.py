@@ -40,6 +40,7 @@ class Recurrence:
 
 def parse_rule(rule: str | None, due: date) -> Recurrence | None:
     """Converts a task's rule to one of RFC 5545.
+
     None for a task that does not repeat, or of which only the next date is known.
     """
     if rule is None or (found := _RULE.fullmatch(rule)) is None:
@@ -73,6 +74,7 @@ def _numbered(weekdays: Collection[str]) -> list[str]:
 
 def _month_days(days: Collection[int], *, shortest: int) -> str:
     """Writes the days of a month; those that it may be too short for are on its last.
+
     One case has no rule of this kind: with the 29th and the 30th, but neither the 28th nor the last day, a February of
     29 days shows the 28th, too.
     """
@@ -89,6 +91,7 @@ def _month_days(days: Collection[int], *, shortest: int) -> str:
 
 def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date | None:
     """Returns the rule's first day from the task's on; weeks begin on Mondays.
+
     None after the last day of the calendar.
     """
     monday = due - timedelta(days=due.weekday())
@@ -102,6 +105,7 @@ def _in_weeks(due: date, interval: int, weekdays: Collection[str]) -> date | Non
 
 def _in_months(due: date, step: int, month: int, weekdays: Collection[str], days: Collection[int]) -> date | None:
     """Returns the rule's first day from the task's on, counting every `step` months from `month` of the task's year.
+
     None if there is none.
     """
     origin = due.year * 12 + month - 1

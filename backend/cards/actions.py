@@ -72,6 +72,7 @@ _TASK_ACTIONS: Mapping[str, _TaskAction] = {
 
 def change_of(click: Click, card: Card) -> ClickChange | None:
     """Returns the change that a click asks for; None for a click that changes nothing.
+
     Raises `InvalidRequest` for what the card does not offer.
     """
     if click.type == UNDO:
@@ -104,6 +105,7 @@ def _undo(click: Click, card: Card) -> ClickChange:
 
 def key_of_act(user_id: str, key: str) -> str:
     """Derives an idempotency key from one that a client chose.
+
     No other user has it, and it does not reveal that key.
     """
     return f"act_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}"

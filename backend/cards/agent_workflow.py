@@ -28,6 +28,7 @@ def call_of_workflow(item_id: str) -> str | None:
 
 def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
     """Renders a sub-agent's work: `call` has started `run`, which `records` are of.
+
     Files are opened below `folder_url`.
     """
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"

@@ -51,6 +51,7 @@ def describe_call(
     tool: str, arguments: str, titles: Mapping[int, str], limits: str | None = None, *, agent: str | None = None
 ) -> str:
     """Describes what a call would do: a line, and below it what it names and what it sets, each in a line of its own.
+
     The first names the `agent` that would do it, the last says its `limits`, in place of the table's.
     """
     given = normalize_arguments(tool, arguments_of(arguments) or {})
@@ -132,6 +133,7 @@ def _line(text: str) -> str:
 
 def render_approval(call: ToolCall) -> Card | None:
     """Renders the card of a call that waits for approval or was decided.
+
     None for a call that needs no approval, or was not requested yet.
     """
     if call.approval_seq is None or call.approval_text is None or call.created_at is None:
@@ -202,6 +204,7 @@ def _button(label: str, action: str, approval_id: str) -> Json:
 
 def parse_decision(payload: Any, *, approved: bool) -> tuple[str, Decision, bool]:
     """Parses a click on Approve or Reject: the id of the call, the decision, and whether it is for all later calls too.
+
     Raises `InvalidRequest` for a payload that no card sends.
     """
     try:

@@ -114,6 +114,7 @@ async def load_current_tasks(
 
 async def load_titles(task_ids: Iterable[int], tools: TaskTools, *, user_id: str) -> dict[int, str] | None:
     """Loads the titles of the tasks that are on the list, in one request; None without a response within a second.
+
     Of more than `MOST_TASKS` those of the first.
     """
     read = await _request_tasks(tools, user_id, sorted(set(task_ids))[:MOST_TASKS])

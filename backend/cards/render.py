@@ -36,6 +36,7 @@ def call_of_card(item_id: str) -> str | None:
 
 def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
     """Renders the cards of a part of a conversation, in the order in which they are shown.
+
     The records are those of whole runs where possible: what "Undo" undoes depends on all calls of a run.
     """
     runs = dict[str, list[Record]]()

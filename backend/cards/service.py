@@ -109,6 +109,7 @@ class CardService:
 
     async def _change(self, user_id: str, wanted: ClickChange, act_id: str, time_zone: str | None) -> Sequence[Task]:
         """Carries out a change by its tool and returns the tasks as they are then.
+
         Raises the error of a rejection, and `TasksUnavailable`.
         """
         try:

@@ -77,6 +77,7 @@ class CardStream:
 
     def _render_all_cards(self) -> list[Card]:
         """Renders all cards of the run so far: approvals, changed tasks and lists.
+
         `_select_changed` selects those to be sent.
         """
         return render_cards(self._records.values(), self._current)

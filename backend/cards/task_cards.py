@@ -31,6 +31,7 @@ def render_changed_tasks(tasks: Sequence[Task], heading: str, *, now: datetime |
 
 def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | None) -> Json:
     """Renders tasks as a list with a box for each.
+
     Its heading tells how many there are, and how many of them are done.
     """
     rows = [_task_row(task, now) for task in tasks[:_SHOWN_AT_MOST]]

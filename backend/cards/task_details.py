@@ -16,6 +16,7 @@ _DUE, _NEXT = "due", "next"
 
 def render_details(task: Task, now: datetime | None) -> list[Json]:
     """Renders one line of badges and words, or none.
+
     `now` is the user's wall clock, without which nothing is overdue.
     """
     if task.status == "deleted":

@@ -54,6 +54,7 @@ class ReadList:
 
     def add(self, call: ToolCall) -> None:
         """Adds the page that a call has read.
+
         A first page replaces the ones before, and so does any call that changes something.
         """
         if call.state not in ("done", "failed"):

@@ -32,6 +32,7 @@ def run(arguments: Sequence[str]) -> None:
 
 async def _make(database: Database, *, user: str, base: str) -> None:
     """Prints a new address of a user's calendar, which replaces the one before.
+
     Ends the process for an unknown user.
     """
     if user != LOCAL_USER and not await profiles.is_known(database, user):

@@ -12,6 +12,7 @@ from common.environment import or_stop
 
 def run() -> tuple[Settings, ModelEndpoint, Sequence[Connector]]:
     """Reads and checks the whole configuration: settings, model endpoint and other MCP servers.
+
     If it cannot work, ends the process with a sentence and status 78.
     """
     settings = or_stop(read_settings)

@@ -57,6 +57,7 @@ class Check:
 
 def run(arguments: Sequence[str]) -> None:
     """`python -m backend models`: prints the models of each provider that is set up, or checks one of each.
+
     Ends with an error if a provider failed.
     """
     given = _parser().parse_args(arguments)

@@ -24,6 +24,7 @@ Items = list[Any]
 
 def fit(items: Sequence[Any], *, tokens: int, head: int = 0) -> Items:
     """Cuts the items of a request to a budget of tokens; the first `head` stand for what came before, and stay.
+
     Every call keeps an output. What is over the budget is cut to half of what the newest step leaves of it: first what
     older calls returned, then older steps and messages, at last those of the newest four. The newest step and the
     user's last message stay, but for what is more than half the budget of what the step's calls returned. It depends on

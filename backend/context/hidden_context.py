@@ -56,6 +56,7 @@ def sanitize(text: str) -> str:
 
 def sanitize_item(item: Any) -> Any:
     """Sanitizes an item of the model's input: what tools answered and what the model itself said.
+
     Messages of the user are sanitized or a `block` already.
     """
     match item:

@@ -36,6 +36,7 @@ def render_branch_note(
     entry: Entry, noted_calls: Mapping[tuple[str, str], ToolCall], output_of: Callable[[ToolCall], str]
 ) -> str | None:
     """Renders what other branches have done, for the model: the task list has no branches.
+
     None if no call has changed anything. The same call of several attempts was made once, and is listed once.
     """
     details = entry.details or {}

@@ -97,6 +97,7 @@ def _turn_of(record: Record) -> _ModelTurn:
 
 def _was_left(call: ToolCall) -> bool:
     """Whether a call was rejected because its run ended while it waited.
+
     Its output says so, and no notice is needed.
     """
     return call.state == "rejected" and call.reason not in (None, "user")

@@ -39,6 +39,7 @@ class Summaries:
 
     async def make(self, run: Run, *, up_to: int) -> None:
         """Summarises all up to a number after a run has ended; errors are only logged.
+
         Without a summary, a note stands for what is left out. Of runs that follow each other quickly only the first
         one's is made.
         """

@@ -25,6 +25,7 @@ _ABOUT = "In the next message @ and a number is a task of the person's by its id
 
 def numbers_of(content: Iterable[UserMessageContent]) -> list[int]:
     """Returns the ids of the tagged tasks, each once.
+
     Raises `InvalidRequest` for an invalid id, and for too many tags.
     """
     found = [_number(part) for part in content if isinstance(part, UserMessageTagContent)]
@@ -90,6 +91,7 @@ def as_line(content: Iterable[UserMessageContent], quoted: str | None) -> str:
 
 def parse_content(entry: Entry) -> list[UserMessageContent] | None:
     """Returns the parts of a stored message that has tags, several parts or a quote; None for a plain text.
+
     The quote is not among the parts.
     """
     content = (entry.details or {}).get("content")

@@ -61,6 +61,7 @@ class SummaryRequest:
 
 def choose_window(timeline: Timeline, *, tokens: int) -> Window:
     """Chooses the newest turns of a conversation within a budget of tokens: whole turns, and the newest always.
+
     A turn is a message of the user with all that follows it. What is over the budget, or more than was read, is cut to
     half, so that the next requests begin alike again. The turns of the newest four messages stay, but for those whose
     messages alone are over the budget: what is too long in the others is left to `fit`.
@@ -89,6 +90,7 @@ def render_request(timeline: Timeline, *, tokens: int) -> Items:
 
 def covered_by_next_summary(timeline: Timeline, *, tokens: int) -> int | None:
     """Returns the number up to which all can be summarised now: what the window spares begins after it.
+
     None if that is nothing.
     """
     _, records, sizes = _measure(timeline)

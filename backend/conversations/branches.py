@@ -63,6 +63,7 @@ ORDER BY r.seq DESC LIMIT 1"""
 
 async def show(database: Database, user_id: str, conversation_id: str, run_id: str | None) -> list[str]:
     """Shows the branch that ends with a run, or for None nothing, and hides the others.
+
     A waiting run that is left is cancelled; its id is returned. Raises `NotFound`, and `Busy` while a run is running.
     """
     where = {"user": user_id, "conversation": conversation_id, "run": run_id}
@@ -80,6 +81,7 @@ async def show(database: Database, user_id: str, conversation_id: str, run_id: s
 
 async def find_newest_descendant(database: Database, user_id: str, conversation_id: str, run_id: str) -> str:
     """Returns the id of the newest run that continues a run, directly or not, or of the run itself.
+
     Raises `NotFound`.
     """
     async with database.transaction(user_id) as tx:

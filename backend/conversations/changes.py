@@ -29,6 +29,7 @@ async def add(
     tasks: Sequence[tuple[int, str]],
 ) -> None:
     """Stores what a user did to tasks, given by id and title, for the model; once under the same `change_id`.
+
     Stores nothing in a conversation without shown runs.
     """
     details: dict[str, Any] = {"change": kind, "tasks": [{"id": number, "title": title} for number, title in tasks]}

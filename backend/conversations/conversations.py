@@ -114,6 +114,7 @@ async def load_page(
     titled: str = "",
 ) -> tuple[list[Conversation], bool]:
     """Loads a page of the user's conversations, after one, and whether there are more.
+
     The newest come first, or with `oldest_first` the oldest. `titled` selects those whose title has these letters, in
     either case.
     """
@@ -155,6 +156,7 @@ def first_words(text: str) -> str:
 
 async def delete(database: Database, user_id: str, conversation_id: str, *, signal: str, wake: str) -> None:
     """Ends the conversation's runs and deletes all of it but their usage.
+
     Raises `NotFound`. `signal` is the channel of the processes that execute the runs, `wake` that of those who follow
     them.
     """

@@ -28,6 +28,7 @@ async def store(
     database: Database, user_id: str, conversation_id: str, record_ids: Iterable[str], feedback: Feedback | None
 ) -> None:
     """Stores feedback on these shown entries and calls; None removes it.
+
     Raises `NotFound`, and stores nothing, if one of them is missing.
     """
     records = set(record_ids)

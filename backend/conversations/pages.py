@@ -83,6 +83,7 @@ async def load_page(
     from_record: str | None = None,
 ) -> RunPage:
     """Loads a page of shown runs: the oldest first, or the newest.
+
     With `from_record` it begins with that record's run. Raises `NotFound` if the conversation, or that record in it,
     does not exist. One round trip.
     """

@@ -241,6 +241,7 @@ async def start(
     database: Database, user_id: str, request: RunRequest, *, process_id: int, limits: UserLimits
 ) -> StartedRun:
     """Takes the lease, stores the message and reads the history: one round trip, two if another run waits.
+
     A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`,
     `NameTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
     """
@@ -254,6 +255,7 @@ async def _try_to_start(
     database: Database, user_id: str, request: RunRequest, process_id: int, limits: UserLimits, *, cancels_waiting: bool
 ) -> StartedRun:
     """Starts a run in one transaction; with `cancels_waiting` a run that waits is cancelled first.
+
     Raises as `start`.
     """
     where = {"user": user_id, "conversation": request.conversation_id, "run": new_id("run")}
@@ -324,6 +326,7 @@ def moment_values(moment: Moment | None) -> dict[str, str | None]:
 
 async def hold(tx: Transaction, run: Run) -> None:
     """Locks the top run until the transaction ends.
+
     The transaction fails with `LeaseLost` unless this process still holds the run's lease.
     """
     await tx.execute(_HOLD, top=run.top_run_id, process=run.process_id)
@@ -373,6 +376,7 @@ async def send_usage(tx: Transaction, run: Run) -> None:
 
 async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCursor[DictRow]:
     """Stores the outcome; there is no row if a completed run has a message to read, or the lease is lost.
+
     A cancelled run loses its queue of messages.
     """
     finished = await tx.execute(
@@ -391,6 +395,7 @@ async def send_finish(tx: Transaction, run: Run, outcome: Outcome) -> AsyncCurso
 
 async def end_abandoned(database: Database, user_id: str, top_run_id: str, *, process_id: int, wake: str) -> str | None:
     """Stores that a tree of runs was interrupted, as its process is gone, and keeps what was stored.
+
     Returns the id of its conversation; None if somebody has ended it already.
     """
     where = {"user": user_id, "top": top_run_id, "process": process_id}
@@ -429,6 +434,7 @@ async def _send_ends(tx: Transaction, user_id: str, conversation_id: str, *, cod
 
 async def request_stop(database: Database, run: Run) -> tuple[bool, list[str]]:
     """Requests that a run's process stop it, or cancels a run that waits at once; drops the queued messages.
+
     Returns whether it was running, and the ids of runs that were cancelled.
     """
     where = {"user": run.user_id, "run": run.id}

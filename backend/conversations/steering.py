@@ -145,6 +145,7 @@ async def drop(database: Database, user_id: str, conversation_id: str, message_i
 
 async def steer(database: Database, user_id: str, conversation_id: str, message_id: str) -> None:
     """Turns a queued follow-up into a steering message, which the model reads before its next request.
+
     Raises `NotFound`, `MessageRead` for one that was read, and `RunEnded` for one whose run has ended.
     """
     where = {"user": user_id, "conversation": conversation_id, "id": message_id}
@@ -162,6 +163,7 @@ async def steer(database: Database, user_id: str, conversation_id: str, message_
 
 async def take_messages(database: Database, run: Run) -> list[Entry]:
     """Takes the steering messages of a run from its queue, for the model's next request: they get numbers.
+
     Raises `LeaseLost`.
     """
     async with database.transaction(run.user_id) as tx:
@@ -179,6 +181,7 @@ async def load_queue(database: Database, user_id: str, run_id: str) -> list[Entr
 
 async def start_follow_up(database: Database, run: Run) -> StartedRun | None:
     """Completes a run and starts the one that answers its first follow-up, with the rest of the queue.
+
     Does nothing and returns None if a steering message is queued.
     """
     queue = await load_queue(database, run.user_id, run.id)

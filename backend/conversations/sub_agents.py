@@ -101,6 +101,7 @@ async def start(
     per_day: int | None,
 ) -> tuple[Run, Entry] | None:
     """Stores the run of a tool call with its assignment; None if its user has started `per_day` of them in a day.
+
     Raises `LeaseLost`.
     """
     where = {"user": parent.user_id, "parent": parent.id, "call": call_id, "run": new_id("run")}

@@ -49,6 +49,7 @@ class Summary:
 
 async def load_newest(database: Database, user_id: str, conversation_id: str) -> tuple[Run | None, Timeline]:
     """Loads the last run of the shown path, and what the model reads.
+
     Raises `NotFound`, and `Busy` if the run runs or waits.
     """
     where = {"user": user_id, "conversation": conversation_id}
@@ -72,6 +73,7 @@ async def count_request(database: Database, user_id: str, limits: UserLimits) ->
 
 async def add(database: Database, run: Run, summary: Summary) -> bool:
     """Stores a summary that was asked for after a run.
+
     Stores nothing and returns false if the run is not shown any more, or there is a summary that covers as much.
     """
     where = {"user": run.user_id, "conversation": run.conversation_id, "run": run.id}

@@ -215,6 +215,7 @@ async def load_sub_agents(database: Database, user_id: str, run_ids: Sequence[st
 
 async def load_events(database: Database, user_id: str, top_run_id: str, *, after: int) -> TreeEvents:
     """Loads what happened in a run and its sub-agents after a number; no runs if the user has no such run.
+
     All is read from one snapshot: of what was committed together all or nothing is seen, so no number is skipped.
     """
     where = {"user": user_id, "top": top_run_id, "after": after}
@@ -266,6 +267,7 @@ def with_summary(events: list[Event], summary: Entry | None) -> list[Event]:
 
 def _moments(record: EventRecord) -> list[tuple[EventType, int | None]]:
     """Returns the events of a record, as types with numbers: a call has up to four.
+
     What belongs to the conversation and not to its run, and what only the model reads, has none.
     """
     if isinstance(record, Entry):

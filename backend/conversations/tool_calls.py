@@ -112,6 +112,7 @@ async def send_call(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[Di
 
 async def send_result(tx: Transaction, run: Run, call: ToolCall) -> AsyncCursor[DictRow]:
     """Stores what became of a call, once; the row has its `result_seq`.
+
     A call that still waits for approval is rejected.
     """
     return await tx.execute(
@@ -181,6 +182,7 @@ async def decide(
 
 async def send_rejections(tx: Transaction, top: Run, *, process_id: int) -> AsyncCursor[Run]:
     """Rejects all that waits for approval in a tree of runs, as its user wrote something else instead.
+
     The tree goes on in this process; its runs are the rows.
     """
     where = {"user": top.user_id, "top": top.id}

@@ -55,6 +55,7 @@ class ChatModel(OpenAIChatCompletionsModel):
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         """Yields the SDK's events with ids of their own, and measures the request.
+
         The completed event also says whether the response was cut off. Raises `ModelError`.
         """
         ids = _ItemIds()

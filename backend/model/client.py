@@ -90,6 +90,7 @@ class ProviderClient:
 
     async def request(self, given: dict[str, Any]) -> Pieces:
         """Sends a request in OpenAI's form and returns the response's pieces; raises `ModelError`, as reading it does.
+
         Changes the request to what the provider accepts, and repeats it where tool calls are written as text or were
         lost.
         """

@@ -112,6 +112,7 @@ class _Events:
 
 def _of_body(body: str) -> Iterator[Any]:
     """Yields the values of a response that is no stream: one JSON value, a list of them, or one on each line.
+
     Raises `ModelError` for anything else.
     """
     if body.startswith("<"):
@@ -126,6 +127,7 @@ def _of_body(body: str) -> Iterator[Any]:
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """Yields the decoded lines of a body.
+
     Lines end with CR, LF or both; `Response.aiter_lines` also splits at characters that JSON may contain.
     """
     pending: list[bytes] = []

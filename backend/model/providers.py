@@ -253,6 +253,7 @@ class ModelNotConfigured(SettingsInvalid):
 
 def resolve(settings: ModelSettings) -> ModelEndpoint:
     """Chooses the provider's address, key and models by the settings: Cerebras with a key, the offline model without.
+
     Raises `ModelNotConfigured`.
     """
     has_key = settings.cerebras_api_key or settings.llm_api_key

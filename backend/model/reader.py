@@ -48,6 +48,7 @@ class ResponseReader:
 
     def read_frame(self, value: Any) -> Piece:
         """Returns what a JSON value of the stream adds to the answer; tool calls are collected until `end`.
+
         Raises `ModelError` for an error that is sent as a frame, or for a finish reason that is a failure.
         """
         self._is_done = self._is_done or value is END
@@ -72,6 +73,7 @@ class ResponseReader:
 
     def end(self) -> Piece:
         """Returns the rest, with the tool calls, finish reason and usage.
+
         Raises `ModelError` for a response that was cut off: it has neither a finish reason nor `[DONE]`, or reached the
         output limit without output.
         """
@@ -143,6 +145,7 @@ def _select_first_choice(frame: Frame) -> Frame:
 
 def _convert_message(frame: Frame) -> Frame:
     """Takes `message` as the delta of a choice without one.
+
     With one, the message repeats the whole answer at its end.
     """
 

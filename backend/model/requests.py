@@ -57,6 +57,7 @@ def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) 
 
 def signed(messages: list[Message]) -> list[Message]:
     """Gives each call without extra content the word that Gemini accepts in place of a thought's signature.
+
     ai.google.dev, `/gemini-api/docs/thought-signatures`: a call of another model has none.
     """
     return [_with_calls(message, lambda call: {"extra_content": _UNSIGNED, **call}) for message in messages]
@@ -124,6 +125,7 @@ def _paired(messages: list[Message], *, short_ids: bool) -> list[Message]:
 
 def _unused(call_id: str, used: set[str], *, short: bool) -> str:
     """Returns the id of a call, or one derived from it that was not used before, and notes it as used.
+
     If `short`, it has nine letters and digits, as Mistral demands.
     """
     candidates = itertools.chain([call_id] if call_id else [], (f"{call_id}_{number}" for number in itertools.count(2)))

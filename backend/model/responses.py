@@ -33,6 +33,7 @@ Chunks = AsyncGenerator[ChatCompletionChunk]
 
 async def read_pieces(stream: JsonStream, reader: ResponseReader, limits: ResponseLimits, deadline: float) -> Pieces:
     """Yields the pieces of a server's response, whose first token must come before the deadline.
+
     Raises `ModelError` for silence, too much text and all that `ResponseReader` raises.
     """
     pause, has_begun = Pause(), False

@@ -21,6 +21,7 @@ def retry_settings(first_pause: float, *, show_progress: Callable[[str], None]) 
 
 def _decide(first_pause: float, show_progress: Callable[[str], None], context: RetryPolicyContext) -> RetryDecision:
     """Decides whether and after which pause the SDK repeats a request, and shows and counts that.
+
     Only errors that pass are retried, and the SDK never does so after output was streamed.
     """
     error = context.error

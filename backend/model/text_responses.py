@@ -58,6 +58,7 @@ class TextResponse:
 
     def finish(self, *, cut_off: bool) -> Part:
         """Returns the rest, with the final answers, at the end of the response.
+
         An action that was not complete becomes the fault; `cut_off` says that the output limit ended it.
         """
         rest, self._pending = self._marks + self._pending, ""
@@ -124,6 +125,7 @@ class TextResponse:
 
     def _read_object(self, ends: "_ObjectEnd") -> bool:
         """Takes the open object once it is complete: as an action, or as text if it is none.
+
         Returns whether it is complete.
         """
         end = ends.find(self._pending)

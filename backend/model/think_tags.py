@@ -36,6 +36,7 @@ class ThinkTags:
 
     def feed(self, text: str) -> Part:
         """Reads more text and returns what is certain to be answer or reasoning.
+
         The beginning of a tag is held back.
         """
         self._pending += text

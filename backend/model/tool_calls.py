@@ -75,6 +75,7 @@ class ToolCallAssembler:
 
     def assemble(self) -> list[ParsedToolCall]:
         """Returns the calls, without those that have no name, under new ids and clean names.
+
         Arguments become valid JSON as far as that is possible without guessing; what was cut off stays invalid.
         """
         return [

@@ -44,6 +44,7 @@ class AdmissionControl:
     @contextmanager
     def admit(self, *, running: int) -> Iterator[None]:
         """Counts a run that is about to start beside `running` others, until the block ends.
+
         Raises `Overloaded` for three causes: too many runs, an event loop that lags while more than a few runs are
         executed, or earlier runs that wait for the database to start.
         """

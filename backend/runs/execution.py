@@ -116,6 +116,7 @@ class Execution:
 
     async def execute(self) -> ExecutionState:
         """Executes the run until it has ended, waits, or has more to read; what was shown is stored in any case.
+
         Errors, stops and cancellation become the run's outcome. A lost lease does not: the outcome that another process
         stored is read.
         """
@@ -135,6 +136,7 @@ class Execution:
 
     async def _run_until_end_or_wait(self) -> ExecutionState:
         """Makes the calls that are ready and runs the agent, in turns, until the run waits or is completed.
+
         Errors and stops are raised, and `execute` makes outcomes of them.
         """
         await self._copy_uploads()
@@ -216,6 +218,7 @@ class Execution:
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None], sdk_run: RunResultStreaming | None = None) -> None:
         """Carries out work.
+
         After a stop it lets the tool that is at work finish, as its result is recorded, and raises `CancelledError`;
         otherwise it raises the work's own error.
         """
@@ -273,6 +276,7 @@ class Execution:
 
     async def _make_calls(self, calls: Sequence[ToolCall]) -> None:
         """Makes calls outside the SDK, one after another until a stop, and records their results.
+
         A call is not made if what it may reach has changed since its approval, and fails if its tool does not exist.
         """
         agent = self._dependencies.agents[self.run.agent]
@@ -416,6 +420,7 @@ class Execution:
 
     async def read_messages(self) -> Sequence[Entry]:
         """Returns the steering messages that this run's model has not read.
+
         New ones are taken from the database and published as messages of the top run, once for all runs of the tree.
         """
         live = self._live
@@ -429,6 +434,7 @@ class Execution:
 
     def count_model_turn(self) -> None:
         """Counts a model turn that begins.
+
         Raises `MaxTurnsExceeded` if the run has had ten, and `RunError` for a sub-agent if those of the message
         together have had all of theirs.
         """
@@ -475,6 +481,7 @@ async def _consume(result: Any) -> None:
 
 def _raise_cause(consumed: asyncio.Task[None]) -> None:
     """Raises the error that has ended the SDK's run, a `RunError` or `LeaseLost` without what the SDK wraps around it.
+
     A refusal of the model is no error: it is the answer.
     """
     error = cause = consumed.exception()

@@ -62,6 +62,7 @@ class Executor:
 
     def launch(self, started: StartedRun, *, is_detached: bool = True, began: float | None = None) -> LiveRun:
         """Begins to execute a run whose row this process has just stored, and returns at once.
+
         `began` is when its request came, by `time.perf_counter`.
         """
         stream = RunStream()
@@ -121,6 +122,7 @@ class Executor:
 
     async def _execute_until_end(self, live: LiveRun, history: Timeline) -> None:
         """Executes a run until it ends or waits, within its time limit, and again while it has messages to read.
+
         Then ends its stream and launches the follow-up. Errors are logged.
         """
         too_long = Ending("failed", "run_too_long", {"seconds": self._run_seconds})
@@ -240,6 +242,7 @@ class Executor:
 
     def signal(self, run_id: str) -> None:
         """Lets a run of this process look in the database for messages and whether it is to stop.
+
         Ignores other runs.
         """
         if (live := self.live.get(run_id)) is not None:

@@ -31,6 +31,7 @@ class Sweeper:
 
     async def sweep(self) -> None:
         """Interrupts the runs of dead processes, and runs of this process that it does not execute.
+
         Deletes old idempotency keys and counted requests once a minute. Raises `DatabaseUnavailable`.
         """
         metrics.observe_process(self._database)

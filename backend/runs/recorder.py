@@ -111,6 +111,7 @@ class Recorder(RunHooks[RunContext]):
 
     def _start_thought(self, item_id: str) -> None:
         """Begins an entry for reasoning.
+
         All reasoning of a response is one item of the SDK's, and may become several entries.
         """
         self._thought = self._start_entry(new_id("rs") if self._thoughts else item_id, "reasoning")
@@ -190,6 +191,7 @@ class Recorder(RunHooks[RunContext]):
         self, context: RunContextWrapper[RunContext], agent: Agent[RunContext], response: ModelResponse
     ) -> None:
         """Stores a model turn before its calls are made; one without calls is stored with the outcome of the run.
+
         Decides which of the calls wait for approval, and which are not made.
         """
         self.model_turn += 1
@@ -291,6 +293,7 @@ class Recorder(RunHooks[RunContext]):
 
     def _create_call(self, item: ResponseFunctionToolCall) -> ToolCall:
         """Creates the record of a call.
+
         Its idempotency key is a hash of the seed, tool, arguments and the number of equal calls before it.
         """
         arguments = canonical(item.arguments)
@@ -344,6 +347,7 @@ class Recorder(RunHooks[RunContext]):
 
     def publish_result(self, call: ToolCall, row: DictRow | None) -> None:
         """Closes a call and publishes its result, and its decision if that was not published yet.
+
         Publishes nothing without a row, as another process has then stored a result.
         """
         self.open_calls.pop(call.id, None)

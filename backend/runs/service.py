@@ -44,6 +44,7 @@ class RunService:
 
     async def start(self, user_id: str, request: RunRequest, *, is_detached: bool = True) -> LiveRun:
         """Stores a message and begins to execute the run that answers it.
+
         Raises the errors of `runs.start`, and `Overloaded`.
         """
         began = time.perf_counter()
@@ -111,6 +112,7 @@ class RunService:
 
     async def send_message(self, run: Run, message: Message, mode: Mode) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.
+
         Continues the run if it waited for approvals. Raises `RunEnded` and `LimitReached`.
         """
         queued = await steering.add(
@@ -129,6 +131,7 @@ class RunService:
 
     async def show(self, user_id: str, conversation_id: str, run_id: str | None) -> None:
         """Shows the branch of a conversation that ends with a run, or, for None, the conversation before its first run.
+
         Runs that wait are cancelled. Raises `NotFound` and `Busy`.
         """
         cancelled = await branches.show(self.database, user_id, conversation_id, run_id)

@@ -45,6 +45,7 @@ class RunStream:
 
     async def read_events(self, after: int = 0) -> AsyncIterator[Event]:
         """Yields every event after a number, and then new ones until the stream ends.
+
         Of an entry that is complete by then only its completion is read.
         """
         position, open_entries = 0, set[str]()
@@ -62,6 +63,7 @@ class RunStream:
 
 def _is_new(event: Event, after: int, open_entries: set[str]) -> bool:
     """Whether a reader of what comes after a number gets this event.
+
     Of events without a number, those of an entry are read only if its start was read, which is noted in `open_entries`.
     """
     if event.number is not None:
@@ -187,6 +189,7 @@ class _Follower:
 
     async def _from_rows(self, until: int | None) -> list[Event]:
         """Reads the events since the last one from rows, up to the number `until`; raises `NotFound`.
+
         Without `until`, also the text of entries that grow, and that the run waits or has ended.
         """
         found = await timeline.load_events(self._database, self._user_id, self._top_run_id, after=self._after)

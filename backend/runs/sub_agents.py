@@ -56,6 +56,7 @@ def render_steering(message: Entry) -> Entry:
 
 async def add_results(database: Database, user_id: str, timeline: Timeline) -> None:
     """Gives calls whose sub-agents were ended before they returned an output: how far these came.
+
     It changes only the timeline.
     """
     calls = {

@@ -75,6 +75,7 @@ class Policy:
 
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call needs approval, if the run will then have deleted `deleted` tasks.
+
         An undo never does, nor a call whose arguments are no object: it cannot be made, and the model reads why.
         """
         given = arguments_of(arguments)

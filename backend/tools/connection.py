@@ -141,6 +141,7 @@ class McpConnection(MCPServer):
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
         """Calls a tool once, in a trace span; `ResendingClient` below it sends the request again.
+
         Raises `unavailable` if the server cannot be reached, and `MCPError` for its other errors.
         """
         with traces.span(f"tools/call {tool_name}", {"gen_ai.tool.name": tool_name}, kind="CLIENT"):

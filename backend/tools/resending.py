@@ -53,6 +53,7 @@ class ResendingClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Returns the server's response, read to its end.
+
         A response of a proxy or a dying server counts as none; if none comes, returns a 503 with the MCP error
         `UNAVAILABLE`. It never raises.
         """

@@ -106,6 +106,7 @@ class TaskTools(McpConnection):
         undo_batch: str | None = None,
     ) -> dict[str, Any]:
         """Calls a tool for a change that a user makes by hand; returns its result.
+
         It is a batch of its own, named as its key. With `undo_batch`, update_task undoes that batch, whatever its
         arguments. Raises `TasksUnavailable`, and `CallRefused` with the tool's sentence.
         """
@@ -139,6 +140,7 @@ class TaskTools(McpConnection):
         self, path: Literal["changes", "done", "tasks"], *, user_id: str, **asked: str | int
     ) -> dict[str, Any]:
         """Reads from the task server's HTTP routes, without a tool; raises `TasksUnavailable`.
+
         It is not asked twice, and over connections of its own: who polls must not cost the calls theirs.
         """
         with calling_for(user_id):

@@ -27,6 +27,7 @@ UNLIMITED = UserLimits()
 
 async def send_request(tx: Transaction, limits: UserLimits, *, is_new: bool) -> None:
     """Counts a message or command; the transaction fails with `LimitReached` if it is one too many.
+
     `is_new` tells that it creates a conversation.
     """
     if limits != UNLIMITED:

@@ -63,6 +63,7 @@ class CalendarService:
 
     async def _load_calendar(self, name: str, headers: Headers, report: _Report) -> Response:
         """Finds the user of a secret and renders their calendar; notes what became of it in the report.
+
         Raises as `respond`.
         """
         secret = address.secret_in(name)

@@ -14,6 +14,7 @@ _FREE_CHARS = 500  # what a message of one part has around its text, and its cho
 
 def check_request(request: ck.ChatKitReq, *, message_chars: int) -> None:
     """Checks a request of ChatKit and normalizes limits and titles in it.
+
     Raises `InvalidRequest` or `MessageTooLong`.
     """
     match request:
@@ -42,6 +43,7 @@ def _normalize_limit(params: ck.ThreadListParams | ck.ItemsListParams) -> None:
 
 def _normalize_title(params: ck.ThreadUpdateParams) -> None:
     """Removes invisible characters from a title.
+
     Raises `InvalidRequest` unless it is one line of 1 to 200 characters.
     """
     if not is_line(title := params.title.strip(), longest=requests.LONGEST_TITLE):

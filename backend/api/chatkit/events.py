@@ -60,6 +60,7 @@ class EventRenderer:
 
     def _render(self, event: Event) -> Iterator[ck.ThreadStreamEvent]:
         """Renders an event of the assistant's own run: its texts, reasoning, notices, and lines about its calls.
+
         Not its cards.
         """
         match event.type, event.record:
@@ -113,6 +114,7 @@ class EventRenderer:
 
     def _grow(self, entry: Entry, text: str) -> Iterator[ck.ThreadStreamEvent]:
         """Renders new text of an entry, which is opened first.
+
         Reasoning is sent again as a whole, at most five times a second.
         """
         if entry.id not in self._shown:

@@ -34,6 +34,7 @@ class PlainMessages:
 
     async def answer(self, body: PlainMessage, user_id: str, *, time_zone: str | None) -> EventStream:
         """Starts a run and streams its answer; a reader who leaves stops it, as everywhere at this address.
+
         Raises `OtherUser`, `NotFound` and `InvalidRequest`; other rejections are sent as an event.
         """
         if body.user_id not in (None, "") and str(body.user_id) != user_id:

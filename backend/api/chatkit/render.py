@@ -86,6 +86,7 @@ def _versions(entry: Entry, page: RunPage) -> Versions | None:
 
 def render_entry(thread_id: str, entry: Entry, versions: Versions | None = None) -> ck.ThreadItem | None:
     """Renders an entry as an item; None for an entry that users do not see.
+
     A message of the user has `versions` if it has alternatives, and a rated answer its feedback.
     """
     head: dict[str, Any] = {

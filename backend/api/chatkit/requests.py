@@ -105,6 +105,7 @@ def allowed_tools(request: ck.ChatKitReq) -> list[str]:
 
 def replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:
     """Returns the id or name of the conversation that the user cleared to begin this one; None if there was none.
+
     Raises `InvalidRequest`.
     """
     name = request.metadata.get("left")

@@ -22,6 +22,7 @@ router = APIRouter(route_class=UserRoute)
 @router.post("/chatkit")
 async def process(request: Request, services: AppServices, user: LimitedUser) -> Response:
     """Processes a request of ChatKit or a plain message; responds with a stream or JSON.
+
     A streaming request that meets a limit gets its error in the stream, as OpenAI's widget does not show a status.
     """
     body = await request.body()

@@ -121,6 +121,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
 
     async def _begin(self, request: ck.StreamingReq, context: RequestContext) -> AsyncGenerator[bytes, None]:
         """Waits for the first frame of a stream, so that errors before it are raised, and returns all frames.
+
         All are read in one task, as the SDK sets a ContextVar.
         """
         frames = self._frames(request, context)
@@ -302,6 +303,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         self, thread: ck.ThreadMetadata, action: Action[str, Any], sender: ck.WidgetItem, context: RequestContext
     ) -> Events:
         """Approves or rejects a call and yields its new card; the last decision continues the run, whose events follow.
+
         For a call that was decided before, yields its card and raises `AlreadyDecided`.
         """
         call_id, decision, always = parse_decision(action.payload, approved=action.type == APPROVE)
@@ -349,6 +351,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
 
     async def _follow_running(self, thread: ck.ThreadMetadata, context: RequestContext) -> Events:
         """Yields the answer that is being written in a conversation, from its beginning; nothing if there is none.
+
         Raises `LimitReached`.
         """
         self._runs.streams.check_readers(context.user_id)

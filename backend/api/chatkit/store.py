@@ -59,6 +59,7 @@ class TimelineStore(Store[RequestContext]):
 
     async def load_thread(self, thread_id: str, context: RequestContext) -> ck.ThreadMetadata:
         """Loads a conversation; raises `NotFound`.
+
         For a new message it reads nothing and returns only the id, as starting the run reads the rest in one round
         trip.
         """
@@ -84,6 +85,7 @@ class TimelineStore(Store[RequestContext]):
         self, limit: int, after: str | None, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadMetadata]:
         """Loads a page of the user's conversations, sorted by when they were created.
+
         Raises `NotFound` for an unknown `after`.
         """
         if after is not None:
@@ -106,6 +108,7 @@ class TimelineStore(Store[RequestContext]):
         self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
     ) -> ck.Page[ck.ThreadItem]:
         """Loads a page of the items of the shown path, in the given order, after an item.
+
         Raises `NotFound` for an unknown conversation or `after`.
         """
         newest_first = order == "desc"
@@ -127,6 +130,7 @@ class TimelineStore(Store[RequestContext]):
 
     async def find_message(self, thread_id: str, item_id: str, context: RequestContext) -> StartedMessage:
         """Loads the message that is to be edited or answered again.
+
         Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `SteeringMessage` for one
         that has not started a run.
         """
@@ -180,6 +184,7 @@ class TimelineStore(Store[RequestContext]):
 
     async def add_thread_item(self, thread_id: str, item: ck.ThreadItem, context: RequestContext) -> None:
         """Starts the run that answers a new message of the user, and does nothing for other items.
+
         The SDK sends the item afterwards, so it gets what is stored of it: its time and the titles of tasks.
         """
         if not isinstance(item, ck.UserMessageItem) or context.live is not None:

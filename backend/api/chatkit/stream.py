@@ -15,6 +15,7 @@ Events = AsyncIterator[ck.ThreadStreamEvent]
 
 async def in_order(events: Events, context: RequestContext) -> Events:
     """Holds back the first events of a request until it is known that it can be carried out, and orders them.
+
     The SDK sends `thread.created` before anything is stored, and `stream_options` before an action does anything.
     """
     held: list[ck.ThreadStreamEvent] = []

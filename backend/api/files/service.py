@@ -67,6 +67,7 @@ class FilesService:
 
     async def get_call_details(self, user_id: str, chat_id: str, item_id: str, number: int) -> dict[str, Any]:
         """Returns the details of the call that a step of a sub-agent's item shows.
+
         Raises `NotFound`, also before its result.
         """
         conversation_id = await self._find(user_id, chat_id)
@@ -104,6 +105,7 @@ class FilesService:
 
     async def get(self, user_id: str, chat_id: str, path: str) -> Response:
         """Returns a file: short text to be shown as plain text, everything else as a download.
+
         It never runs as a page.
         """
         folder, files = await self._open(user_id, chat_id)
@@ -144,6 +146,7 @@ class FilesService:
 
     async def _open(self, user_id: str, chat_id: str) -> tuple[str, FolderFiles]:
         """Returns the conversation's folder, which is named by its id, and the files.
+
         Raises `NotFound` and `NoWorkspace`.
         """
         conversation_id = await self._find(user_id, chat_id)

@@ -23,6 +23,7 @@ _UNKNOWN = {
 
 def render_chunk(chunk: dict[str, Any], version: int) -> dict[str, Any]:
     """Converts a chunk to what this version of the AI SDK accepts.
+
     Version 5 has no approvals, so the question about a call is a data part.
     """
     match chunk:

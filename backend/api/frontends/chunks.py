@@ -45,6 +45,7 @@ class ChunkRenderer:
 
     def render(self, event: Event) -> Iterator[Chunk]:
         """Renders an event as chunks; none after the chunk that ends the message, or this part of it.
+
         Until all decisions of the reader have come, only these and the start are rendered.
         """
         if not self._undecided:
@@ -214,6 +215,7 @@ class ChunkRenderer:
 
     def _complete(self, call: ToolCall) -> Iterator[Chunk]:
         """Renders the output of a call, after its input if that was not sent.
+
         A call that was closed has its output already.
         """
         if self._calls.pop(call.id, None) is not None:

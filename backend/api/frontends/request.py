@@ -33,6 +33,7 @@ class ChatRequest:
 
 def parse_request(body: NewChat) -> ChatRequest:
     """Converts the body to what it asks for.
+
     Raises `InvalidRequest` with a sentence that says what is wrong with it.
     """
     thread = body.thread_id or body.id or None
@@ -47,6 +48,7 @@ def parse_request(body: NewChat) -> ChatRequest:
 
 def _find_decisions(messages: Sequence[Message]) -> list[ApprovalDecision]:
     """Returns the decisions in the assistant's message, if that is the last one; all else in it is ignored.
+
     Raises `InvalidRequest`, also if that message shows calls and decides none.
     """
     if not messages or messages[-1].role not in ("assistant", "tool"):
@@ -92,6 +94,7 @@ def _find_text(messages: Sequence[Message]) -> str:
 
 def _text_of(part: Any) -> str | None:
     """Returns the text of a part; None for data that a client keeps in a message for itself.
+
     Raises `InvalidRequest`.
     """
     match part:

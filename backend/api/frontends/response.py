@@ -24,6 +24,7 @@ _STATUS: dict[str, schemas.Status] = {
 
 def is_error(run: Run) -> bool:
     """Whether a run has failed or was interrupted, and no stand-in takes the place of its answer.
+
     `POST /chat` then responds with an error status.
     """
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS

@@ -61,6 +61,7 @@ class FrontendService:
         self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None, *, sdk: int
     ) -> Response:
         """Starts or continues a run and streams it as chunks; a reader who leaves does not stop it.
+
         Raises `LimitReached`.
         """
         self._runs.streams.check_readers(user.user_id)
@@ -114,6 +115,7 @@ class FrontendService:
 
     async def _start(self, request: ChatRequest, user: AuthenticatedUser, key: IdempotencyKey | None) -> str:
         """Returns the id of the run that answers a message, or whose calls were decided; starts or continues it.
+
         `again` answers the message of an earlier run once more, or starts a new run if there is none.
         """
         if request.decisions:
@@ -137,6 +139,7 @@ class FrontendService:
 
     async def _decide(self, request: ChatRequest, user: AuthenticatedUser) -> str:
         """Decides calls of one run of this chat and returns its id; a decision that was sent before changes nothing.
+
         Raises `NotFound`, and `AlreadyDecided` for a call that was decided otherwise.
         """
         assert request.thread is not None

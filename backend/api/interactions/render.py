@@ -76,6 +76,7 @@ class InteractionRenderer:
 
     def _missed_start(self, event: Event) -> list[Rendered]:
         """Returns the start of a model turn that was not announced.
+
         It is not stored: a reader who comes late reads it before the turn's first event.
         """
         model_turn = getattr(event.record, "model_turn", 0)
@@ -164,6 +165,7 @@ def render_interaction(
     brief: bool,
 ) -> schemas.Interaction:
     """Renders a run with the records of its tree; `messages` are what the model is sent after it.
+
     A `brief` one has no `agent_events`.
     """
     records = timeline.of_run(run.id)
@@ -198,6 +200,7 @@ def render_reason(run: Run, entries: Sequence[Entry]) -> str | None:
 
 def render_usage(run: Run, tree: Sequence[Run]) -> dict[str, Any] | None:
     """Adds up what a run and its sub-agents have used, and what each agent has used of it.
+
     None if nothing was counted.
     """
     total, by_agent = Counter[str](), defaultdict[str, Counter[str]](Counter)

@@ -41,6 +41,7 @@ class InteractionService:
         self, user_id: str, message: str | Sequence[schemas.MessagePart], time_zone: str | None
     ) -> Message:
         """Creates a message with the present time and the titles of its tasks; stores nothing.
+
         Raises `MessageTooLong`, and `InvalidRequest` for one in which nothing can be seen.
         """
         content = parse_parts(message)
@@ -61,6 +62,7 @@ class InteractionService:
 
     async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None) -> schemas.Chat:
         """Returns a chat with its newest interactions before one.
+
         Raises `NotFound`, also for a `before` that is not shown.
         """
         first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
@@ -70,6 +72,7 @@ class InteractionService:
 
     def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
         """Yields the server-sent events of an interaction after a number; a reader who leaves does not stop it.
+
         Raises `LimitReached`.
         """
         self.runs.streams.check_readers(user_id)
@@ -87,6 +90,7 @@ class InteractionService:
         key: IdempotencyKey | None = None,
     ) -> str:
         """Starts a run that answers a message and returns its id; a name that is new makes a chat, and so does None.
+
         The same request under the same key starts one run, whose id it returns each time.
         """
         if chat_id is not None:

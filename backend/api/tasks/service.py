@@ -62,6 +62,7 @@ class TaskListService:
 
     async def load_page(self, query: TaskQuery, user: AuthenticatedUser) -> TaskPage:
         """Loads a page of a view.
+
         The number of the newest change is read first, so that a change in between is read again and never missed.
         Raises `TasksUnavailable`, and as `_translated_errors`.
         """
@@ -132,6 +133,7 @@ class TaskListService:
         undo_batch: str | None = None,
     ) -> ChangedTasks:
         """Calls a tool for a change by hand, as a batch of its own; under the same key once.
+
         Returns the changed tasks.
         """
         zone = await self._zone(user)

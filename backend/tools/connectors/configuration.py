@@ -125,6 +125,7 @@ def _describe_key(key: str) -> str:
 
 def _create_connector(name: str, entry: _Entry, variables: Mapping[str, str], directory: Path) -> Connector:
     """Creates a connector with the values of the variables that its settings name.
+
     Raises `_Wrong` for unusable ones.
     """
     resolved: dict[str, str] = {}

@@ -73,6 +73,7 @@ class Connectors:
 
     async def tools_for(self, agent: str) -> list[FunctionTool]:
         """Returns the tools that an agent gets from its servers: those that are allowed and approved.
+
         Asks servers that were not asked for a minute; leaves out those that cannot be reached.
         """
         servers = [server for server in self._servers if agent in server.agents]
@@ -94,6 +95,7 @@ class Connectors:
 
     async def _list_tools(self, server: Connector) -> Sequence[Tool]:
         """Returns the tools of a server, asked for at most once a minute.
+
         If it cannot be used, logs why and returns none.
         """
         listed = self._listed[server.name]

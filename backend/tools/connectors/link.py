@@ -72,6 +72,7 @@ class Link:
 
     async def tools(self) -> list[Tool]:
         """Asks for all tools that the server has now; raises `Unreachable`, `Unanswered` and `MCPError`.
+
         Closes the connection to a server that does not answer even that: the next request opens another.
         """
         try:
@@ -101,6 +102,7 @@ class Link:
 
     async def _ask_once(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """Sends a request over the open connection or a new one.
+
         Raises `Unreachable`, `Unanswered` after the time-out, and `Lost`, after closing the connection, if it broke.
         """
         held = self._held or self._open()
@@ -130,6 +132,7 @@ class Link:
 
     async def _wait_for_client(self, held: _OpenConnection) -> Client:
         """Waits for an opening connection and returns its client.
+
         Raises `Unreachable` if it fails or takes too long.
         """
         try:
@@ -179,6 +182,7 @@ class Link:
 @asynccontextmanager
 async def _client(server: Connector) -> AsyncIterator[Client]:
     """Connects to a server: starts its program, whose standard error is logged, or opens its address.
+
     Closes it afterwards.
     """
     async with AsyncExitStack() as stack:

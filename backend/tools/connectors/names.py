@@ -9,6 +9,7 @@ _LONGEST = 64  # characters of a function's name, as model providers have it
 
 def for_model(server: str, tool: str) -> str:
     """Returns the name by which models call a tool.
+
     Two tools never have the same one: a name that is too long, or has other characters, ends with a hash.
     """
     name = f"mcp_{server}__{tool}"

@@ -99,6 +99,7 @@ class FolderFiles:
 
     async def commit(self, folder: str, message: str, *, user_id: str) -> str:
         """Commits the files of a folder with git and returns the text of the result; raises `NotCommitted`.
+
         It does so only in a sandbox: the folder's configuration and hooks are its agents', and git runs them.
         """
         if self._tools.is_unconfined:
@@ -135,6 +136,7 @@ class FolderFiles:
     @asynccontextmanager
     async def _send(self, method: str, path: str, user_id: str, **more: Any) -> AsyncIterator[httpx2.Response]:
         """Sends a request to the workspace as the user; gives its response, not read yet, while the block runs.
+
         Raises `WorkspaceUnavailable`, `LimitReached`, or the error that the response stands for.
         """
         with self._count_transfer(user_id):

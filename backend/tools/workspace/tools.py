@@ -124,6 +124,7 @@ class WorkspaceTools(McpConnection):
 
     async def look(self) -> bool:
         """Asks the service what it confines commands with and notes it; returns whether it answers.
+
         After two misses in a row the service counts as gone.
         """
         try:
@@ -160,6 +161,7 @@ class WorkspaceTools(McpConnection):
 
     async def stop(self, folder: str, *, user_id: str) -> None:
         """Ends the commands that run in a folder: their calls return with the output so far.
+
         Errors of HTTP are ignored.
         """
         with calling_for(user_id), suppress(httpx2.HTTPError):
@@ -167,6 +169,7 @@ class WorkspaceTools(McpConnection):
 
     async def give_uploads(self, folder: str, other: str, *, user_id: str) -> None:
         """Copies the files that the user uploaded to a folder, and nobody changed since, to `uploads` in another one.
+
         Raises `NoRoom` and `WorkspaceUnavailable`.
         """
         with calling_for(user_id):
