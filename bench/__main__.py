@@ -21,7 +21,6 @@ from typing import Any
 
 import uvloop
 
-from bench import checkouts
 from bench.measure.capacity.soak import soak
 from bench.measure.capacity.under_load import Load
 from bench.measure.database import database
@@ -37,7 +36,7 @@ from bench.measure.turns import chats, tokens, turns
 from bench.processes import cores, free_port
 from bench.rows import Row
 from bench.scale import SCALES, UNDER_LOAD
-from bench.stage import Place, Stage, product, set_up, set_up_services
+from bench.stage import Place, Stage, product, set_up
 
 Measurement = Callable[[Stage], Awaitable[list[Row] | Row]]
 
@@ -69,19 +68,11 @@ async def main(arguments: argparse.Namespace) -> None:
     _tell(doing="starting", share=0)
     there = {"work": arguments.work, "pgbench": arguments.pgbench}
     async with AsyncExitStack() as stack:
-        if arguments.against:
-            here = await stack.enter_async_context(set_up_services(scale, **_urls(), **there))
-            that = _urls("AGAINST_") | {"checkout": arguments.against}
-            other = await stack.enter_async_context(set_up_services(scale, **that, **there))
-            named = await checkouts.measurements(here, other)
-            rows = await _measured({name: partial(measure, here, other) for name, measure in named.items()})
-            notes = ["The baseline is the other checkout."]
-        else:
-            stage = await stack.enter_async_context(set_up(scale, **_urls(), **there))
-            notes = [await driver(stage)]
-            rows = await _measured({name: partial(measure, stage) for name, measure in MEASUREMENTS.items()})
-            _tell(doing="starts", share=1)
-            rows += await starts(stage.place)  # of everything together; its model is this one's
+        stage = await stack.enter_async_context(set_up(scale, **_urls(), **there))
+        notes = [await driver(stage)]
+        rows = await _measured({name: partial(measure, stage) for name, measure in MEASUREMENTS.items()})
+        _tell(doing="starts", share=1)
+        rows += await starts(stage.place)  # of everything together; its model is this one's
     _report(rows, notes, began)
 
 
@@ -128,9 +119,9 @@ def _report(rows: list[Row], notes: list[str], began: float) -> None:
     )
 
 
-def _urls(prefix: str = "") -> dict[str, Any]:
+def _urls() -> dict[str, Any]:
     names = {"database_url": "DATABASE_URL", "admin_url": "MIGRATION_DATABASE_URL"}
-    return {name: os.environ[prefix + variable] for name, variable in names.items()}
+    return {name: os.environ[variable] for name, variable in names.items()}
 
 
 async def _measured(measurements: Mapping[str, Callable[[], Awaitable[list[Row] | Row]]]) -> list[Row]:
@@ -151,7 +142,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("--scale", choices=SCALES, default="short")
     parser.add_argument("--work", type=Path, required=True, help="a directory for logs and data")
-    parser.add_argument("--against", type=Path, help="another checkout, on the database at AGAINST_DATABASE_URL")
     parser.add_argument("--pgbench", help="the program, when there is one")
     parser.add_argument("--load", type=float, help="open arrivals instead, so many seconds of each load")
     parser.add_argument("--soak", type=float, help="half of what it carries instead, for so many seconds")

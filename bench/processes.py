@@ -27,17 +27,14 @@ class Server:
         module: str,
         *arguments: str,
         port: int | None = None,
-        checkout: Path | None = None,
         **environment: str,
     ) -> None:
-        """Of another checkout, with its own Python where it has one."""
         self.port = port or free_port()
         self._log = logs / f"{module}-{self.port}.log"
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [python_of(checkout), "-m", module, *arguments],
-                cwd=checkout,
+                [sys.executable, "-m", module, *arguments],
                 env={**inherited, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -62,11 +59,6 @@ class Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def python_of(checkout: Path | None) -> str:
-    own = checkout / ".venv" / "bin" / "python" if checkout else None
-    return str(own) if own and own.exists() else sys.executable
 
 
 def memory(pid: int) -> int:

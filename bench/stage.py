@@ -1,8 +1,6 @@
 """Everything that is measured, running, with rows in the database."""
 
-import json
 import secrets
-import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,7 +13,7 @@ from bench import seed
 from bench.drivers.client import Client
 from bench.drivers.product import Chat, Tools
 from bench.drivers.worker import Worker
-from bench.processes import Server, free_port, python_of
+from bench.processes import Server, free_port
 from bench.scale import Scale
 from common.tokens import make_token
 
@@ -35,15 +33,10 @@ class Place:
     work: Path
     pgbench: str | None
     model_port: int
-    checkout: Path | None = None  # another one than this
 
     def seed(self, function: str, *values: Any, **named: Any) -> Any:
-        """Calls a function of `bench.seed`, which each checkout has for tables of its own."""
-        if self.checkout is None:
-            return getattr(seed, function)(self.admin_url, *values, **named)
-        call = f"seed.{function}(*{[self.admin_url, *values]}, **{named})"
-        command = [python_of(self.checkout), "-c", f"import json; from bench import seed; print(json.dumps({call}))"]
-        return json.loads(subprocess.check_output(command, cwd=self.checkout))
+        """Calls a function of `bench.seed`."""
+        return getattr(seed, function)(self.admin_url, *values, **named)
 
     @property
     def model_url(self) -> str:
@@ -59,7 +52,6 @@ class Place:
             self.work,
             "mcp_server",
             port=port,
-            checkout=self.checkout,
             DATABASE_URL=database_url,
             MCP_PORT=str(port),
             MCP_URL=f"http://127.0.0.1:{port}/mcp",
@@ -73,7 +65,6 @@ class Place:
             self.work,
             "backend",
             port=port,
-            checkout=self.checkout,
             DATABASE_URL=database_url,
             BACKEND_PORT=str(port),
             MCP_URL=f"http://127.0.0.1:{mcp.port}/mcp",
@@ -114,7 +105,7 @@ async def product(place: Place, **settings: str) -> AsyncIterator[Product]:
 
 @dataclass(frozen=True)
 class Services:
-    """A checkout's services with their model and rows in the database: all that two checkouts are compared by."""
+    """The services with their model and rows in the database."""
 
     place: Place
     backend: Server
@@ -144,11 +135,11 @@ class Stage(Services):
 
 @asynccontextmanager
 async def set_up_services(
-    scale: Scale, *, database_url: str, admin_url: str, work: Path, pgbench: str | None, checkout: Path | None = None
+    scale: Scale, *, database_url: str, admin_url: str, work: Path, pgbench: str | None
 ) -> AsyncIterator[Services]:
     async with AsyncExitStack() as stack:
         port = free_port()
-        place = Place(scale, database_url, admin_url, work, pgbench, port, checkout)
+        place = Place(scale, database_url, admin_url, work, pgbench, port)
         model = _started(stack, Server(work, "bench.endpoints.model", str(port), port=port))
         await model.ready()
         mcp = _started(stack, place.mcp_server(database_url))

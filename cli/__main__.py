@@ -142,7 +142,7 @@ def _bench(given: argparse.Namespace) -> int:
 
     load = (given.seconds or bench.LOAD_SECONDS) if given.load else None
     soak = given.soak * 60 if given.soak else None
-    options = bench.Options("full" if given.full else "short", given.against, load, soak)
+    options = bench.Options("full" if given.full else "short", load, soak)
     return bench.run(options, json_file=given.json, chart=given.chart, show=given.show)
 
 

@@ -44,7 +44,7 @@ def _up(place: Place) -> Server:
     options = ["up", "--port", str(port), "--mcp-port", str(free_port()), "--data-dir", directory]
     # Set to nothing, so that a developer's .env does not name another.
     own = {"DATABASE_URL": "", "WORKSPACE_PORT": str(free_port())}
-    return Server(place.work, "cli", *options, port=port, checkout=None, **own, **place.model_settings)
+    return Server(place.work, "cli", *options, port=port, **own, **place.model_settings)
 
 
 async def _first_and_later(port: int, later: int) -> tuple[float, float]:

@@ -15,7 +15,6 @@ def add_all(commands: Commands) -> None:
         "Measures everything on a temporary PostgreSQL with an instant model, and compares it to its libraries.",
     )
     bench.add_argument("--full", action="store_true", help="measure longer, for more stable figures")
-    bench.add_argument("--against", type=Path, metavar="DIR", help="compare to another checkout instead")
     bench.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
     bench.add_argument(
         "--load", action="store_true", help="measure instead how much load it can take, and what happens beyond that"
@@ -56,7 +55,7 @@ def check(given: argparse.Namespace) -> str | None:
         return None
     if given.seconds is not None and not given.load:
         return "bench --seconds needs --load"
-    kinds = [f"--{kind}" for kind in ("load", "soak", "against", "full", "show") if getattr(given, kind)]
+    kinds = [f"--{kind}" for kind in ("load", "soak", "full", "show") if getattr(given, kind)]
     alone = {"--load", "--soak", "--show"} & set(kinds)
     return f"bench takes one of {' and '.join(kinds)}" if alone and len(kinds) > 1 else None
 

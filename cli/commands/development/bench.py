@@ -1,4 +1,3 @@
-import contextlib
 import json
 import os
 import shutil
@@ -14,19 +13,15 @@ FIELDS = ("machine", "seconds", "notes", "rows")
 
 
 class Options(NamedTuple):
-    """What is measured: rows beside what it is made of, or `against` another checkout, or seconds of load or soak."""
+    """What is measured: rows beside what it is made of, or seconds of load or soak."""
 
     scale: str = "short"
-    against: Path | None = None
     load: float | None = None
     soak: float | None = None
 
 
 def run(options: Options, *, json_file: Path | None = None, chart: Path | None = None, show: Path | None = None) -> int:
-    """Everything on a throwaway PostgreSQL, durable as a real one.
-
-    Another checkout gets one of its own. To `show` a file is to run nothing.
-    """
+    """Everything on a throwaway PostgreSQL, durable as a real one; with a file to `show`, nothing runs."""
     if show:
         found = files.read(show, FIELDS, what="figures", command="bench")
     else:
@@ -43,14 +38,8 @@ def run(options: Options, *, json_file: Path | None = None, chart: Path | None =
 
 
 def _measured(options: Options) -> dict[str, Any]:
-    with driven.directory("bench") as directory, contextlib.ExitStack() as databases:
-        addresses = databases.enter_context(driven.database(directory / "database"))
+    with driven.directory("bench") as directory, driven.database(directory / "database") as addresses:
         command = ["bench", "--scale", options.scale, "--work", str(directory / "work"), *_pgbench()]
-        if options.against:
-            other = options.against.resolve()
-            named = databases.enter_context(driven.database(directory / "other", other))
-            addresses |= {f"AGAINST_{name}": url for name, url in named.items()}
-            command += ["--against", str(other)]
         for name, seconds in (("load", options.load), ("soak", options.soak)):
             command += [f"--{name}", str(seconds)] if seconds else []
         return driven.follow(command, os.environ | addresses)

@@ -38,10 +38,10 @@ def directory(name: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def database(directory: Path, checkout: Path = CHECKOUT, *, durable: bool = True) -> Iterator[dict[str, str]]:
-    """The addresses of a new database with the checkout's tables."""
+def database(directory: Path, *, durable: bool = True) -> Iterator[dict[str, str]]:
+    """The addresses of a new database with all tables."""
     with Cluster.start(directory, durable=durable) as cluster:
-        _migrate(cluster.owner_url, checkout)
+        _migrate(cluster.owner_url)
         yield {"DATABASE_URL": cluster.url, "MIGRATION_DATABASE_URL": cluster.admin_url}
 
 
@@ -70,12 +70,10 @@ def follow(
     raise CliError(f"python -m {command[0]} ended before its report.")
 
 
-def _migrate(url: str, checkout: Path) -> None:
-    own = checkout / ".venv" / "bin" / "python"
-    command = [str(own) if own.exists() else sys.executable, "-m", "migrations"]
+def _migrate(url: str) -> None:
     done = subprocess.run(
-        command,
-        cwd=checkout,
+        [sys.executable, "-m", "migrations"],
+        cwd=CHECKOUT,
         env=os.environ | {"MIGRATION_DATABASE_URL": url},
         capture_output=True,
         text=True,
