@@ -112,6 +112,8 @@ def _render_end(run: Run, timeline: Timeline, calls: Sequence[ToolCall]) -> str:
             sentence = sentence_of(code or "failed", values)
             return f"The {run.agent} could not finish. {sentence} What it did before:\n{did}"
         case _, code:
+            if any(call.reason == "other_message" for call in calls):  # the run's row says only that it was cancelled
+                code = "other_message"
             why = _STOPPED_BECAUSE.get(code or "", "")
             return f"The {run.agent} was stopped. {why}What it did before:\n{did}"
 

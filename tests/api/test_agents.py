@@ -473,6 +473,25 @@ class TestApprovals:
         assert bodies[-1]["messages"][-1]["content"] == "no, leave it"
         assert "a.txt" in (await outputs(model))[0], "what it did before"
 
+    async def test_another_message_ends_the_agent_that_waits(
+        self, services: Services, user: User, model: ScriptedModel
+    ) -> None:
+        await model.script(calls(CODER), calls(WRITES, runs_command("echo 1")))
+        async with at_backend(services, user, **ASKING) as there:
+            thread = (await there.chatkit.say("do it")).thread_id
+            run = await newest_run(there, thread)
+            await model.script(says("As you like."))
+            assert (await there.chatkit.say("leave it", thread)).text == "As you like."
+            assert (await there.runs.get_interaction(thread, run["id"]))["status"] == "CANCELLED"
+            [shown] = work_of(await there.chatkit.items(thread))
+            assert shown["summary"]["title"].endswith("stopped")
+            assert await files(there, thread) == {"a.txt": "x"}
+        bodies = await requests_to(model)
+        assert len(bodies) == 3, "the agent's model is not asked again"
+        assert bodies[-1]["messages"][-1]["content"] == "leave it"
+        reason = "The coder was stopped. The person wrote something else instead. What it did before:\n- Wrote a.txt\n"
+        assert (await outputs(model))[0].startswith(reason)
+
     async def test_deleted_conversation(
         self, services: Services, user: User, model: ScriptedModel, stored: Stored
     ) -> None:
