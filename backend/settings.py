@@ -147,7 +147,11 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
     def largest_body(self, method: str, path: str) -> int:
-        """Returns how many bytes the body of a request may have: more for a file, and for a whole conversation."""
+        """Returns how many bytes the body of a request may have.
+
+        An uploaded file has a limit of its own; at `/chat`, where each message comes with the conversation so far, the
+        limit is four times the usual one.
+        """
         if method == "PUT" and _FILE.match(path):
             return self.limit_file_bytes
         return super().largest_body(method, path) * (_CONVERSATION if path in _CHATS else 1)

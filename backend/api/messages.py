@@ -44,7 +44,7 @@ async def with_titles(content: Content, tools: TaskTools, *, user_id: str) -> li
     """
     if not (numbers := tags.numbers_of(content)):
         return list(content)
-    return tags.with_titles(content, await load_titles(numbers, tools, user_id=user_id))
+    return tags.fill_tags(content, await load_titles(numbers, tools, user_id=user_id))
 
 
 def create_message(

@@ -41,9 +41,10 @@ def _number(tag: UserMessageTagContent) -> int | None:
     return int(tag.id) if is_whole and 1 <= int(tag.id) <= LARGEST else None
 
 
-def with_titles(content: Iterable[UserMessageContent], titles: Mapping[int, str] | None) -> list[UserMessageContent]:
-    """Returns the parts with their tags' titles: those of tasks that are on the list, or that none could be looked up
-    (None).
+def fill_tags(content: Iterable[UserMessageContent], titles: Mapping[int, str] | None) -> list[UserMessageContent]:
+    """Returns the parts with each tag made anew from its id: with the task's title, or with a text and a state.
+
+    Those say that the task is not on the list, or, if `titles` is None, that titles could not be looked up.
     """
 
     def add_title(part: UserMessageContent) -> UserMessageContent:

@@ -113,7 +113,10 @@ class ProviderClient:
         return response
 
     async def _respond(self, body: dict[str, Any], end: FinishReason) -> Pieces:
-        """Sends one request and returns its response, streamed or whole, within the time for the first token."""
+        """Sends one request and returns its response, streamed or whole.
+
+        It must begin within the time for the first token, a whole one within ten minutes at least.
+        """
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = asyncio.get_running_loop().time() + seconds

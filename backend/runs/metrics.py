@@ -66,7 +66,7 @@ def record_wait(run: Run, *, calls: int) -> None:
 
 
 def record_cancellations(user_id: str, conversation_id: str, run_ids: Iterable[str]) -> None:
-    """Logs and counts runs that waited and were cancelled."""
+    """Logs and counts runs that were cancelled while they waited for approvals."""
     for run_id in run_ids:
         _record_outside(user_id, conversation_id, run_id, "cancelled", logging.INFO)
 

@@ -263,9 +263,10 @@ class Recorder(RunHooks[RunContext]):
         if self._live.stop_requested.is_set():
             await asyncio.Event().wait()
 
-    async def _read_signals(self, sent: AsyncCursor[DictRow]) -> None:
-        """Takes over a requested stop and waiting messages from the row that a transaction returned, as the
-        notification of them may come late.
+    async def _apply_signals(self, sent: AsyncCursor[DictRow]) -> None:
+        """Stops the live run if the row of a transaction says that a stop was requested, and notes waiting messages.
+
+        The notification of either may come late.
         """
         row = await only_row(sent)
         if row["stop_requested"]:
@@ -316,7 +317,7 @@ class Recorder(RunHooks[RunContext]):
             sent_calls = [await tool_calls.send_call(tx, self.run, call) for call in calls]
             signals = await runs.send_signals(tx, self.run)
         self.is_changed = True
-        await self._read_signals(signals)
+        await self._apply_signals(signals)
         for entry, cursor in zip(entries, sent_entries, strict=True):
             self.publish_completed(entry, await only_row(cursor))
         self.publish_model_turn(turn, await only_row(sent_turn))
@@ -341,7 +342,7 @@ class Recorder(RunHooks[RunContext]):
             sent = [await tool_calls.send_result(tx, self.run, call) for call in calls]
             signals = await runs.send_signals(tx, self.run)
         self.is_changed = True
-        await self._read_signals(signals)
+        await self._apply_signals(signals)
         for call, cursor in zip(calls, sent, strict=True):
             self.publish_result(call, await cursor.fetchone())
 

@@ -140,4 +140,5 @@ def _delta(text: str) -> bytes:
 
 
 def _frame(event: dict[str, Any]) -> bytes:
+    """Formats an event of the answer to a plain message as a server-sent event."""
     return format_event(json.dumps(event, ensure_ascii=False))

@@ -152,13 +152,21 @@ class InteractionService:
         return schemas.Queued(input_id=message.id, dropped=dropped)
 
     async def drop_message(self, user_id: str, chat_id: str, run_id: str, message_id: str) -> schemas.Dropped:
-        """Deletes a message that no model has read, also if it waits for a later interaction by now."""
+        """Deletes a message that no model has read, also if it waits for a later interaction by now.
+
+        Raises `NotFound` and `MessageRead`.
+        """
         conversation_id = await self._find_conversation(user_id, chat_id, run_id, message_id)
         await steering.drop(self.runs.database, user_id, conversation_id, message_id)
         return schemas.Dropped(input_id=message_id)
 
     async def steer_with(self, user_id: str, chat_id: str, run_id: str, message_id: str) -> schemas.Steering:
-        """Lets a follow-up be read before the model is asked again, also if it waits for a later interaction by now."""
+        """Turns a waiting follow-up into a steering message, which is read before the next model request.
+
+        The interaction that it waits for now reads it, which may be a later one than the one named.
+
+        Raises `NotFound`, `MessageRead` and `RunEnded`.
+        """
         conversation_id = await self._find_conversation(user_id, chat_id, run_id, message_id)
         await steering.steer(self.runs.database, user_id, conversation_id, message_id)
         return schemas.Steering(input_id=message_id)

@@ -200,7 +200,7 @@ def _reason(error: Exception) -> str:
 
 def limits_with(servers: Sequence[Connector]) -> dict[str, str]:
     """Returns what an approval card says of each tool that starts an agent which may use these servers."""
-    reached = _reached(servers)
+    reached = _servers_by_tool(servers)
     return {tool: _MAY.format(" and ".join(f"mcp.{one.name}" for one in found)) for tool, found in reached.items()}
 
 
@@ -208,12 +208,15 @@ def reach_with(servers: Sequence[Connector]) -> dict[str, Sequence[object]]:
     """Returns what these servers are, for fingerprints: by their names, and by the tools that start agents which may
     use them.
     """
-    of_agents = {tool: [one.reach for one in found] for tool, found in _reached(servers).items()}
+    of_agents = {tool: [one.reach for one in found] for tool, found in _servers_by_tool(servers).items()}
     return of_agents | {one.name: one.reach for one in usable(servers)}
 
 
-def _reached(servers: Sequence[Connector]) -> dict[str, list[Connector]]:
-    """Returns the servers that each tool's agent may use, without agents that have none."""
+def _servers_by_tool(servers: Sequence[Connector]) -> dict[str, list[Connector]]:
+    """Returns, by the name of each tool that starts an agent, the enabled servers that the agent may use.
+
+    Tools whose agent may use none are left out.
+    """
     there = usable(servers)
     found = {tool: [one for one in there if row.agent in one.agents] for tool, row in TOOLS.items() if row.agent}
     return {tool: reached for tool, reached in found.items() if reached}
