@@ -78,11 +78,9 @@ async def set_up(work: Path, database_url: str, now: datetime, model: Mapping[st
     }
     identity = {"AUTH_JWT_SECRET": secret, "AUTH_AUDIENCE": AUDIENCE, "AGENTS": "off"}
     async with AsyncExitStack() as stack:
-        mcp = Server(work, "mcp_server", port=mcp_port, checkout=None, **common, MCP_PORT=str(mcp_port))
+        mcp = Server(work, "mcp_server", port=mcp_port, **common, MCP_PORT=str(mcp_port))
         stack.push_async_callback(mcp.stop)
-        backend = Server(
-            work, "backend", port=port, checkout=None, **{**model, **common, **identity}, BACKEND_PORT=str(port)
-        )
+        backend = Server(work, "backend", port=port, **{**model, **common, **identity}, BACKEND_PORT=str(port))
         stack.push_async_callback(backend.stop)
         await mcp.ready()
         await backend.ready()
