@@ -80,7 +80,7 @@ class _Server(workers.Server):
         self._app = app
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serves until it is told to end; a watchdog ends the process if its event loop hangs."""
+        """Serves until a signal ends it; a watchdog ends the process if its event loop hangs."""
         self._loop = asyncio.get_running_loop()
         async with watchdog():
             await super().serve(sockets)

@@ -46,7 +46,7 @@ def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | N
 
 
 def undo_button(batch: str, *, with_others: bool) -> Json:
-    """Renders the button that undoes all that a batch has changed, which may be more than the task beside it."""
+    """Renders the button that undoes all that a batch has changed, which may be more than the task on the card."""
     label = "Undo all" if with_others else "Undo"
     return quiet_button(action(UNDO, {"batch": batch}), key=UNDO, label=label)
 

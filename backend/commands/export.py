@@ -32,7 +32,7 @@ async def _export(database: Database, *, user: str) -> None:
 
 
 async def _render_rows(rows: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
-    """Leaves out the user's name and hashes; of the calendar's address only tells whether there is one."""
+    """Leaves out the user's name and hashes; of the calendar's address only whether there is one."""
     async for row in rows:
         shown = {name: value for name, value in row.items() if name != "user_id" and not isinstance(value, bytes)}
         if "calendar_hash" in row:
