@@ -37,6 +37,7 @@ from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import create_tools
 
 VERSION = "0.1.0"
+_POOL_TIMEOUT_SECONDS = 3.0  # until a call is told that the database cannot be reached
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 _NOBODY = "todo-mcp-server/warm-up"
 _NOT_THERE: Mapping[str, object] = {"task_id": MAX_ID}
@@ -60,7 +61,9 @@ INSTRUCTIONS = (
 
 def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
     """The server is ready after `warm_up_seconds` at the latest, whatever holds up its first calls."""
-    database = settings.create_database(translate_error=statements.translate_error)
+    database = settings.create_database(
+        translate_error=statements.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
+    )
     calls = RunningCalls()
     clock = settings.clock()
     per_minute = settings.limit_tool_calls_per_minute
