@@ -1,7 +1,7 @@
 """Rows as JSON, written while they are read: however many there are, few are in memory."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import date, datetime, time
 from typing import Any, BinaryIO
 
@@ -19,25 +19,16 @@ class Writer:
     def text(self, text: str) -> None:
         self._out.write(text.encode())
 
-    async def row(self, row: Row) -> None:
-        self.text(_json(row))
-
-    async def array(self, rows: AsyncIterator[Row], write: Callable[[Row], Awaitable[None]] | None = None) -> int:
-        """Write one element for each row, with `write` where it is more than the row; returns how many."""
+    async def array(self, rows: AsyncIterator[Row]) -> int:
+        """Writes an array with an object for each row; returns how many there were."""
         count = 0
         self.text("[")
         async for row in rows:
             self.text(",\n" if count else "\n")
-            await (write or self.row)(row)
+            self.text(_json(row))
             count += 1
         self.text("]")
         return count
-
-    async def row_with(self, row: Row, name: str, rows: AsyncIterator[Row]) -> None:
-        """Write a row as an object that has further rows as its last member."""
-        self.text(_json(row)[:-1] + f", {json.dumps(name)}: ")
-        await self.array(rows)
-        self.text("}")
 
 
 def _json(row: Row) -> str:

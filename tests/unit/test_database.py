@@ -68,6 +68,21 @@ async def test_rows_become_dataclasses_that_are_read_after_the_transaction(datab
     assert await counted.fetchone() == {"rows": 1}
 
 
+async def test_what_is_rolled_back_leaves_nothing_and_keeps_the_connection(database_url: str) -> None:
+    pids = set[int]()
+    async with Database(database_url, pool_size=1) as database:
+        for number in range(3):
+            async with database.transaction("ada") as tx:
+                await tx.execute(ADD, user_id="ada", id=f"s{number}")
+                pid = await tx.execute("SELECT pg_backend_pid() AS pid")
+                await tx.roll_back()
+            pids |= {row["pid"] for row in await pid.fetchall()}
+        assert await list_ids(database, "ada") == []
+        await add(database, "ada", "s9")
+        assert await list_ids(database, "ada") == ["s9"]
+    assert len(pids) == 1
+
+
 async def test_a_user_sees_and_writes_own_rows_only(database: Database) -> None:
     await add(database, "ada", "s1")
     await add(database, "bob", "s2")
