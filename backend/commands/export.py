@@ -22,7 +22,7 @@ async def _export(database: Database, *, user: str) -> None:
     """Writes all tables' rows of a user as JSON to stdout. Raises `NothingStored`."""
     writer, count = Writer(sys.stdout.buffer), 0
     async with database.transaction(user, snapshot=True) as tx:
-        await data.lift_time_limits(tx)
+        await tx.lift_timeouts()
         for number, table in enumerate(data.TABLES):
             writer.text(f'{"," if number else "{"}\n"{table}": ')
             count += await writer.array(_render_rows(data.stream(tx, user, table)))

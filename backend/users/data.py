@@ -23,16 +23,9 @@ TABLES = tuple(_TABLES)
 _OLD_TABLES: tuple[LiteralString, ...] = ("v01.conversations", "v01.runs")
 _OLD_ROWS = "rows of version 0.1.0"
 
-_WAIT_LONG = """
-SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
 _HAS_OLD_TABLES = "SELECT to_regclass('v01.runs') IS NOT NULL AS has_old_tables"
 # Starting a run locks its conversation, too.
 _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORDER BY id FOR UPDATE"
-
-
-async def lift_time_limits(tx: Transaction) -> None:
-    """Lets the statements of a transaction take as long as they need."""
-    await tx.execute(_WAIT_LONG)
 
 
 def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator[dict[str, object]]:
@@ -43,7 +36,7 @@ def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator
 async def delete_all(database: Database, user_id: str) -> dict[str, int]:
     """Deletes all rows of a user, as the tables' owner; returns how many there were in each table."""
     async with database.owner_transaction() as tx:
-        await lift_time_limits(tx)
+        await tx.lift_timeouts()
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)
         deleted = {
             table: await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id)

@@ -26,6 +26,8 @@ _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NO_USER = ""
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(payload)s)"
 _FETCH = "FETCH 100 FROM rows_read"
+_LIFT_TIMEOUTS = """
+SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
 
 # Services of version 0.1.0, during which its conversations are not converted, are called todo-assistant.
 CONNECTION_OPTIONS: dict[str, Any] = {"autocommit": True, "application_name": "todo"}
@@ -64,6 +66,10 @@ class Transaction:
     async def notify(self, channel: str, payload: str) -> None:
         """Notifies the listeners of a channel once the transaction is committed."""
         await self.execute(_NOTIFY, channel=channel, payload=payload)
+
+    async def lift_timeouts(self) -> None:
+        """Lets the statements of the transaction take as long as they need."""
+        await self.execute(_LIFT_TIMEOUTS)
 
     async def roll_back(self) -> None:
         """Undoes what was sent, at no round trip; nothing may be sent after it.

@@ -8,8 +8,6 @@ from common.json_writer import Writer
 from mcp_server.imports.adding import ACTOR
 from mcp_server.tasks.task import TASK_COLUMNS
 
-_WAIT_LONG = """
-SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)"""
 # The arrays of the export.
 _QUERIES: dict[str, LiteralString] = {
     "tasks": f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s ORDER BY id",
@@ -34,7 +32,7 @@ def run(arguments: Sequence[str]) -> None:
 async def _export(database: Database, *, user: str) -> None:
     writer, counts = Writer(sys.stdout.buffer), dict[str, int]()
     async with database.transaction(user, snapshot=True) as tx:
-        await tx.execute(_WAIT_LONG)
+        await tx.lift_timeouts()
         for name, query in _QUERIES.items():
             writer.text(",\n" if counts else "{")
             writer.text(f'"{name}": ')

@@ -6,7 +6,6 @@ from common import data_commands
 from common.database import Database
 
 TABLES: tuple[LiteralString, ...] = ("tasks", "task_changes", "task_calls", "people")
-_NO_TIMEOUT = "SELECT set_config('statement_timeout', '0', true)"
 # Whoever adds a task has this row: a call in flight ends before anything is deleted.
 _LOCK = """
 INSERT INTO people (user_id) VALUES (%(user)s)
@@ -22,7 +21,7 @@ def run(arguments: Sequence[str]) -> None:
 
 async def _forget(database: Database, *, user: str) -> None:
     async with database.transaction(user) as tx:
-        await tx.execute(_NO_TIMEOUT)
+        await tx.lift_timeouts()
         await tx.execute(_LOCK, user=user)
         deleted = [await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user) for table in TABLES]
     tasks, changes, calls, _ = (cursor.rowcount for cursor in deleted)
