@@ -33,7 +33,7 @@ def run(directory: Path) -> int:
 
 def _condition(part: dict[str, Any]) -> tuple[bool, str]:
     if part["pid"] is None:
-        return False, "died, and will be restarted soon"
+        return False, "keeps dying, and is tried again slowly" if part.get("keeps_dying") else "died, and restarts soon"
     if not part["port"]:
         return True, "runs"
     status, text = probe.get(part["port"], part["path"])

@@ -33,7 +33,7 @@ class Ports(NamedTuple):
 
 
 def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, directory: Path, verbose: bool) -> None:
-    """Everything on loopback until Ctrl-C or SIGTERM, or until a part cannot be kept running."""
+    """Runs everything on loopback until Ctrl-C or SIGTERM."""
     variables = environment.load()
     wanted = Ports(
         port or environment.port(variables, "BACKEND_PORT", 8000),
@@ -57,7 +57,6 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
         contextlib.ExitStack() as stack,
     ):
         ports = _choose_ports(wanted, has_workspace=has_workspace)
-        addresses = _addresses(variables, ports)
         supervisor = Supervisor(
             data_dir.logs(directory),
             signals,
@@ -65,7 +64,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
             cwd=CHECKOUT,
             verbose=verbose,
             lock=owned.lock,
-            changed=lambda parts: running.write(directory, parts, addresses),
+            changed=running.StatusFile(directory, _addresses(variables, ports)).update,
         )
         try:
             if "DATABASE_URL" not in variables:
@@ -74,7 +73,7 @@ def run(*, port: int | None, mcp_port: int | None, workspace_port: int | None, d
             for service in _services(variables, ports, directory):
                 supervisor.start(service)
             answers = supervisor.wait_until_ready()
-            if ports.workspace:
+            if "Workspace" in answers:
                 _warn_of_missing_commands(answers["Workspace"])
             _print_addresses(ports, _model(answers["Backend"], found), directory)
             supervisor.watch()
@@ -132,7 +131,9 @@ def _services(variables: dict[str, str], ports: Ports, directory: Path) -> list[
         offline_port = _free_port()
         model = {"LLM_PROVIDER": environment.OFFLINE, "LLM_BASE_URL": f"http://{HOST}:{offline_port}/v1"}
         shared |= {**model, "OFFLINE_PORT": str(offline_port)}
-        offline = [_service("Offline model", "offline_model", shared, offline_port, ready_path="/health")]
+        offline = [
+            _service("Offline model", "offline_model", shared, offline_port, ready_path="/health", optional=True)
+        ]
     return [
         _service(
             "Backend",
@@ -159,7 +160,7 @@ def _workspace(shared: dict[str, str], port: int | None, directory: Path) -> lis
         "WORKSPACE_DIR": str(data_dir.workspaces(directory, account)),
     }
     options = [f"--account={account}"] if account else []
-    return [_service("Workspace", "workspace", shared | own, port, *options)]
+    return [_service("Workspace", "workspace", shared | own, port, *options, optional=True)]
 
 
 def _log_format(variables: Mapping[str, str]) -> str:
@@ -178,10 +179,11 @@ def _service(
     ready_path: str = "/ready",
     note: str = "",
     shows_output: bool = False,
+    optional: bool = False,
 ) -> Service:
     command = [sys.executable, "-m", module, *arguments]
     told = {**child_environment.to(module, variables), **(extra or {})}
-    return Service(name, command, told, port, ready_path, note, shows_output)
+    return Service(name, command, told, port, ready_path, note, shows_output, optional)
 
 
 def _choose_ports(wanted: Ports, *, has_workspace: bool) -> Ports:

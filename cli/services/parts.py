@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cli.processes.children import last_lines
-from common.workers.restarts import Restarts
+from cli.services.restarts import Restarts
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Service:
     note: str = ""
     shows_output: bool = False
     """Whether its standard output is the terminal's; all else goes to its log."""
+    optional: bool = False
+    """Whether the others are of use without it."""
 
 
 @dataclass
@@ -46,6 +48,10 @@ class Child:
     @property
     def ends_by_itself(self) -> bool:
         return self.service is not None and self.service.port is None
+
+    @property
+    def is_optional(self) -> bool:
+        return self.service is not None and self.service.optional
 
 
 def about(child: Child) -> str:

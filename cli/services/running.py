@@ -37,16 +37,32 @@ def claimed(data_dir: Path) -> Iterator[Ownership]:
     try:
         yield owned
     finally:
-        _file(data_dir).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            _file(data_dir).unlink()
         owned.release()
 
 
-def write(data_dir: Path, children: "Sequence[Child]", addresses: Mapping[str, str]) -> None:
-    """Replaces the file as a whole; `addresses` are the page's and those that other commands need."""
-    fresh = _file(data_dir).with_suffix(".new")
-    fresh.write_text(json.dumps({**addresses, "parts": [_told(child) for child in children]}))
-    fresh.chmod(0o600)
-    fresh.replace(_file(data_dir))
+class StatusFile:
+    """What `read` returns; `addresses` are the page's and those that other commands need.
+
+    It is written when something changed. A full disk is no reason to stop: the next update tries again.
+    """
+
+    def __init__(self, data_dir: Path, addresses: Mapping[str, str]) -> None:
+        self._file = _file(data_dir)
+        self._addresses = addresses
+        self._written = ""
+
+    def update(self, children: "Sequence[Child]") -> None:
+        text = json.dumps({**self._addresses, "parts": [_describe(child) for child in children]})
+        if text == self._written:
+            return
+        fresh = self._file.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            fresh.write_text(text)
+            fresh.chmod(0o600)
+            fresh.replace(self._file)
+            self._written = text
 
 
 def read(data_dir: Path) -> dict[str, Any] | None:
@@ -61,13 +77,14 @@ def read(data_dir: Path) -> dict[str, Any] | None:
     return {"parts": [], **state, "pid": owner}
 
 
-def _told(child: "Child") -> dict[str, Any]:
+def _describe(child: "Child") -> dict[str, Any]:
     return {
         "name": child.name,
         "pid": child.process.pid if child.next_start is None else None,
         "since": child.since,
         "port": child.service.port if child.service else None,
         "path": child.service.ready_path if child.service else "",
+        "keeps_dying": child.restarts.is_slow,
     }
 
 

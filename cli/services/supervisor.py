@@ -15,9 +15,10 @@ from cli.processes.keeper import Keeper
 from cli.processes.signals import Signals
 from cli.services import parts, probe
 from cli.services.parts import Child, Service
-from common.workers.restarts import Restarts, ending
+from cli.services.restarts import Restarts, ending
 
 READY_SECONDS = 90
+LOOK_SECONDS = 5.0
 STOP_SECONDS = 30
 PROBE_EVERY = 0.05
 FOLLOW_EVERY = 0.2
@@ -30,7 +31,9 @@ class StopWanted(Exception):
 class Supervisor:
     """Starts services, starts again what dies, and stops them in the order in which they were started.
 
-    `lock` is a descriptor that the services inherit. `changed` is called with all parts when one started or died.
+    A part that cannot be started ends the first start, if the others need it. After that nothing does: a part that
+    keeps dying is reported and tried again slowly, and the rest keeps running. `lock` is a descriptor that the services
+    inherit. `changed` is called often, with all parts.
     """
 
     def __init__(
@@ -54,13 +57,13 @@ class Supervisor:
         self._restarts = restarts
         self._changed = changed
         self._children: list[Child] = []
+        self._is_starting = True
 
     def start(self, service: Service) -> None:
         terminal.starting(service.name)
         log = fresh_log(self._logs / f"{service.name.lower().replace(' ', '-')}.log")
         spawn = functools.partial(self._spawn, service, log)
         self._children.append(Child(service.name, spawn(), log, spawn, self._restarts(), service))
-        self._changed(self._children)
 
     def adopt(
         self, name: str, process: subprocess.Popen[bytes], log: Path, start: Callable[[], subprocess.Popen[bytes]]
@@ -69,22 +72,26 @@ class Supervisor:
         child = Child(name, process, log, start, self._restarts(), ready=True, was_ready=True)
         child.ready_at = time.monotonic()
         self._children.append(child)
-        self._changed(self._children)
 
     def wait_until_ready(self) -> dict[str, str]:
-        """What each service answered, by its name."""
+        """What each service that is ready answered, by its name. Raises `CliError` if one that is needed is not."""
         began = time.monotonic()
-        while late := [child for child in self._children if not child.ready]:
+        while late := [child for child in self._children if not child.ready and not child.restarts.is_slow]:
             self._look()
             if any(child.ends_by_itself for child in late):  # migrations take as long as there is data
                 began = time.monotonic()
             if time.monotonic() - began > READY_SECONDS:
-                raise CliError(f"{late[0].name} is not ready after {READY_SECONDS} seconds: {parts.about(late[0])}")
+                note = f"is not ready after {READY_SECONDS} seconds: {parts.about(late[0])}"
+                if not all(child.is_optional for child in late):
+                    raise CliError(f"{late[0].name} {note}")
+                terminal.died(late[0].name, note)
+                break
             self._signals.wait(PROBE_EVERY)
-        return {child.name: child.answer for child in self._children}
+        self._is_starting = False
+        return {child.name: child.answer for child in self._children if child.ready}
 
     def watch(self) -> None:
-        """Until a stop is wanted, or something cannot be kept running: it ends by an exception."""
+        """Until a stop is wanted, which ends it by an exception."""
         while True:
             self._look()
             self._signals.wait(self._pause())
@@ -96,14 +103,15 @@ class Supervisor:
                 self._end(child)
                 self._drop(child)
 
-    def _pause(self) -> float | None:
+    def _pause(self) -> float:
         """Until something has to be looked at again."""
-        pauses = [child.next_start - time.monotonic() for child in self._children if child.next_start is not None]
-        if any(not child.ready and child.next_start is None for child in self._children):
-            pauses.append(PROBE_EVERY)
-        if self._verbose:
-            pauses.append(FOLLOW_EVERY)
-        return max(0.0, min(pauses)) if pauses else None
+        pauses = [FOLLOW_EVERY if self._verbose else LOOK_SECONDS]
+        for child in self._children:
+            if child.next_start is not None:
+                pauses.append(max(0.0, child.next_start - time.monotonic()))
+            elif not child.ready:  # one that takes long is asked less often
+                pauses.append(max(PROBE_EVERY, (time.time() - child.since) / 20))
+        return min(pauses)
 
     def _look(self) -> None:
         self._follow()
@@ -119,6 +127,7 @@ class Supervisor:
                 self._after_death(child, code)
             elif not child.ready and self._is_ready(child):
                 self._note_ready(child)
+        self._changed(self._children)
 
     def _note_ready(self, child: Child) -> None:
         assert child.service
@@ -127,33 +136,41 @@ class Supervisor:
         child.ready_at = time.monotonic()
         if child.ends_by_itself:
             self._drop(child)
-        self._changed(self._children)
 
     def _after_death(self, child: Child, code: int) -> None:
-        """Plans the next start, or gives up: what ends by itself before it was ever ready has said why."""
-        served = time.monotonic() - child.ready_at if child.ready else 0.0
         self._clear_away(child)
-        hopeless = code == os.EX_CONFIG or (code > 0 and not child.was_ready)
-        pause = None if hopeless else child.restarts.after_death(served)
-        if pause is None:
-            times = (
-                "" if hopeless else f" for the {child.restarts.deaths}th time within a short time, and is not restarted"
-            )
-            raise CliError(f"{child.name} {ending(code)}{times}; {parts.about(child)}")
-        when = f"in {pause:g} s" if pause else "now"
-        terminal.died(child.name, f"{ending(code)}; it restarts {when} (log: {child.log})")
+        is_error = code == os.EX_CONFIG or (code > 0 and not child.is_optional)
+        if self._is_starting and is_error and not child.was_ready:
+            raise CliError(f"{child.name} {ending(code)}; {parts.about(child)}")
+        self._plan_start(child, ending(code))
+
+    def _plan_start(self, child: Child, death: str) -> None:
+        was_slow = child.restarts.is_slow
+        pause = child.restarts.after_death(time.monotonic() - child.ready_at if child.ready else 0.0)
         child.ready = False
         child.next_start = time.monotonic() + pause
-        self._changed(self._children)
+        if not child.restarts.is_slow:
+            when = f"in {pause:g} s" if pause else "now"
+            terminal.died(child.name, f"{death.rstrip('.')}; it restarts {when} (log: {child.log})")
+            return
+        note = f"{death.rstrip('.')}, for the {child.restarts.deaths}th time within a short time"
+        if self._is_starting and not child.is_optional:
+            raise CliError(f"{child.name} {note}; {parts.about(child)}")
+        if not was_slow:
+            terminal.died(child.name, f"{note}. It is tried again every {pause:g} s; {parts.about(child)}")
 
     def _start_again(self, child: Child) -> None:
-        child.process = child.start()
+        try:
+            child.process = child.start()
+        except (CliError, OSError, subprocess.SubprocessError) as error:
+            reason = str(error).partition("; the end of ")[0]  # the log's end is reported once, at last
+            self._plan_start(child, f"could not be started: {reason}")
+            return
         child.next_start, child.answer = None, ""
         child.since = time.time()
         if child.service is None:
             child.ready, child.ready_at = True, time.monotonic()
             terminal.ready(child.name, "again")
-        self._changed(self._children)
 
     def _spawn(self, service: Service, log: Path) -> subprocess.Popen[bytes]:
         with log.open("ab") as output:
@@ -208,7 +225,7 @@ class Supervisor:
         if not self._verbose:
             return
         for child in self._children:
-            if child.follower is None:
-                child.follower = child.log.open(errors="replace")
-            for line in child.follower:
-                terminal.log_line(child.name, line.rstrip("\n"))
+            with contextlib.suppress(OSError):  # somebody removed the log
+                child.follower = child.follower or child.log.open(errors="replace")
+                for line in child.follower:
+                    terminal.log_line(child.name, line.rstrip("\n"))

@@ -77,6 +77,12 @@ def get(port: int, path: str) -> tuple[int, bytes]:
     return response.status, body
 
 
+def is_ready(port: int) -> bool:
+    with contextlib.suppress(ConnectionRefusedError):
+        return get(port, "/ready")[0] == 200
+    return False
+
+
 def say(port: int, text: str) -> str:
     """What is answered, in a conversation of its own."""
 
@@ -265,13 +271,47 @@ class TestRunning:
         good = settings.read_text()
         settings.write_text(f"{good}no_such_setting = 1\n")
         os.kill(child_of(process, "bin/postgres"), signal.SIGKILL)
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert re.search(r"error: PostgreSQL did not start; the end of [\s\S]*no_such_setting", output)
-        assert running_in(shared_dir) == []
+        reported = read_until(process, "  died      PostgreSQL     could not be started: PostgreSQL did not start;")
+        assert "restarts in 1 s" in reported
+        for port in (process.port, process.mcp_port, process.workspace_port):
+            assert get(port, "/health")[0] == 200
         settings.write_text(good)
+        read_until(process, "  ready     PostgreSQL     again")
+        process.terminate()
+        assert process.wait(60) == 0
         with Cluster.start(shared_dir / "data") as cluster, psycopg.connect(cluster.admin_url) as connection:
             assert connection.execute("SELECT title FROM tasks").fetchall() == [("buy milk",)]
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="needs root, who may mount a disk")
+    def test_full_disk(self, up, start, shared_dir, eventually):
+        (shared_dir / "data").mkdir(mode=0o711)
+        mount = ["mount", "-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", str(shared_dir / "data")]
+        subprocess.run(mount, check=True)
+        try:
+            process = up()
+            wait_until_up(process)
+            say(process.port, "add buy milk")
+            filler = shared_dir / "data/filler"
+            with contextlib.suppress(OSError), filler.open("wb") as file:
+                while True:
+                    file.write(bytes(1_000_000))
+            for name, shown in (
+                ("bin/postgres", "PostgreSQL"),
+                ("\0backend\0", "Backend"),
+                ("mcp_server", "MCP server"),
+                ("\0workspace\0", "Workspace"),
+            ):
+                os.kill(child_of(process, name), signal.SIGKILL)
+                read_until(process, f"  died      {shown}")
+            time.sleep(3)
+            assert process.poll() is None
+            filler.unlink()
+            eventually(lambda: is_ready(process.port), seconds=30)
+            assert "buy milk" in say(process.port, "show my tasks")
+            process.terminate()
+            assert process.wait(60) == 0
+        finally:
+            subprocess.run(["umount", "--lazy", str(shared_dir / "data")], check=True)
 
     def test_environments_status_and_logs(self, up, start, shared_dir):
         def ask(*arguments: str) -> tuple[str, int]:

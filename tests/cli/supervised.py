@@ -1,0 +1,57 @@
+"""A supervisor with services of a test, each of which is a name and Python code, and short pauses between restarts.
+
+`python -m tests.cli.supervised LOGS SERVICES`, in JSON: name, code and whether it is optional.
+"""
+
+import contextlib
+import functools
+import json
+import socket
+import sys
+from pathlib import Path
+
+from cli import terminal
+from cli.errors import CliError
+from cli.processes.keeper import Keeper
+from cli.processes.signals import Signals
+from cli.services.parts import Service
+from cli.services.restarts import Restarts
+from cli.services.running import StatusFile
+from cli.services.supervisor import StopWanted, Supervisor
+
+SERVE = """
+import http.server
+class Ready(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
+"""
+
+
+def main() -> None:
+    logs = Path(sys.argv[1])
+    restarts = functools.partial(Restarts, pause_seconds=0.02, slow_seconds=1.0)
+    with Keeper() as keeper, Signals() as signals:
+        supervisor = Supervisor(logs, signals, keeper, cwd=logs, restarts=restarts, changed=StatusFile(logs, {}).update)
+        with contextlib.suppress(StopWanted):
+            try:
+                for name, code, optional in json.loads(sys.argv[2]):
+                    with socket.socket() as probe:
+                        probe.bind(("127.0.0.1", 0))
+                        port = probe.getsockname()[1]
+                    command = [sys.executable, "-c", f"import os, signal, sys, time\n{code}\n{SERVE}", str(port)]
+                    supervisor.start(Service(name, command, {}, port, optional=optional))
+                supervisor.wait_until_ready()
+                terminal.say("started")
+                supervisor.watch()
+            except CliError as error:
+                sys.exit(f"error: {error}")
+            finally:
+                supervisor.stop()
+
+
+if __name__ == "__main__":
+    main()
