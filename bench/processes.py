@@ -1,4 +1,4 @@
-"""Services and endpoints as processes of their own. They share this one's process group, so its end is theirs."""
+"""Starts services as processes of this process group, and reads what they use from /proc."""
 
 import asyncio
 import contextlib
@@ -15,11 +15,11 @@ INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "PYTHONPATH")
 
 
 class Failed(Exception):
-    """A process that did not start, or ended before it was asked to."""
+    """A process did not start; the message has the end of its log."""
 
 
 class Server:
-    """`python -m MODULE …` on a port of its own, its output in a file."""
+    """Runs `python -m MODULE …` on its own port, with its output in a file."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class Server:
 
 
 def memory(pid: int) -> int:
-    """Resident bytes that are the process's own."""
+    """Returns the private resident memory of a process in bytes."""
     with open(f"/proc/{pid}/smaps_rollup") as file:
         fields = dict(line.split(":", 1) for line in file if ":" in line and not line[0].isdigit())
     return sum(int(fields[name].split()[0]) * 1024 for name in ("Private_Clean", "Private_Dirty"))
 
 
 def cpu_seconds(pid: int) -> float:
-    """What the threads of a process have computed since their starts."""
+    """Returns the processor time of all threads of a process, in seconds."""
     nanoseconds = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/schedstat") as file:
@@ -78,12 +78,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 def descriptors(pid: int) -> int:
-    """That a process has open."""
+    """Returns how many file descriptors a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def cores() -> int:
-    """That this process may use, where the system tells."""
+    """Returns how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""Rows in bulk: conversations are copies of one that the product itself has made, so their form is always today's."""
+"""Rows in bulk. Conversations are copies of one that the product has made, so that they always have its form."""
 
 import psycopg
 
@@ -44,16 +44,6 @@ FROM model_turns m JOIN runs r ON (r.user_id, r.id) = (m.user_id, m.run_id), {_C
 WHERE conversation_id = %(template)s
 """
 _LAST_NUMBER = "SELECT setval('event_seq', %(base)s + %(threads)s::bigint * %(turns)s * %(span)s)"
-_LONGER = """
-INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, model_turn)
-SELECT user_id, run_id, id || '_' || n, conversation_id, kind, text, model_turn
-FROM entries, generate_series(1, %(messages)s) n WHERE run_id = %(run)s AND kind = 'assistant_message'
-"""
-_LATER = "UPDATE runs SET end_seq = nextval('event_seq') WHERE id = %(run)s"
-_BEHIND = """
-SELECT seq FROM entries WHERE run_id = %(run)s AND kind = 'assistant_message' ORDER BY seq DESC
-LIMIT 1 OFFSET %(messages)s / 2
-"""
 _TASKS = """
 WITH person AS (INSERT INTO people (user_id, last_task_id) VALUES (%(person)s, %(count)s))
 INSERT INTO tasks (user_id, id, title, status, completed_at, due_on, priority, labels)
@@ -66,7 +56,7 @@ FROM generate_series(1, %(count)s) n, LATERAL (SELECT n %% 2 = 0, n <= 10) AS th
 
 
 def copy_conversation(url: str, template: str, *, prefix: str, threads: int, turns: int) -> list[str]:
-    """The ids of so many conversations, each the template's only run so many times over."""
+    """Copies a conversation of one run, so that each copy has that run `turns` times; returns the copies' ids."""
     values = {"template": template, "prefix": prefix, "threads": threads, "turns": turns}
     with psycopg.connect(url) as connection:
         first, span, base = connection.execute(_NUMBERS, values).fetchall()[0]
@@ -76,29 +66,20 @@ def copy_conversation(url: str, template: str, *, prefix: str, threads: int, tur
     return [f"{prefix}{n}" for n in range(1, threads + 1)]
 
 
-def lengthen_run(url: str, run: str, *, messages: int) -> int:
-    """Lets a run that has ended repeat its answer so many times; returns the number of the one in the middle."""
-    values = {"run": run, "messages": messages}
+def add_tasks(url: str, user: str, count: int) -> None:
     with psycopg.connect(url) as connection:
-        connection.execute(_LONGER, values)
-        connection.execute(_LATER, values)
-        return connection.execute(_BEHIND, values).fetchall()[0][0]
+        connection.execute(_TASKS, {"person": user, "count": count})
 
 
-def add_tasks(url: str, person: str, count: int) -> None:
-    with psycopg.connect(url) as connection:
-        connection.execute(_TASKS, {"person": person, "count": count})
-
-
-def summaries(url: str, conversation: str) -> int:
-    """How many there are of a conversation."""
+def count_summaries(url: str, conversation: str) -> int:
+    """Counts the summaries of a conversation."""
     with psycopg.connect(url) as connection:
         counted = "SELECT count(*) FROM entries WHERE conversation_id = %s AND kind = 'summary'"
         return connection.execute(counted, [conversation]).fetchall()[0][0]
 
 
 def settle(url: str) -> None:
-    """What autovacuum would do in the middle of the measuring."""
+    """Does what autovacuum would do in the middle of a measurement."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         connection.execute("CHECKPOINT")

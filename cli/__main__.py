@@ -143,7 +143,7 @@ def _bench(given: argparse.Namespace) -> int:
     load = (given.seconds or bench.LOAD_SECONDS) if given.load else None
     soak = given.soak * 60 if given.soak else None
     options = bench.Options("full" if given.full else "short", load, soak)
-    return bench.run(options, json_file=given.json, chart=given.chart, show=given.show)
+    return bench.run(options, json_file=given.json)
 
 
 def _eval(given: argparse.Namespace) -> int:
@@ -155,8 +155,6 @@ def _eval(given: argparse.Namespace) -> int:
         json_file=given.json,
         resume=given.resume,
         compare=given.compare,
-        show=given.show,
-        chart=given.chart,
     )
 
 

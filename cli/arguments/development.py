@@ -12,7 +12,7 @@ def add_all(commands: Commands) -> None:
         commands,
         "bench",
         "measure how fast it is",
-        "Measures everything on a temporary PostgreSQL with an instant model, and compares it to its libraries.",
+        "Measures the services on a temporary PostgreSQL with an instant model, beside the Agents SDK alone.",
     )
     bench.add_argument("--full", action="store_true", help="measure longer, for more stable figures")
     bench.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
@@ -23,7 +23,6 @@ def add_all(commands: Commands) -> None:
     bench.add_argument("--seconds", type=values.amount, metavar="N", help=seconds)
     soak = "run half of that load for so long, and check that nothing grows"
     bench.add_argument("--soak", type=values.amount, metavar="MINUTES", help=soak)
-    _add_shown(bench)
     _add_eval(commands)
     add(
         commands,
@@ -55,8 +54,8 @@ def check(given: argparse.Namespace) -> str | None:
         return None
     if given.seconds is not None and not given.load:
         return "bench --seconds needs --load"
-    kinds = [f"--{kind}" for kind in ("load", "soak", "full", "show") if getattr(given, kind)]
-    alone = {"--load", "--soak", "--show"} & set(kinds)
+    kinds = [f"--{kind}" for kind in ("load", "soak", "full") if getattr(given, kind)]
+    alone = {"--load", "--soak"} & set(kinds)
     return f"bench takes one of {' and '.join(kinds)}" if alone and len(kinds) > 1 else None
 
 
@@ -87,12 +86,4 @@ def _add_eval(commands: Commands) -> None:
         evaluation.add_argument(f"--price-{name}", type=values.amount, metavar="N", help=priced)
     evaluation.add_argument(
         "--compare", type=Path, nargs=2, metavar=("FILE", "OTHER"), help="compare two saved results instead of running"
-    )
-    _add_shown(evaluation)
-
-
-def _add_shown(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--chart", type=Path, metavar="FILE.svg", help="also draw the result in this file")
-    command.add_argument(
-        "--show", type=Path, metavar="FILE", help="show results that --json saved in this file, instead of running"
     )

@@ -9,11 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from bench.endpoints.relay import Relay
-from bench.measure.database import relayed
 from common.database import Database, DatabaseUnavailable, Transaction
 from tests.logins import as_service
 from tests.scale.pooler import pooled
+from tests.support.database_relay import Relay, relayed
 from tests.waiting import until
 
 ADD = "INSERT INTO ended_sessions VALUES (%(user_id)s, %(id)s, now() + interval '1 hour') RETURNING id, user_id"

@@ -1,52 +1,49 @@
+"""`./todo bench`."""
+
 import json
 import os
-import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cli import terminal
 from cli.commands.development import driven, files, report
-from cli.database import postgres_binaries
 
 LOAD_SECONDS = 300
-FIELDS = ("machine", "seconds", "notes", "rows")
+_HEADINGS = ("", "figure", "", "beside", "", "ratio")
+_TEXT_COLUMNS = (0, 2, 4)
 
 
 class Options(NamedTuple):
-    """What is measured: rows beside what it is made of, or seconds of load or soak."""
+    """What is measured: rows beside the Agents SDK, or seconds of load or soak."""
 
     scale: str = "short"
     load: float | None = None
     soak: float | None = None
 
 
-def run(options: Options, *, json_file: Path | None = None, chart: Path | None = None, show: Path | None = None) -> int:
-    """Everything on a throwaway PostgreSQL, durable as a real one; with a file to `show`, nothing runs."""
-    if show:
-        found = files.read(show, FIELDS, what="figures", command="bench")
-    else:
-        for file in (json_file, chart):
-            files.check(file)
-        found = _measured(options)
-    for line in report.table(found):
-        terminal.say(line)
-    if json_file:
-        files.write(json_file, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-    if chart:
-        files.write(chart, report.drawn(found))
-    return 0
-
-
-def _measured(options: Options) -> dict[str, Any]:
+def run(options: Options, *, json_file: Path | None = None) -> int:
+    """Measures on a temporary PostgreSQL, which is as durable as a real one, and prints a table."""
+    files.check(json_file)
     with driven.directory("bench") as directory, driven.database(directory / "database") as addresses:
-        command = ["bench", "--scale", options.scale, "--work", str(directory / "work"), *_pgbench()]
+        command = ["bench", "--scale", options.scale, "--work", str(directory / "work")]
         for name, seconds in (("load", options.load), ("soak", options.soak)):
             command += [f"--{name}", str(seconds)] if seconds else []
-        return driven.follow(command, os.environ | addresses)
-
-
-def _pgbench() -> list[str]:
-    beside_the_server = postgres_binaries.wheel()
-    candidates = [beside_the_server / "pgbench"] if beside_the_server else []
-    found = next((str(path) for path in candidates if path.exists()), shutil.which("pgbench"))
-    return ["--pgbench", found] if found else []
+        found = driven.follow(command, os.environ | addresses)
+    cells = [
+        (
+            row["name"],
+            report.number(row["figure"]),
+            row["unit"],
+            report.number(row["baseline"]),
+            row["baseline_name"],
+            report.number(row["ratio"]),
+        )
+        for row in found["rows"]
+    ]
+    for line in report.columns([_HEADINGS, *cells], left=_TEXT_COLUMNS):
+        terminal.say(line)
+    terminal.say("")
+    terminal.say(report.footer(found))
+    if json_file:
+        files.write(json_file, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    return 0

@@ -25,28 +25,21 @@ def run(
     json_file: Path | None,
     resume: Path | None,
     compare: Sequence[Path] | None,
-    show: Path | None = None,
-    chart: Path | None = None,
 ) -> int:
-    """Everything on a throwaway PostgreSQL, with the model that `./todo up` would take.
+    """Runs the cases on a temporary PostgreSQL, with the model that `./todo up` would take, and prints a table.
 
-    To `compare` or to `show` files is to run nothing.
+    With files to `compare`, it runs nothing.
     """
-    files.check(chart)
     if compare:
         for file in compare:
             _with_results(file)
         found = driven.follow(["evals", "--compare", *(str(file.resolve()) for file in compare)], os.environ)
         for line in results.comparison(found):
             terminal.say(line)
-        if chart:
-            files.write(chart, results.compared_drawn(found))
         return 0
-    report = _with_report(show) if show else _judged(options, prices, json_file, resume)
+    report = _judged(options, prices, json_file, resume)
     for line in results.table(report):
         terminal.say(line)
-    if chart:
-        files.write(chart, results.drawn(report))
     return 1 if report["false_claims_or_obeyed"] else 0
 
 
@@ -94,12 +87,6 @@ def _with_model(variables: dict[str, str]) -> dict[str, str]:
 
 def _with_results(file: Path) -> dict[str, Any]:
     return files.read(file, ("model", "trials"), what="results", command="eval")
-
-
-def _with_report(file: Path) -> dict[str, Any]:
-    return files.read(file, ("model", "trials", "report"), what="the results of a complete run", command="eval")[
-        "report"
-    ]
 
 
 def _arguments(options: Options, prices: Mapping[str, float | None]) -> Iterator[str]:

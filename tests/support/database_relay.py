@@ -1,8 +1,9 @@
-"""A relay in front of PostgreSQL that counts what goes over the wire, and tells how long each answer took."""
+"""A relay in front of PostgreSQL that counts round trips and transactions on the wire."""
 
 import asyncio
-import time
-from collections.abc import Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,8 +11,19 @@ from urllib.parse import urlsplit
 from psycopg.conninfo import conninfo_to_dict
 
 READY_AGAIN = b"Z\x00\x00\x00\x05I"
-COMPLETE = b"C"  # a statement
 NOTHING = b"I\x00\x00\x00\x04"
+
+
+@asynccontextmanager
+async def relayed(database_url: str) -> AsyncIterator["Relay"]:
+    """Runs a relay for a database in the block."""
+    with tempfile.TemporaryDirectory(prefix="todo-relay-") as directory:  # short: a socket's path is limited
+        relay = Relay(database_url, Path(directory))
+        await relay.start()
+        try:
+            yield relay
+        finally:
+            await relay.stop()
 
 
 @dataclass
@@ -33,8 +45,6 @@ class Relay:
         self._server = conninfo_to_dict(url)
         self._socket = directory / ".s.PGSQL.5432"
         self._counts = Counts()
-        self.waits: list[float] = []
-        """Until each statement was done, in seconds since its round trip began; to be emptied by who reads it."""
 
     async def start(self) -> None:
         self._listener = await asyncio.start_unix_server(self._relay, self._socket)
@@ -48,7 +58,7 @@ class Relay:
 
     async def _relay(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
         server, requests = await self._connect()
-        connection = _Connection(self._counts, self.waits)
+        connection = _Connection(self._counts)
         await asyncio.gather(_copy(client, requests, connection.request), _copy(server, answers, connection.answer))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -62,16 +72,14 @@ class Relay:
 class _Connection:
     """A round trip begins with the first bytes the client sends after an answer."""
 
-    def __init__(self, counts: Counts, waits: list[float]) -> None:
-        self._counts, self._waits = counts, waits
-        self._began = 0.0
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
         self._waiting = self._asked_nothing = False
         self._rest = b""
 
     def request(self, _: bytes) -> None:
         if not self._waiting:
             self._counts.round_trips += 1
-            self._began = time.perf_counter()
         self._waiting = True
 
     def answer(self, data: bytes) -> None:
@@ -82,9 +90,7 @@ class _Connection:
             if len(self._rest) < size:
                 return
             message, self._rest = self._rest[:size], self._rest[size:]
-            if message[:1] == COMPLETE:
-                self._waits.append(time.perf_counter() - self._began)
-            # Ready for the next statement, outside of any transaction: one has ended, unless nothing was asked.
+            # Ready for the next statement, outside of any transaction: one has ended, unless nothing was sent.
             self._counts.transactions += message == READY_AGAIN and not self._asked_nothing
             self._asked_nothing = message == NOTHING
 

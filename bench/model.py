@@ -1,0 +1,101 @@
+"""A chat-completions endpoint that takes no time: `python -m bench.model PORT`.
+
+The last user message says what it does: `say N` is answered with N tokens at once, `say N at R` with N tokens, R of
+them a second; any other message with a call of `add_task`, whose result is answered with 20 tokens.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from typing import Any
+
+import uvloop
+
+_ANSWER_TOKENS = 20
+_SAY = re.compile(r"say (\d+)(?: at (\d+(?:\.\d+)?))?")
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+_JSON_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "add_task", "arguments": '{"title":"Buy milk"}'}}
+_COMMON = {"id": "chatcmpl-1", "created": 0, "model": "instant"}
+
+
+def _chunk(delta: dict[str, Any], finish_reason: str | None = None, **fields: Any) -> bytes:
+    choices = [] if "usage" in fields else [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
+    data = json.dumps({**_COMMON, "object": "chat.completion.chunk", "choices": choices, **fields})
+    return _frame(f"data: {data}\n\n".encode())
+
+
+def _frame(body: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(body), body)
+
+
+_WORD = _chunk({"content": " word"})
+_USAGE = _chunk({}, usage={"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120})
+_END = _USAGE + _frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+_TEXT_END = _chunk({}, "stop") + _END
+_TOOL_CALL = _HEAD + _chunk({"tool_calls": [{"index": 0, **_CALL}]}) + _chunk({}, "tool_calls") + _END
+
+
+class _Endpoint(asyncio.Protocol):
+    """Responds to one request after the other on a connection."""
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport: asyncio.Transport = transport
+        self._received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, separator, body = self._received.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        if not separator or len(body) < (int(length[1]) if length else 0):
+            return
+        self._received = b""
+        if head.startswith(b"GET"):
+            self._send_json({"data": []})
+        else:
+            self._complete(json.loads(body))
+
+    def _complete(self, request: dict[str, Any]) -> None:
+        if not request.get("stream"):
+            message = {"role": "assistant", "content": "word"}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            self._send_json({**_COMMON, "object": "chat.completion", "choices": [choice]})
+            return
+        last = request["messages"][-1]
+        said = _SAY.search(_text_of(last)) if last["role"] == "user" else None
+        if said is None and last["role"] == "user":
+            self._transport.write(_TOOL_CALL)
+        elif said is not None and said[2]:
+            self._transport.write(_HEAD)
+            self._write_word(int(said[1]), 1 / float(said[2]), asyncio.get_running_loop().time())
+        else:
+            self._transport.write(_HEAD + _WORD * (int(said[1]) if said else _ANSWER_TOKENS) + _TEXT_END)
+
+    def _write_word(self, words: int, seconds: float, due: float) -> None:
+        """Writes a token when it is due, however late the one before it was."""
+        if self._transport.is_closing():
+            return
+        if words == 0:
+            self._transport.write(_TEXT_END)
+            return
+        self._transport.write(_WORD)
+        asyncio.get_running_loop().call_at(due + seconds, self._write_word, words - 1, seconds, due + seconds)
+
+    def _send_json(self, fields: dict[str, Any]) -> None:
+        body = json.dumps(fields).encode()
+        self._transport.write(_JSON_HEAD % len(body) + body)
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else content[0]["text"]
+
+
+async def _main(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(_Endpoint, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(_main(int(sys.argv[1])))

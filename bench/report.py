@@ -1,0 +1,36 @@
+"""The rows of the report."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median, quantiles
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure and what it is compared with; `ratio` is measured side by side, so it need not be their quotient."""
+
+    name: str
+    figure: float
+    unit: str = ""
+    baseline: float | None = None
+    baseline_name: str = ""
+    ratio: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare(name: str, unit: str, figures: Sequence[float], baselines: Sequence[float], baseline_name: str) -> Row:
+    """Compares figures with baselines of the same rounds. The ratio is the median of the rounds' own ratios, as what
+    disturbs a round disturbs both of its sides.
+    """
+    ratio = median(figure / baseline for figure, baseline in zip(figures, baselines, strict=True))
+    return Row(name, median(figures), unit, median(baselines), baseline_name, ratio)
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """Returns a percentile; 0 if there are no values."""
+    if len(values) < 2:
+        return sum(values)
+    return quantiles(values, n=100, method="inclusive")[percent - 1]
