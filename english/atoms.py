@@ -1,0 +1,158 @@
+"""The smallest parts of what is said of a task's time, and the rules that recognise them."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+
+from english.words import MONTHS, WEEKDAYS
+
+DateOrder = Literal["day-first", "month-first"]
+SHORT_WEEKDAYS = tuple(name[:3] for name in WEEKDAYS)
+WEEKDAY = "|".join((*WEEKDAYS, *SHORT_WEEKDAYS))
+MONTH = "|".join(MONTHS)
+TH = "(?:st|nd|rd|th)"
+COUNT = r"(?:\d{1,3}|an?|a couple of|a couple|other|half an)"
+UNIT = "(?:day|week|fortnight|month|year)"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The user's clock, and how they order day and month."""
+
+    now: datetime
+    order: DateOrder | None = None
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+
+@dataclass(frozen=True)
+class Day:
+    day: date
+    is_sure: bool = False
+    """Whether the words can hardly mean anything else, wherever they stand."""
+    is_short: bool = False
+    """Whether it is "sun" or "sat", which are words of their own too."""
+    part: str = ""
+    """The part of the day that its words name, or "tonight"."""
+    needs_preposition: bool = False
+    """Whether it is a holiday, which may be what a task is about: only "by Christmas" is a date."""
+    is_range: bool = False
+    """Whether it begins a range, whose words stay in the title because a task has no end."""
+
+
+@dataclass(frozen=True)
+class Time:
+    hour: int
+    minute: int = 0
+    is_exact: bool = False
+    """Whether morning or afternoon was named, or the hour can only be one of them."""
+    is_bare: bool = False
+    """Whether it is a number only, as in "at 3"."""
+    is_doubtful: bool = False
+    """Whether it is a time only if it stands beside a day."""
+    is_range: bool = False
+
+
+@dataclass(frozen=True)
+class PartOfDay:
+    name: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A day and a time, as in "in two hours"."""
+
+    moment: datetime
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A rule of RFC 5545; `first` returns the first day on or after another that it allows."""
+
+    rule: str
+    first: Callable[[date], date | None]
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The first day of a repeat, or simply the day."""
+
+    day: date
+
+
+@dataclass(frozen=True)
+class End:
+    """What ends a repeat: its last day, how often it is left, or how long it goes on, as a number and a unit."""
+
+    day: date | None = None
+    count: int | None = None
+    span: tuple[int, str] | None = None
+
+
+@dataclass(frozen=True)
+class Priority:
+    level: str
+
+
+@dataclass(frozen=True)
+class Label:
+    name: str
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Words about time that have no meaning for a task, or more than one."""
+
+    is_quiet: bool = False
+    """Whether they are mentioned only if nothing else tells a date."""
+    is_loose: bool = False
+    """Whether they may be a name or a number, so that they do not make a date beside them doubtful."""
+
+
+Meaning = Day | Time | PartOfDay | Moment | Repeat | Start | End | Priority | Label | Unread
+Rule = tuple[re.Pattern[str], Callable[[Clock, re.Match[str]], Meaning | None]]
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Some words, from one to before another, and what they mean."""
+
+    first: int
+    end: int
+    meaning: Meaning
+
+
+def rule(pattern: str, meaning: Callable[[Clock, re.Match[str]], Meaning | None]) -> Rule:
+    """Compiles a row of a table; a function that returns None says that the words mean nothing."""
+    return re.compile(rf"(?:{pattern})(?= |$)"), meaning
+
+
+def match_rule(rules: Sequence[Rule], line: str, position: int, clock: Clock) -> tuple[int, Meaning] | None:
+    """Returns where the longest match ends, and what it means."""
+    found: tuple[int, Meaning] | None = None
+    for pattern, meaning in rules:
+        match = pattern.match(line, position)
+        if match and (found is None or match.end() > found[0]):
+            meant = meaning(clock, match)
+            if meant is not None:
+                found = match.end(), meant
+    return found
+
+
+def weekday_of(word: str) -> int:
+    """Returns 0 for Monday, also for "mon" and "mondays"."""
+    return SHORT_WEEKDAYS.index(word[:3])
+
+
+def month_of(word: str) -> int:
+    return MONTHS.index(word) + 1
+
+
+def count_of(word: str) -> int:
+    """Returns the number that a word of COUNT means."""
+    return int(word) if word.isdigit() else 2 if "couple" in word or word == "other" else 1

@@ -1,0 +1,298 @@
+"""Days: a row for each way to name one, and a function that finds it on the calendar.
+
+To add a way of naming a day, add a row, and a phrase to the table of the tests.
+"""
+
+import re
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+from english.atoms import (
+    COUNT,
+    MONTH,
+    TH,
+    UNIT,
+    WEEKDAY,
+    Clock,
+    DateOrder,
+    Day,
+    Meaning,
+    Moment,
+    Rule,
+    Unread,
+    count_of,
+    month_of,
+    rule,
+    weekday_of,
+)
+from english.calendar import (
+    end_of_month,
+    first_of_month,
+    make_day,
+    monday,
+    next_day_of_month,
+    next_day_of_year,
+    next_weekday,
+    plus,
+    plus_days,
+)
+from english.words import WEEKDAYS
+
+_YEAR = r"(?:(?: ,)? (?P<year>(?:19|20)\d\d))?"
+_NUMBER = rf"(?P<day>\d\d?)(?: ?{TH})?(?: of)?"
+_WORD_NUMBERS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_DAY_MONTH = rf"(?:the )?(?:{_NUMBER}|(?P<word>{'|'.join(_WORD_NUMBERS)}) of) (?P<month>{MONTH})(?: \.)?{_YEAR}"
+_MONTH_DAY = (
+    rf"(?P<month>{MONTH})(?: \.)? (?:the )?(?:(?P<day>\d\d?)(?: ?{TH})?|(?P<word>{'|'.join(_WORD_NUMBERS)})){_YEAR}"
+)
+_NUMERIC = r"\d{4}([-/.])\d\d?\1\d\d?(?:t\d\d:\d\d)?|\d\d?([/.-])\d\d?\2\d{2,4}|\d\d?/\d\d?|\d\d?\.\d\d?\."
+_ISO = re.compile(r"(\d{4})([-/.])(\d\d?)\2(\d\d?)(?:t(\d\d:\d\d))?")
+_WITH_YEAR = re.compile(r"(\d\d?)([/.-])(\d\d?)\2(\d{4}|\d\d)")
+_SHORT = re.compile(r"(\d\d?)/(\d\d?)|(\d\d?)\.(\d\d?)\.")
+_FRACTIONS = frozenset(["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "1/8", "24/7", "7/11", "9/11", "50/50"])
+_END_OF_DAY = "(?:(?:the )?end of (?:the )?day|eod|cob|close of business)"
+_TO = "(?:-|to|until)"
+_SOON = r"\d{1,3}(?:\.\d)?|half an|an?"
+_END = "(?:the )?end of (?:the |this )?"
+_HOLIDAYS = {
+    "christmas eve": (12, 24),
+    "christmas day": (12, 25),
+    "christmas": (12, 25),
+    "xmas": (12, 25),
+    "boxing day": (12, 26),
+    "new year's eve": (12, 31),
+    "new years eve": (12, 31),
+    "new year's day": (1, 1),
+    "halloween": (10, 31),
+    "valentine's day": (2, 14),
+    "valentines day": (2, 14),
+}
+
+
+def _sure(day: date | None) -> Meaning:
+    return Day(day, is_sure=True) if day else Unread()
+
+
+def _weekday(clock: Clock, match: re.Match[str]) -> Meaning:
+    word, which = match["weekday"], match["which"] or ""
+    weekday = weekday_of(word)
+    if which and weekday == clock.today.weekday() and which.startswith("this"):
+        return Unread()  # today, or in a week
+    return Day(next_weekday(clock.today, weekday), is_short=word in ("sun", "sat", "wed") and not which)
+
+
+def _weekday_next_week(clock: Clock, match: re.Match[str]) -> Meaning:
+    return _sure(plus_days(monday(clock.today, 1), weekday_of(match["weekday"])))
+
+
+def _weeks_from_weekday(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = next_weekday(clock.today, weekday_of(match["weekday"]))
+    return _sure(plus_days(day, 7 * count_of(match["count"] or "1")))
+
+
+def _dated(clock: Clock, match: re.Match[str]) -> date | None:
+    month = month_of(match["month"])
+    day = int(match["day"]) if match["day"] else _WORD_NUMBERS.index(match["word"]) + 1
+    if match["year"]:
+        return make_day(int(match["year"]), month, day)
+    return next_day_of_year(clock.today, month, day)
+
+
+def _date(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = _dated(clock, match)
+    return Day(day, is_sure=bool(match["year"])) if day and day >= clock.today else Unread()
+
+
+def _weekday_and_date(clock: Clock, match: re.Match[str]) -> Meaning:
+    """A weekday that is not the day's own makes both doubtful."""
+    day = _dated(clock, match)
+    return _sure(day if day and day >= clock.today and day.weekday() == weekday_of(match["weekday"]) else None)
+
+
+def _weekday_and_number(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = next_day_of_month(clock.today, int(match["day"]))
+    return _sure(day if day and day.weekday() == weekday_of(match["weekday"]) else None)
+
+
+def _day_of_month(clock: Clock, match: re.Match[str]) -> Meaning:
+    later = int((match["of"] or "").startswith("next"))
+    day = next_day_of_month(first_of_month(clock.today, 1) if later else clock.today, int(match["day"]))
+    is_of_month = day is None or not match["of"] or match["of"].startswith("the")
+    month = first_of_month(clock.today, later)
+    return Day(day) if day and (is_of_month or (day.year, day.month) == (month.year, month.month)) else Unread()
+
+
+def _range_of_days(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Of "3 to 5 December" the first day."""
+    month = month_of(match["month"])
+    first = next_day_of_year(clock.today, month, int(match["first"]))
+    is_one_month = match.groupdict().get("end") in (None, match["month"])
+    is_forward = int(match["first"]) < int(match["last"]) or not is_one_month
+    return Day(first, is_range=True) if first and is_forward else Unread()
+
+
+def _numeric(clock: Clock, match: re.Match[str]) -> Meaning:
+    word = match[0]
+    day = _read_numeric_day(word.partition("t")[0], clock.today, clock.order)
+    if word in _FRACTIONS:
+        return _LOOSE
+    if day is None or day < clock.today:
+        return Unread()
+    if "t" in word:
+        try:
+            return Moment(datetime.fromisoformat(f"{day}T{word.partition('t')[2]}"))
+        except ValueError:
+            return Unread()
+    return Day(day, is_sure=len(word) > 5)
+
+
+def _read_numeric_day(word: str, today: date, order: DateOrder | None) -> date | None:
+    """Returns the day that is meant; None if there is none, or if it could be one of two."""
+    if iso := _ISO.fullmatch(word):
+        return make_day(int(iso[1]), int(iso[3]), int(iso[4]))
+    if found := _WITH_YEAR.fullmatch(word):
+        year = int(found[4]) + (2000 if len(found[4]) == 2 else 0)
+        pair = _day_and_month(int(found[1]), int(found[3]), "day-first" if found[2] == "." else order)
+        return make_day(year, pair[1], pair[0]) if pair else None
+    if found := _SHORT.fullmatch(word):
+        pair = _day_and_month(int(found[1] or found[3]), int(found[2] or found[4]), order if found[1] else "day-first")
+        return next_day_of_year(today, pair[1], pair[0]) if pair and pair[1] <= 12 else None
+    return None
+
+
+def _day_and_month(first: int, second: int, order: DateOrder | None) -> tuple[int, int] | None:
+    """Returns the day and the month, if the numbers or the order tell them apart."""
+    if first > 12 or first == second:
+        return first, second
+    if second > 12:
+        return second, first
+    if order is None:
+        return None
+    return (first, second) if order == "day-first" else (second, first)
+
+
+def _shifted(clock: Clock, match: re.Match[str]) -> Meaning:
+    start = plus_days(clock.today, 1) if (match.groupdict().get("from") or "").endswith("tomorrow") else clock.today
+    return _sure(plus(start, count_of(match["count"]), match["unit"]))
+
+
+def _soon(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Of "in half an hour" and "in 1.5 hours" the moment."""
+    count = match["count"]
+    number = 0.5 if count == "half an" else float(count) if count[0].isdigit() else count_of(count)
+    number += 0.5 if match["half"] else 0
+    return Moment(
+        clock.now.replace(second=0, microsecond=0)
+        + timedelta(minutes=round(number * (60 if match["unit"] == "hour" else 1)))
+    )
+
+
+def _holiday(clock: Clock, match: re.Match[str]) -> Meaning:
+    day = next_day_of_year(clock.today, *_HOLIDAYS[match["holiday"]])
+    return Day(day, needs_preposition=True) if day else Unread()
+
+
+def _weekend(clock: Clock, later: int = 0) -> Day:
+    saturday = plus_days(monday(clock.today, later), 5)
+    return Day(max(clock.today, saturday), is_sure=True)
+
+
+DAYS: tuple[Rule, ...] = (
+    rule(f"today|later today|{_END_OF_DAY}", lambda clock, _: _sure(clock.today)),
+    rule(f"{_END_OF_DAY}(?: on)? tomorrow", lambda clock, _: _sure(plus_days(clock.today, 1))),
+    rule(rf"{_END_OF_DAY}(?: on)? (?P<which>)(?P<weekday>{WEEKDAY})", _weekday),
+    rule("tonight", lambda clock, _: Day(clock.today, is_sure=True, part="tonight")),
+    rule(
+        "this (?P<part>morning|afternoon|evening)",
+        lambda clock, match: Day(clock.today, is_sure=True, part=match["part"]),
+    ),
+    rule("tomorrow", lambda clock, _: _sure(plus_days(clock.today, 1))),
+    rule("(?:the )?day after tomorrow", lambda clock, _: _sure(plus_days(clock.today, 2))),
+    rule(rf"(?:(?P<which>this coming|this|next|coming) )?(?P<weekday>{WEEKDAY})", _weekday),
+    rule(
+        rf"(?P<weekday>{WEEKDAY})(?: of)? next week|next week(?: on)?(?: ,)? (?P<other>{WEEKDAY})",
+        lambda clock, match: _sure(plus_days(monday(clock.today, 1), weekday_of(match["weekday"] or match["other"]))),
+    ),
+    rule(rf"(?P<weekday>{WEEKDAY})(?P<count>) week", _weeks_from_weekday),
+    rule(rf"(?P<count>{COUNT}) week (?:on|from|after)(?: next| this)? (?P<weekday>{WEEKDAY})", _weeks_from_weekday),
+    rule(_DAY_MONTH, _date),
+    rule(_MONTH_DAY, _date),
+    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_DAY_MONTH}", _weekday_and_date),
+    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? {_MONTH_DAY}", _weekday_and_date),
+    rule(rf"{_DAY_MONTH} (?:\( )?(?P<weekday>{WEEKDAY})(?: \))?", _weekday_and_date),
+    rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? (?:the )?(?P<day>\d\d?) ?{TH}", _weekday_and_number),
+    rule(rf"the (?P<day>\d\d?) ?{TH}(?: of (?P<of>this month|the month|next month))?", _day_of_month),
+    rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)", _day_of_month),
+    rule(rf"(?P<day>\d\d?) ?{TH} of (?P<of>this month|next month)", _day_of_month),
+    rule(
+        rf"(?:from )?(?:the )?(?P<first>\d\d?){TH}? {_TO} (?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<month>{MONTH})",
+        _range_of_days,
+    ),
+    rule(
+        rf"(?:from )?(?P<month>{MONTH}) (?P<first>\d\d?){TH}? {_TO} (?:{MONTH} )?(?P<last>\d\d?){TH}?",
+        _range_of_days,
+    ),
+    rule(
+        rf"(?:from )?(?:the )?(?P<first>\d\d?){TH}?(?: of)? (?P<month>{MONTH}) {_TO} "
+        rf"(?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<end>{MONTH})",
+        _range_of_days,
+    ),
+    rule(_NUMERIC, _numeric),
+    rule(rf"(?:with)?in (?:the next )?(?P<count>{COUNT}) (?P<unit>{UNIT})(?: '|'s)?(?: time)?", _shifted),
+    rule(rf"(?P<count>{COUNT}) (?P<unit>{UNIT}) (?P<from>from (?:now|today|tomorrow))", _shifted),
+    rule(
+        rf"in (?:about )?(?P<count>{_SOON}|a couple of) (?P<unit>hour|minute)(?P<half> and a half)?(?: time)?",
+        _soon,
+    ),
+    rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _soon),
+    rule(
+        "(?:start of |beginning of |the start of |the beginning of )?next week",
+        lambda clock, _: _sure(monday(clock.today, 1)),
+    ),
+    rule(
+        "(?:start of |beginning of |the start of |the beginning of )?next month",
+        lambda clock, _: _sure(first_of_month(clock.today, 1)),
+    ),
+    rule(
+        "(?:start of |beginning of |the start of |the beginning of )?next year",
+        lambda clock, _: _sure(make_day(clock.today.year + 1, 1, 1)),
+    ),
+    rule("(?:this|this coming) weekend", lambda clock, _: _weekend(clock)),
+    rule("the weekend", lambda clock, _: replace(_weekend(clock), is_sure=False)),
+    rule("next weekend", lambda clock, _: _weekend(clock, 1)),
+    rule(f"{_END}week|eow", lambda clock, _: _sure(plus_days(monday(clock.today, 1), -1))),
+    rule(f"{_END}next week", lambda clock, _: _sure(plus_days(monday(clock.today, 2), -1))),
+    rule(
+        f"{_END}month|eom|(?:the )?last day of (?:the|this) month|month end",
+        lambda clock, _: _sure(end_of_month(clock.today)),
+    ),
+    rule(f"{_END}next month", lambda clock, _: _sure(end_of_month(clock.today, 1))),
+    rule(
+        rf"{_END}(?P<month>{MONTH})",
+        lambda clock, match: _sure(
+            end_of_month(next_day_of_year(first_of_month(clock.today), month_of(match["month"]), 1) or clock.today)
+        ),
+    ),
+    rule(f"{_END}year|eoy", lambda clock, _: _sure(make_day(clock.today.year, 12, 31))),
+    rule(rf"(?P<holiday>{'|'.join(sorted(_HOLIDAYS, key=len, reverse=True))})", _holiday),
+)
+_FULL = "|".join(WEEKDAYS)
+_VAGUE = "early|mid|late|middle of|sometime|some time|beginning of|start of"
+_QUIET, _LOOSE = Unread(is_quiet=True), Unread(is_quiet=True, is_loose=True)
+NOT_DAYS: tuple[Rule, ...] = tuple(
+    rule(pattern, lambda clock, match, meaning=meaning: meaning)
+    for pattern, meaning in (
+        (rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s", Unread()),
+        (rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})", Unread()),
+        (rf"(?:{WEEKDAY}) \d\d?(?=$| [,.;)!?])|(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})", Unread()),
+        (rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow", Unread()),
+        ("this (?:week|month|year|quarter)|next quarter|(?:week|month) after next", Unread()),
+        (rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))", Unread()),
+        (rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?", Unread()),
+        (rf"(?:{MONTH})(?<!may)(?<!march)(?: 20\d\d)?", _LOOSE),
+        (rf"in (?:a few|few|several|some|\d+ - \d+|\d+ or \d+) (?:{UNIT}|hour|minute)", Unread()),
+        (rf"\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)", Unread()),
+        (rf"(?:the )?\d\d? ?{TH}", _QUIET),
+        (rf"\d\d? (?:or|and) \d\d?(?: of)? (?:{MONTH})", Unread()),
+    )
+)

@@ -1,0 +1,199 @@
+"""Which words of a text may be a date where they stand: parts that stand together are taken or left together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from english.atoms import Atom, Clock, Day, End, Label, PartOfDay, Priority, Repeat, Start, Time, Unread, match_rule
+from english.calendar import plus_days
+from english.days import DAYS, NOT_DAYS
+from english.repeats import ENDS, NOT_REPEATS, REPEATS
+from english.tags import TAGS
+from english.times import NOT_TIMES, TIMES
+from english.verbs import VERBS
+from english.words import Words, word_set
+
+_RULES = (*DAYS, *REPEATS, *TIMES, *ENDS, *TAGS, *NOT_DAYS, *NOT_REPEATS, *NOT_TIMES)
+_MOST_WORDS = 1_000
+PREPOSITIONS = word_set(
+    "about after at before by for from in into near of on over to until with without via per because so if while when "
+    "unless since during regarding re and then but or as"
+)
+_SEPARATORS = word_set(", ; : . ! ? ( ) [ ] - & /")
+_JOINTS = word_set(", ( ) - at on and &")  # between the parts of one date
+_POLITE = word_set("please pls plz thanks thank you thx ty asap")
+# Words after which a date belongs to what is before it.
+_UNFINISHED = word_set(
+    "about after at before from in into near of over since to than versus vs with without like called named a an the "
+    "my our your his her their this that these those last next black good every each no not happy bloody super cyber "
+    "ash palm easter some more enough"
+)
+_NOT_SUN = word_set("up any much less morning evening afternoon against avoid direct full hot and he she it they cat")
+# Words before which "tomorrow" or "friday" at the start of a text belongs to a title.
+_OF_TITLE = word_set(
+    "never is isn't are was were will would can may might must people land show belongs comes came knows times roast "
+    "lights live fever school paper papers blues special club and or cream screen lotion nav"
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parts of a date that stand together."""
+
+    atoms: tuple[Atom, ...]
+    is_prepositional: bool = False
+    """Whether "on", "by" or "due" stands before a day."""
+
+    @property
+    def first(self) -> int:
+        return self.atoms[0].first
+
+    @property
+    def end(self) -> int:
+        return self.atoms[-1].end
+
+    def has(self, kind: type | tuple[type, ...]) -> bool:
+        return any(isinstance(atom.meaning, kind) for atom in self.atoms)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is a date wherever it stands."""
+        return any(
+            (isinstance(meaning, Day) and meaning.is_sure) or (isinstance(meaning, Time) and meaning.is_exact)
+            for meaning in (atom.meaning for atom in self.atoms)
+        )
+
+
+def find_atoms(words: Words, clock: Clock) -> list[Atom]:
+    """Finds the longest phrases from left to right; what may only stand beside others is left out where it is alone."""
+    atoms: list[Atom] = []
+    at = 0
+    while at < min(len(words.words), _MOST_WORDS):
+        found = match_rule(_RULES, words.line, words.starts[at], clock)
+        if found is None:
+            at += 1
+            continue
+        end = words.index_at(found[0])
+        atoms.append(Atom(at, end, found[1]))
+        at = end
+    repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
+    return [atom for atom in atoms if repeats or not isinstance(atom.meaning, End)]
+
+
+def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
+    """Puts the parts of dates that stand beside each other together."""
+    repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
+    groups: list[Group] = []
+    free = 0  # where the words begin that are no part of an atom yet
+    for atom in atoms:
+        wide, is_prepositional = _with_preposition(words, atom, free, repeats=repeats)
+        free = atom.end
+        if isinstance(atom.meaning, Priority | Label) or (isinstance(atom.meaning, Unread) and atom.meaning.is_loose):
+            continue
+        last = groups[-1] if groups else None
+        between = [words.key(at) for at in range(last.end, wide.first)] if last else []
+        if last and len(between) <= 2 and _JOINTS.issuperset(between) and not _starts_again(between, wide):
+            groups[-1] = Group((*last.atoms, wide), last.is_prepositional or is_prepositional)
+        elif last and between == ["or"]:
+            groups[-1] = Group((*last.atoms, Atom(last.end, wide.first, Unread()), wide))
+        else:
+            groups.append(Group((wide,), is_prepositional))
+    return groups
+
+
+def _starts_again(between: Sequence[str], atom: Atom) -> bool:
+    """Whether "and" begins something new: after it only another time is part of the same date."""
+    return "and" in between and not isinstance(atom.meaning, Time | Unread)
+
+
+def _with_preposition(words: Words, atom: Atom, free: int, *, repeats: bool) -> tuple[Atom, bool]:
+    """Takes "on", "due by" and the like before a day to it; "before" means the day before."""
+    meaning, first = atom.meaning, atom.first
+    if not isinstance(meaning, Day):
+        return atom, False
+    if first - 1 >= free and words.key(first - 1) == "the" and words.key(first) != "the":
+        return atom, False
+    before = words.key(first - 1) if first - 1 >= free else ""
+    if before == ":" and words.key(first - 2) in ("due", "deadline", "when", "date"):
+        return replace(atom, first=first - 2), True
+    if before in ("starting", "from", "beginning", "starts") and (repeats or before != "from"):
+        return Atom(first - 1, atom.end, Start(meaning.day)), True
+    if before == "until" and repeats:
+        return Atom(first - 1, atom.end, End(meaning.day)), True
+    if before == "before":
+        meaning = replace(meaning, day=plus_days(meaning.day, -1))
+    if before in ("on", "by", "due", "until", "for", "before", "over", "deadline") or (
+        before == "at" and words.key(first) in ("the", "end", "start", "beginning")
+    ):
+        first -= 1
+        is_due = first - 1 >= free and words.key(first - 1) in ("due", "deadline") and before != "due"
+        return Atom(first - is_due, atom.end, meaning), before != "for" or is_due
+    return replace(atom, meaning=meaning), words.key(first) in ("on", "by", "due", "until")
+
+
+def is_date(words: Words, group: Group, atoms: Sequence[Atom]) -> bool:
+    """Whether the words of a group tell a date of the task, where they stand."""
+    if group.has(Unread) or (not group.has((Day, Time, Repeat, Start)) and not group.has(object)):
+        return False
+    meanings = [atom.meaning for atom in group.atoms]
+    if all(isinstance(one, PartOfDay | End) or (isinstance(one, Time) and one.is_doubtful) for one in meanings):
+        return False
+    if not group.is_prepositional and any(isinstance(one, Day) and one.needs_preposition for one in meanings):
+        return False
+    before, after = words.key(group.first - 1), words.key(group.end)
+    if (
+        before in _UNFINISHED
+        or after.startswith("'")
+        or (
+            after == "-"
+            and words.raw(group.end + 1).isalpha()
+            and not _is_edge(words, atoms, group.end, 1)
+            and group.first > 0
+            and words.words[group.end].start == words.words[group.end - 1].end
+        )
+    ):
+        return False
+    day = next((atom.meaning for atom in group.atoms if isinstance(atom.meaning, Day)), None)
+    is_short = day is not None and day.is_short and len(group.atoms) == 1 and not group.is_prepositional
+    if _is_edge(words, atoms, group.end, 1):
+        return not (is_short and (before in _NOT_SUN or (words.raw(group.first).istitle() and before in VERBS)))
+    if _is_edge(words, atoms, group.first - 1, -1):
+        return _may_begin(group, after)
+    if after in PREPOSITIONS or after in _SEPARATORS:
+        return not is_short
+    return group.is_sure or (group.is_prepositional and after in VERBS)
+
+
+def _may_begin(group: Group, after: str) -> bool:
+    if after in _SEPARATORS:
+        return True
+    if after in _OF_TITLE:
+        return False
+    if after in VERBS or group.has((Time, Repeat)) or group.is_prepositional:
+        return True
+    return group.is_sure
+
+
+def is_edge_tag(words: Words, atom: Atom, atoms: Sequence[Atom]) -> bool:
+    """Whether a label or a priority stands at the end or the start of the text, perhaps beside others."""
+    at_start = _is_edge(words, atoms, atom.first - 1, -1)
+    is_mark = words.key(atom.first)[0] in "!#@" or words.key(atom.first) in ("p1", "p2", "p3", "p4")
+    return _is_edge(words, atoms, atom.end, 1) or (at_start and (is_mark or words.key(atom.end) in _SEPARATORS))
+
+
+def _is_edge(words: Words, atoms: Sequence[Atom], at: int, step: int) -> bool:
+    """Whether from a word on, in one direction, only dates, tags, separators and polite words follow."""
+    covered = {index for atom in atoms for index in range(atom.first, atom.end)}
+    while 0 <= at < len(words.words):
+        key = words.key(at)
+        is_joint = key in _SEPARATORS or key in _POLITE
+        if step > 0:
+            is_joint = is_joint or (
+                key in ("and", "or", "on", "by", "at", "due", "until", "for", "before", "starting", "from")
+                and at + 1 in covered
+            )
+        elif key in ("on", "by", "at", "due", "for", "starting"):
+            is_joint = is_joint or at + 1 in covered
+        if at not in covered and not is_joint:
+            return False
+        at += step
+    return True

@@ -1,0 +1,346 @@
+"""From the parts that were found to what a text says of a task."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from datetime import time as clock_time
+from typing import Literal
+
+from english.atoms import (
+    Atom,
+    Clock,
+    DateOrder,
+    Day,
+    End,
+    Label,
+    Moment,
+    PartOfDay,
+    Priority,
+    Repeat,
+    Start,
+    Time,
+    Unread,
+)
+from english.calendar import plus, plus_days
+from english.grouping import Group, find_atoms, group_atoms, is_date, is_edge_tag
+from english.times import PARTS
+from english.words import WEEKDAYS, Words, split_words, word_set
+
+Kind = Literal["date", "time", "repeat", "priority", "label", "unread"]
+_EVENING_WORDS = word_set(
+    "dinner dinners supper drinks party movie movies film cinema theatre theater concert gig pub bar bbq barbecue "
+    "table restaurant reservation opera musical nightclub disco"
+)
+_MORNING_WORDS = word_set("wake breakfast sunrise alarm")
+_LATE = ("afternoon", "evening", "night", "tonight")
+_LONGEST_LABEL = 40
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some characters of the text, and what they tell."""
+
+    start: int
+    end: int
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class When:
+    """A day, perhaps with a time and a repeat; with a time only, the next day on which the clock shows it."""
+
+    day: date
+    time: clock_time | None = None
+    repeat: str | None = None
+    is_time_only: bool = False
+
+    @property
+    def due(self) -> str:
+        """The date as the task tools take it, with the weekday, which they check."""
+        clock = f" {self.time:%H:%M}" if self.time else ""
+        return f"{WEEKDAYS[self.day.weekday()][:3].title()} {self.day}{clock}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    title: str
+    when: When | None = None
+    priority: str | None = None
+    labels: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    """In their order; they do not overlap. Words of the kind `unread` look like a date and stay in the title."""
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return tuple(span.text for span in self.spans if span.kind == "unread")
+
+
+@dataclass
+class _Parts:
+    """What the groups that were taken say."""
+
+    days: set[date] = field(default_factory=set)
+    starts: set[date] = field(default_factory=set)
+    moments: list[datetime] = field(default_factory=list)
+    times: list[Time] = field(default_factory=list)
+    part: str = ""
+    repeats: list[Repeat] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    is_doubtful: bool = False
+
+
+def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates: bool = True) -> Reading:
+    """Reads what a line says of a new task; without `dates` its words of time stay in the title."""
+    words, clock = split_words(text), Clock(now, order)
+    atoms = find_atoms(words, clock)
+    groups = group_atoms(words, atoms) if dates else []
+    wide = [
+        *(atom for group in groups for atom in group.atoms),
+        *(atom for atom in atoms if isinstance(atom.meaning, Priority | Label)),
+    ]
+    taken = [group for group in groups if is_date(words, group, wide)]
+    when, used = _combine(words, taken, clock)
+    tags = _tags(words, atoms, wide)
+    removed = [*used, *(atom for atom, _ in tags)]
+    title = _title(words, [atom for atom in removed if not getattr(atom.meaning, "is_range", False)])
+    if not title.strip("\"'` "):
+        when, used, tags, title = None, [], [], text.strip()
+    spans = [*(_span(words, atom) for atom in (*used, *(atom for atom, _ in tags)))]
+    spans += _unread(words, groups, atoms if dates else [], used, has_date=when is not None)
+    levels = [atom.meaning.level for atom, _ in tags if isinstance(atom.meaning, Priority)]
+    labels = dict.fromkeys(name for atom, name in tags if isinstance(atom.meaning, Label))
+    level = levels[-1] if levels and levels[-1] != "none" else None
+    return Reading(
+        _without_quotes(title), when, level, tuple(labels), tuple(sorted(spans, key=lambda span: span.start))
+    )
+
+
+def read_when(text: str, now: datetime, order: DateOrder | None = None) -> When | None:
+    """Reads a text that is a date and nothing else; None if it is not."""
+    clock = Clock(now, order)
+    text = text.strip(" \n\t,:;()?!.")
+    for prefix in ("", "on ", "at "):
+        words = split_words(prefix + text)
+        atoms = find_atoms(words, clock)
+        groups = group_atoms(words, atoms)
+        covered = {at for group in groups for atom in group.atoms for at in range(atom.first, atom.end)}
+        rest = {word.key for at, word in enumerate(words.words) if at not in covered}
+        if not groups or not rest <= {",", "(", ")", "and", "at", "on"} or any(group.has(Unread) for group in groups):
+            continue
+        when, used = _combine(words, groups, clock)
+        if when and len(used) == sum(len(group.atoms) for group in groups):
+            return when
+    return None
+
+
+def _combine(words: Words, groups: Sequence[Group], clock: Clock) -> tuple[When | None, list[Atom]]:
+    """Returns the date of all groups, and the parts that it is made of; nothing if they contradict each other."""
+    atoms = [atom for group in groups for atom in group.atoms]
+    parts = _collect(atoms)
+    if parts.is_doubtful or not atoms:
+        return None, []
+    if parts.moments:
+        moment = parts.moments[0]
+        is_alone = len(parts.moments) == 1 and not (parts.days or parts.times or parts.repeats or parts.starts)
+        return (When(moment.date(), moment.time()), atoms) if is_alone else (None, [])
+    has_day = bool(parts.days or parts.starts or parts.repeats)
+    at_time = _time(words, parts, clock, has_day=has_day)
+    times = {(each.hour, each.minute) for each in parts.times}
+    if at_time is None and parts.times:
+        if not has_day or len(times) == 1:
+            return None, []
+        atoms = [atom for atom in atoms if not isinstance(atom.meaning, Time)]  # several times: none is taken
+    day, repeat = _day(parts, at_time, clock)
+    if day is None:
+        return None, []
+    return When(day, at_time, repeat, is_time_only=not has_day), atoms
+
+
+def _collect(atoms: Sequence[Atom]) -> _Parts:
+    parts = _Parts()
+    for atom in atoms:
+        match atom.meaning:
+            case Day() as day:
+                parts.days.add(day.day)
+                parts.is_doubtful |= bool(day.part and parts.part and day.part != parts.part and day.part != "tonight")
+                parts.part = day.part or parts.part
+            case Start(day):
+                parts.starts.add(day)
+            case Moment(moment):
+                parts.moments.append(moment)
+            case Time() as at:
+                parts.times.append(at)
+            case PartOfDay(name):
+                parts.part = parts.part if parts.part == "tonight" else name
+            case Repeat() as repeat:
+                parts.repeats.append(repeat)
+                parts.part = repeat.part or parts.part
+            case End() as end:
+                parts.ends.append(end)
+            case _:
+                pass
+    several = [parts.days, parts.starts, parts.repeats, parts.ends]
+    parts.is_doubtful |= any(len(found) > 1 for found in several)
+    parts.is_doubtful |= bool(parts.days and parts.starts and not parts.repeats)
+    return parts
+
+
+def _time(words: Words, parts: _Parts, clock: Clock, *, has_day: bool) -> clock_time | None:
+    """Returns the time, where morning or evening follows from the words around it; None without one, or with two."""
+    if len({(each.hour, each.minute) for each in parts.times}) > 1:
+        return None
+    if not parts.times:
+        begins = PARTS.get(parts.part) if has_day else None
+        return clock_time.fromisoformat(begins) if begins else None
+    said = parts.times[0]
+    hour = said.hour
+    if said.is_exact:
+        is_other = (parts.part == "morning" and hour >= 12) or (parts.part in _LATE and 4 <= hour < 12)
+        return None if is_other else clock_time(hour, said.minute)
+    if parts.part in _LATE:
+        if (hour == 12 and parts.part != "afternoon") or (hour < 5 and parts.part in ("night", "tonight")):
+            return None
+        return clock_time(hour % 12 + 12, said.minute)
+    if parts.part == "morning":
+        return clock_time(hour, said.minute) if 1 <= hour < 12 else None
+    keys = {word.key for word in words.words}
+    early, late = clock_time(hour, said.minute), clock_time(hour % 12 + 12, said.minute)
+    if 1 <= hour <= 6:
+        return early if hour >= 4 and not keys.isdisjoint(_MORNING_WORDS) else late
+    if hour < 12 and not keys.isdisjoint(_EVENING_WORDS):
+        return late
+    is_evening = said.is_bare and not has_day and early <= clock.now.time() < late and clock.now.hour >= 12
+    return late if is_evening and hour < 12 else early
+
+
+def _day(parts: _Parts, at_time: clock_time | None, clock: Clock) -> tuple[date | None, str | None]:
+    """Returns the day and the repeat's rule; no day if a repeat does not allow the one that is named."""
+    passed = at_time is not None and at_time < clock.now.time().replace(second=0, microsecond=0)
+    named = next(iter(parts.days or parts.starts), None)
+    if not parts.repeats:
+        return named or plus_days(clock.today, int(passed)), None
+    repeat = parts.repeats[0]
+    start = next(iter(parts.starts or parts.days), None) or plus_days(clock.today, int(passed))
+    first = repeat.first(start)
+    if first is None or (parts.days and first not in parts.days and "FROM" not in repeat.rule):
+        return None, None
+    return _ended(first, repeat.rule, parts.ends)
+
+
+def _ended(first: date, rule: str, ends: Sequence[End]) -> tuple[date | None, str | None]:
+    for end in ends:
+        if end.count:
+            return first, f"{rule};COUNT={end.count}"
+        until = end.day
+        if end.span and (after := plus(first, *end.span)):
+            until = plus_days(after, -1)
+        if until is None or until < first:
+            return None, None
+        rule += f";UNTIL={until:%Y%m%d}"
+    return first, rule
+
+
+def _tags(words: Words, atoms: Sequence[Atom], wide: Sequence[Atom]) -> list[tuple[Atom, str]]:
+    """Returns the priorities and the labels at the ends of the text, with the labels' names."""
+    tags = [atom for atom in atoms if isinstance(atom.meaning, Priority | Label)]
+    return [(atom, words.raw(atom.end - 1).lstrip("#@")) for atom in tags if is_edge_tag(words, atom, wide)]
+
+
+def _title(words: Words, removed: Sequence[Atom]) -> str:
+    """Returns the text without some of its words, and without the separators that stood beside them."""
+    gone = {at for atom in removed for at in range(atom.first, atom.end)}
+    if not gone:
+        return words.text.strip()
+    for at in sorted(gone):
+        _take_separators(words, gone, at)
+    rest = range(max(gone) + 1, len(words.words))
+    if all(words.raw(at) in ".,;!" for at in rest):
+        gone.update(rest)
+    pieces: list[str] = []
+    end: int | None = None
+    for at, word in enumerate(words.words):
+        if at in gone:
+            end = None
+        elif end is None:
+            pieces.append(word.raw)
+            end = word.end
+        else:
+            pieces[-1] += words.text[end : word.start] + word.raw
+            end = word.end
+    title = re.sub(r" ([,;:.!?)])(?= |$)", r"\1", " ".join(" ".join(pieces).split()))
+    return title.strip(" ,;:-(\u2013")
+
+
+def _take_separators(words: Words, gone: set[int], at: int) -> None:
+    """Takes a comma before a word, or a pair of brackets around it."""
+    before = words.raw(at - 1)
+    if at - 1 not in gone and before and before in ",;-\u2013&":
+        gone.add(at - 1)
+    opening = next((left for left in range(at - 1, -1, -1) if left not in gone), -1)
+    closing = next((right for right in range(at + 1, len(words.words)) if right not in gone), -1)
+    if words.raw(opening) + words.raw(closing) in ("()", "[]"):
+        gone.update((opening, closing))
+
+
+def _unread(
+    words: Words, groups: Sequence[Group], atoms: Sequence[Atom], used: Sequence[Atom], *, has_date: bool
+) -> Iterator[Span]:
+    """Finds what looks like a date and was not taken."""
+    taken = {at for atom in used for at in range(atom.first, atom.end)}
+    for group in groups:
+        left = [atom for atom in group.atoms if not taken.intersection(range(atom.first, atom.end))]
+        if left and any(_is_reported(words, atom, has_date=has_date) for atom in left):
+            first = next(at for at in range(left[0].first, left[-1].end) if at not in taken)
+            yield from _runs(words, range(first, left[-1].end), taken)
+    for atom in atoms:
+        if isinstance(atom.meaning, Unread) and atom.meaning.is_loose and not has_date:
+            yield _span(words, atom)
+
+
+def _runs(words: Words, indices: Sequence[int], taken: set[int]) -> Iterator[Span]:
+    run: list[int] = []
+    for at in [*indices, -1]:
+        if at >= 0 and at not in taken:
+            run.append(at)
+        elif run:
+            yield _span(words, Atom(run[0], run[-1] + 1, Unread()))
+            run = []
+
+
+def _is_reported(words: Words, atom: Atom, *, has_date: bool) -> bool:
+    match atom.meaning:
+        case Time(is_bare=True, is_exact=False):
+            return False
+        case PartOfDay() | End():
+            return words.key(atom.first) == "in"
+        case Day(is_short=True):
+            return False
+        case Day(needs_preposition=True) | Time(is_doubtful=True):
+            return not has_date
+        case Unread(is_quiet=True):
+            return not has_date
+        case _:
+            return not any(word.is_corrected for word in words.words[atom.first : atom.end])
+
+
+def _span(words: Words, atom: Atom) -> Span:
+    start, end = words.words[atom.first].start, words.words[atom.end - 1].end
+    kinds: dict[type, Kind] = {
+        Day: "date",
+        Moment: "date",
+        Time: "time",
+        PartOfDay: "time",
+        Priority: "priority",
+        Label: "label",
+        Unread: "unread",
+    }
+    return Span(start, end, kinds.get(type(atom.meaning), "repeat"), words.text[start:end])
+
+
+def _without_quotes(title: str) -> str:
+    pairs = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d"}
+    inner = title[1:-1]
+    is_quoted = len(title) > 2 and pairs.get(title[0]) == title[-1] and not {title[0], title[-1]} & set(inner)
+    return inner if is_quoted else title

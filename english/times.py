@@ -1,0 +1,111 @@
+"""Clock times and parts of the day."""
+
+import re
+from dataclasses import replace
+
+from english.atoms import MONTH, UNIT, Clock, Meaning, PartOfDay, Rule, Time, Unread, rule
+
+PARTS = {"morning": "09:00", "afternoon": "15:00", "evening": "19:00", "night": "20:00"}
+"""When a part of the day begins, if no hour is named."""
+_ABOUT = "(?:(?:at|by|from|around|about|approx|approximately|before|for|starting at) ){0,2}"
+_CLOCK = r"(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))?"
+_NO_DATE = rf"(?! (?:of )?(?:{MONTH}|{UNIT}|minute|hour|- \d|to \d|or \d)\b)"
+_ZONES = r"(?:utc|gmt|[ecmp][sd]t|ces?t|bst|ist|jst|et|pt|(?:[a-z]+ ){1,2}time)"
+
+
+def _exact(clock: Clock, match: re.Match[str]) -> Meaning:
+    hour, minute = int(match["hour"]), int(match["minute"] or 0)
+    if not 1 <= hour <= 12 or minute > 59:
+        return Unread()
+    return Time(hour % 12 + (12 if match["half"] == "pm" else 0), minute, is_exact=True)
+
+
+def _digital(clock: Clock, match: re.Match[str]) -> Meaning:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    if hour > 23 or minute > 59:
+        return Unread()
+    return Time(hour, minute, is_exact=hour > 12 or match["hour"][0] == "0")
+
+
+def _beside_day(meaning: Meaning) -> Meaning:
+    """A number with a dot may be a price or a version; it is a time only beside a day."""
+    return replace(meaning, is_doubtful=True) if isinstance(meaning, Time) else Unread(is_quiet=True, is_loose=True)
+
+
+def _hour(clock: Clock, match: re.Match[str]) -> Meaning | None:
+    hour = int(match["hour"])
+    if hour > 23:
+        return Unread()
+    return Time(hour, is_exact=hour > 12 or match["hour"][0] == "0", is_bare=True)
+
+
+def _spoken(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Of "quarter to five" 4:45."""
+    past = {"half": 30, "quarter": 15, "a quarter": 15}.get(match["minutes"]) or int(match["minutes"].split()[0])
+    hour = int(match["hour"])
+    if not 1 <= hour <= 12 or past > 59:
+        return Unread()
+    return Time(hour, past) if match["side"] == "past" else Time((hour - 2) % 12 + 1, 60 - past)
+
+
+def _military(clock: Clock, match: re.Match[str]) -> Meaning | None:
+    hour, minute = int(match["digits"][:2]), int(match["digits"][2:])
+    return Time(hour, minute, is_exact=True) if hour < 24 and minute < 60 else None
+
+
+def _range(clock: Clock, match: re.Match[str]) -> Meaning:
+    """Of "2-3pm" the beginning; where both are a number only it may be anything."""
+    hour, last = int(match["hour"]), int(match["last"])
+    half = match["half"] or match["last_half"]
+    if half and not match["half"] and hour > last:
+        half = "am" if half == "pm" and hour < 12 else half
+    minute = int(match["minute"] or 0)
+    if hour > (12 if half else 23) or minute > 59 or (half and hour < 1):
+        return Unread()
+    is_pm = half == "pm" and hour < 12
+    return Time(
+        hour + 12 * is_pm if half != "am" else hour % 12, minute, is_exact=bool(half) or hour > 12, is_range=True
+    )
+
+
+TIMES: tuple[Rule, ...] = (
+    rule(rf"{_ABOUT}(?:@ ?)?{_CLOCK} ?(?P<half>am|pm)(?: sharp)?", _exact),
+    rule(rf"{_ABOUT}(?:@ ?)?(?P<hour>\d\d?):(?P<minute>\d\d)(?: hour| o'clock| sharp)?", _digital),
+    rule(r"(?:at |by |@ ?)(?P<hour>\d\d?)\.(?P<minute>\d\d)(?: hour)?", _digital),
+    rule(r"(?P<hour>\d\d?)\.(?P<minute>\d\d)", lambda clock, match: _beside_day(_digital(clock, match))),
+    rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _digital),
+    rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: o'clock| sharp| hour)?{_NO_DATE}", _hour),
+    rule(r"(?P<hour>\d\d?) o'clock", _hour),
+    rule(rf"{_ABOUT}(?P<minutes>half|quarter|a quarter|\d\d?(?: minute)?) (?P<side>past) (?P<hour>\d\d?)", _spoken),
+    rule(rf"{_ABOUT}(?P<minutes>quarter|a quarter|\d\d? minute) (?P<side>to) (?P<hour>\d\d?)", _spoken),
+    rule(r"(?:at |by )(?P<minutes>5|10|20|25) (?P<side>to) (?P<hour>\d\d?)", _spoken),
+    rule(r"(?:at |by )(?P<digits>[0-2]\d[0-5]\d)(?: hour)?", _military),
+    rule(r"(?P<digits>[0-2]\d[0-5]\d) hour", _military),
+    rule(f"{_ABOUT}(?:noon|lunchtime)", lambda clock, _: Time(12, is_exact=True)),
+    rule(
+        r"(?:from |between )?(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d))? ?(?P<half>am|pm)? ?(?:-|to|until|and) ?"
+        r"(?P<last>\d\d?)(?:[:.]\d\d)? ?(?P<last_half>am|pm)",
+        _range,
+    ),
+    rule(
+        r"(?:from |between )?(?P<hour>\d\d?):(?P<minute>\d\d)(?P<half>) (?:-|to|until|and) "
+        r"(?P<last>\d\d?):\d\d(?P<last_half>)",
+        _range,
+    ),
+    rule(
+        "(?:in the )?(?P<part>morning|afternoon|evening)|(?:at )?(?P<night>night)",
+        lambda clock, match: PartOfDay(match["part"] or "night"),
+    ),
+)
+NOT_TIMES: tuple[Rule, ...] = tuple(
+    rule(pattern, lambda clock, match: Unread())
+    for pattern in (
+        rf"{_ABOUT}{_CLOCK} ?(?:am|pm)? {_ZONES}",
+        f"{_ABOUT}midnight",
+        r"(?:at |around |by )?half (?:\d\d?)",
+        r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",
+        r"(?:at )?\d\d?(?:[:.]\d\d)? ?(?:am|pm)? or \d\d?(?:[:.]\d\d)? ?(?:am|pm)",
+        r"(?:at )?\d{1,3}:\d\d",
+        r"first thing in the morning|(?:at |around |about )?\d\d?ish",
+    )
+)

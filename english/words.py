@@ -1,0 +1,147 @@
+"""A text as words that know where they stand, spelt as the rules expect them.
+
+The rules are regular expressions over the words with one space between them, so that blanks, capitals, short forms
+and slips of the pen need no rule of their own. A quotation, a link or an address is one word that no rule knows.
+"""
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_UNITS = "day week month year hour minute"
+
+
+def word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SAME = (
+    {word: str(number) for number, word in enumerate(_NUMBERS, 1)}
+    | {"fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40", "ninety": "90"}
+    | {month[:3]: month for month in MONTHS}
+    | {"sept": "september"}
+    | {f"{unit}s": unit for unit in _UNITS.split()}
+    | dict.fromkeys(
+        word_set(
+            "tmrw tmr tmw tmrrw tomoz 2moro 2morrow 2mrw tomorow tommorow tommorrow tomorro tomorrrow tomrow "
+            "tommorw tomorrow"
+        ),
+        "tomorrow",
+    )
+    | dict.fromkeys(word_set("tonite 2nite tonght"), "tonight")
+    | {"tues": "tue", "weds": "wed", "thur": "thu", "thurs": "thu", "wensday": "wednesday", "wendsday": "wednesday"}
+    | dict.fromkeys(word_set("hr hrs h"), "hour")
+    | dict.fromkeys(word_set("min mins"), "minute")
+    | dict.fromkeys(word_set("wk wks w"), "week")
+    | dict.fromkeys(word_set("mth mths"), "month")
+    | dict.fromkeys(word_set("yr yrs"), "year")
+    | {"d": "day", "fortnights": "fortnight"}
+    | dict.fromkeys(word_set("till til 'til"), "until")
+    | {"oclock": "o'clock", "\u2013": "-", "\u2014": "-"}
+    | {"midday": "noon", "every!": "every!", "nite": "night", "everyday": "everyday", "evry": "every", "eveyr": "every"}
+    | {"a.m": "am", "p.m": "pm", "a.m.": "am", "p.m.": "pm"}
+)
+# Words that are one letter away from the name of a day or month.
+_OTHER_WORDS = word_set("sundae sundry sundaes mundane match marsh larch parch starch augusta augusts monde")
+_MIN_LETTERS = 5  # of a name in which one wrong letter is tolerated
+_NAMES = tuple(name for name in (*WEEKDAYS, *MONTHS, "tomorrow") if len(name) >= _MIN_LETTERS)
+_SUFFIX = r"(?:[ap]\.m\.?|[ap]m|st|nd|rd|th|hrs?|h|mins?|minutes?|hours?|days?|d|wks?|weeks?|w|months?)(?![^\W_])"
+_TOKEN = re.compile(
+    r"(?P<opaque>(?<!\w)(?P<mark>[\"'`\u201c])(?! )[^\"`\u201c\u201d\n]{1,300}?(?<! )(?:(?P=mark)|\u201d)(?!\w)"
+    r"|\w+://\S+|[\w.+-]+@[\w-]+\.\S+|[^\W\d_][\w-]*\.[a-z]{2,}(?:/\S*)?(?![\w.]))"
+    r"|(?P<word>\d{4}-\d\d?-\d\d?(?:[tT]\d\d:\d\d)?(?!\d)|\d{4}[/.]\d\d?[/.]\d\d?(?!\d)"
+    r"|\d\d?([/.-])\d\d?\4\d{2,4}(?!\d)|\d\d?/\d\d?(?![/\d])|\d\d?\.\d\d?\.(?!\d)"
+    r"|\d\d?[:.]\d\d(?![\d:])|\d+[.,]\d+|\d\d?h\d\d(?!\w)|(?:1[3-9]|2[0-3])h(?!\w)|\d\d?(?:st|nd|rd|th)(?!\w)|\d+(?="
+    + _SUFFIX
+    + r")|\d[^\W_]*"
+    r"|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|[#@+][^\W\d_][\w-]*|![\w!]*"
+    r"|[^\W\d_][^\W_]*(?:['\u2019][^\W_]+)*|\S)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    key: str
+    """As the rules know it."""
+    start: int
+    end: int
+    raw: str
+    is_corrected: bool = False
+    """Whether one letter was wrong."""
+
+
+@dataclass(frozen=True)
+class Words:
+    text: str
+    words: tuple[Word, ...]
+
+    @cached_property
+    def line(self) -> str:
+        return " ".join(word.key for word in self.words)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each word begins in the line."""
+        starts, at = [], 0
+        for word in self.words:
+            starts.append(at)
+            at += len(word.key) + 1
+        return starts
+
+    def index_at(self, position: int) -> int:
+        """Which word begins at a position of the line or, if none does, the one after it."""
+        return bisect_left(self.starts, position)
+
+    def key(self, index: int) -> str:
+        """The word's key; empty outside the text."""
+        return self.words[index].key if 0 <= index < len(self.words) else ""
+
+    def raw(self, index: int) -> str:
+        return self.words[index].raw if 0 <= index < len(self.words) else ""
+
+
+def split_words(text: str) -> Words:
+    return Words(text, tuple(_word(match) for match in _TOKEN.finditer(text)))
+
+
+def _word(match: re.Match[str]) -> Word:
+    raw = match[0]
+    if match["opaque"]:
+        return Word("\0", *match.span(), raw)
+    key, is_corrected = _spell(raw.lower().replace("\u2019", "'"))
+    if key[-1] == "h" and key[:-1].isdigit():
+        key += "00"  # of "15h"
+    return Word(key, *match.span(), raw, is_corrected)
+
+
+@lru_cache(maxsize=10_000)
+def _spell(word: str) -> tuple[str, bool]:
+    if word in _SAME:
+        return _SAME[word], False
+    if len(word) < _MIN_LETTERS or not word.isalpha() or word in _NAMES or word in _OTHER_WORDS:
+        return word, False
+    plural = word.removesuffix("s")
+    if plural in WEEKDAYS:
+        return word, False
+    found = next((name for name in _NAMES if _is_one_slip(word, name)), None)
+    return (found, True) if found else (word, False)
+
+
+def _is_one_slip(word: str, name: str) -> bool:
+    """Whether one letter is wrong, missing or too many, or two neighbours are swapped."""
+    if word[0] != name[0] or abs(len(word) - len(name)) > 1:
+        return False
+    at = next(
+        (i for i, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), min(len(word), len(name))
+    )
+    rest, wanted = word[at:], name[at:]
+    swapped = rest[1:2] + rest[:1] + rest[2:] == wanted and len(rest) > 1
+    return rest[1:] == wanted[1:] or rest[1:] == wanted or rest == wanted[1:] or swapped

@@ -1,0 +1,317 @@
+"""What is read of a line about a new task: a row for each phrase. Unless it says otherwise, it is Monday at 10:40."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from english import Reading, read_task
+from tests.examples import same_examples
+
+NOW = datetime(2026, 11, 23, 10, 40)
+WEEKDAYS = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"
+
+
+def task(title: str, **fields: Any) -> dict[str, Any]:
+    return {"title": title, **fields}
+
+
+def fields_of(reading: Reading) -> dict[str, Any]:
+    when = reading.when
+    fields = {"due": when and when.due[4:], "repeat": when and when.repeat}
+    fields |= {"priority": reading.priority, "labels": reading.labels}
+    return task(reading.title, **{name: value for name, value in fields.items() if value})
+
+
+PHRASES = [
+    ("buy milk", task("buy milk")),
+    ("read 20 pages", task("read 20 pages")),
+    ("pay the rent today", task("pay the rent", due="2026-11-23")),
+    ("dentist tomorrow at 3pm", task("dentist", due="2026-11-24 15:00")),
+    ("dentist at 15:30 tomorrow", task("dentist", due="2026-11-24 15:30")),
+    ("walk tomorrow morning", task("walk", due="2026-11-24 09:00")),
+    ("call mum tonight", task("call mum", due="2026-11-23")),
+    ("send the report the day after tomorrow", task("send the report", due="2026-11-25")),
+    ("call mum on Friday", task("call mum", due="2026-11-27")),
+    ("call mum friday 3pm", task("call mum", due="2026-11-27 15:00")),
+    ("report by next Friday", task("report", due="2026-11-27")),
+    ("report (due Friday)", task("report", due="2026-11-27")),
+    ("lunch on Friday at noon", task("lunch", due="2026-11-27 12:00")),
+    ("call Ben on Monday", task("call Ben", due="2026-11-30")),
+    ("call Ben on mon", task("call Ben", due="2026-11-30")),
+    ("standup at 9", task("standup", due="2026-11-24 09:00")),
+    ("meet Ann at 5 p.m.", task("meet Ann", due="2026-11-23 17:00")),
+    ("meet Ann at half past four", task("meet Ann", due="2026-11-23 16:30")),
+    ("gym in 3 days", task("gym", due="2026-11-26")),
+    ("gym in a week", task("gym", due="2026-11-30")),
+    ("gym two weeks from now", task("gym", due="2026-12-07")),
+    ("renew the passport in six months", task("renew the passport", due="2027-05-23")),
+    ("call the bank in 2 hours", task("call the bank", due="2026-11-23 12:40")),
+    ("meet Ann next week", task("meet Ann", due="2026-11-30")),
+    ("clean the garage this weekend", task("clean the garage", due="2026-11-28")),
+    ("clean the garage next weekend", task("clean the garage", due="2026-12-05")),
+    ("book the flights next month", task("book the flights", due="2026-12-01")),
+    ("send the invoice at the end of the month", task("send the invoice", due="2026-11-30")),
+    ("taxes by april 30", task("taxes", due="2027-04-30")),
+    ("party on 24 December at 8pm", task("party", due="2026-12-24 20:00")),
+    ("party on the 24th of December 2027", task("party", due="2027-12-24")),
+    ("pay the rent by the 1st", task("pay the rent", due="2026-12-01")),
+    ("submit the form due 2026-12-01", task("submit the form", due="2026-12-01")),
+    ("submit the form before Friday", task("submit the form", due="2026-11-26")),
+    ("water the plants every day", task("water the plants", due="2026-11-23", repeat="FREQ=DAILY")),
+    ("take the pills every day at 8", task("take the pills", due="2026-11-24 08:00", repeat="FREQ=DAILY")),
+    (
+        "take the pills every weekday at 11",
+        task("take the pills", due="2026-11-23 11:00", repeat="FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+    ),
+    (
+        "water the plants every Monday at 9",
+        task("water the plants", due="2026-11-30 09:00", repeat="FREQ=WEEKLY;BYDAY=MO"),
+    ),
+    ("run every Tuesday and Thursday", task("run", due="2026-11-24", repeat="FREQ=WEEKLY;BYDAY=TU,TH")),
+    ("pay the cleaner every other week", task("pay the cleaner", due="2026-11-23", repeat="FREQ=WEEKLY;INTERVAL=2")),
+    ("review the budget every 3 months", task("review the budget", due="2026-11-23", repeat="FREQ=MONTHLY;INTERVAL=3")),
+    ("pay the rent every month on the 1st", task("pay the rent", due="2026-12-01", repeat="FREQ=MONTHLY")),
+    ("book club every first Monday", task("book club", due="2026-12-07", repeat="FREQ=MONTHLY;BYDAY=1MO")),
+    (
+        "close the books on the last day of every month",
+        task("close the books", due="2026-11-30", repeat="FREQ=MONTHLY;BYMONTHDAY=-1"),
+    ),
+    ("write to Ann every year on 5 May", task("write to Ann", due="2027-05-05", repeat="FREQ=YEARLY")),
+    (
+        "change the filter 3 months after I last did",
+        task("change the filter", due="2026-11-23", repeat="FREQ=MONTHLY;INTERVAL=3;FROM=DONE"),
+    ),
+    ("stand up every 2 days starting tomorrow", task("stand up", due="2026-11-24", repeat="FREQ=DAILY;INTERVAL=2")),
+    ("buy milk #shopping", task("buy milk", labels=("shopping",))),
+    ("buy milk tomorrow #shopping #home", task("buy milk", due="2026-11-24", labels=("shopping", "home"))),
+    ("buy milk #shopping tomorrow", task("buy milk", due="2026-11-24", labels=("shopping",))),
+    ("pay the rent, high priority", task("pay the rent", priority="high")),
+    ("pay the rent on Friday with low priority", task("pay the rent", due="2026-11-27", priority="low")),
+    ("pay the rent !high", task("pay the rent", priority="high")),
+    ("pay the rent friday !medium #home", task("pay the rent", due="2026-11-27", priority="medium", labels=("home",))),
+    ('"tomorrow never dies"', task("tomorrow never dies")),
+    ("tomorrow never dies", task("tomorrow never dies")),
+    ("gifts for Black Friday", task("gifts for Black Friday")),
+    ("dentist on 31 November at 3pm", task("dentist on 31 November at 3pm")),
+    ("dentist at 25:00", task("dentist at 25:00")),
+    ("plan the trip after Friday", task("plan the trip after Friday")),
+    ("Friday", task("Friday")),
+    # Days and times that were lost, or wrong.
+    ("lunch at 1 on sunday with Bob", task("lunch with Bob", due="2026-11-29 13:00")),
+    ("dinner at 7 on saturday with Jane", task("dinner with Jane", due="2026-11-28 19:00")),
+    ("standup tmrw 9am", task("standup", due="2026-11-24 09:00")),
+    ("call mum tomorow at 6", task("call mum", due="2026-11-24 18:00")),
+    ("gym mon wed fri 7am", task("gym", due="2026-11-25 07:00", repeat="FREQ=WEEKLY;BYDAY=MO,WE,FR")),
+    ("gym every mon, wed and fri at 7am", task("gym", due="2026-11-25 07:00", repeat="FREQ=WEEKLY;BYDAY=MO,WE,FR")),
+    ("standup mon-fri 9am", task("standup", due="2026-11-24 09:00", repeat=WEEKDAYS)),
+    ("meeting on the 3rd at 4pm with Tom", task("meeting with Tom", due="2026-12-03 16:00")),
+    ("dentist 2026/12/01", task("dentist", due="2026-12-01")),
+    ("dentist 05.12.", task("dentist", due="2026-12-05")),
+    ("dentist 27/11", task("dentist", due="2026-11-27")),
+    ("dentist 12.12.2026 at 10", task("dentist", due="2026-12-12 10:00")),
+    ("standup 15h", task("standup", due="2026-11-23 15:00")),
+    ("gym at 6 tomorrow evening", task("gym", due="2026-11-24 18:00")),
+    ("run tomorrow morning at 9", task("run", due="2026-11-24 09:00")),
+    ("pay rent in a fortnight", task("pay rent", due="2026-12-07")),
+    ("buy bread fri 3pm", task("buy bread", due="2026-11-27 15:00")),
+    ("buy bread mon", task("buy bread", due="2026-11-30")),
+    ("tomorrow buy bread", task("buy bread", due="2026-11-24")),
+    ("tomorrow: buy bread", task("buy bread", due="2026-11-24")),
+    ("friday 27 november dentist appointment", task("dentist appointment", due="2026-11-27")),
+    ("party on friday the 27th", task("party", due="2026-11-27")),
+    ("renew car insurance before 15 december", task("renew car insurance", due="2026-12-14")),
+    ("buy wedding present by 5 june", task("buy wedding present", due="2027-06-05")),
+    ("friday week collect suit", task("collect suit", due="2026-12-04")),
+    ("collect suit friday next week", task("collect suit", due="2026-12-04")),
+    ("a week on friday collect suit", task("collect suit", due="2026-12-04")),
+    ("budget by eod friday", task("budget", due="2026-11-27")),
+    ("project deadline: 31/01/2027", task("project", due="2027-01-31")),
+    ("deadline friday 5pm: finish the essay", task("finish the essay", due="2026-11-27 17:00")),
+    ("send cards by christmas", task("send cards", due="2026-12-25")),
+    ("meeting with Tom 14.30 tomorrow", task("meeting with Tom", due="2026-11-24 14:30")),
+    ("call mum at 3:15", task("call mum", due="2026-11-23 15:15")),
+    ("gym at 6 in the morning tomorrow", task("gym", due="2026-11-24 06:00")),
+    ("wake up at 6 tomorrow", task("wake up", due="2026-11-24 06:00")),
+    ("fly to Paris dec 3 at 6:45am with Ann", task("fly to Paris with Ann", due="2026-12-03 06:45")),
+    ("laundry on Sunday, then ironing", task("laundry, then ironing", due="2026-11-29")),
+    ("Laundry Sunday!", task("Laundry", due="2026-11-29")),
+    ("walk 30 minutes tomorrow", task("walk 30 minutes", due="2026-11-24")),
+    ("call Jan tomorrow", task("call Jan", due="2026-11-24")),
+    # Of a range the beginning; its words stay in the title, because a task has no end.
+    ("meeting 2-3pm tomorrow", task("meeting 2-3pm", due="2026-11-24 14:00")),
+    ("trip 3-5 december", task("trip 3-5 december", due="2026-12-03")),
+    ("trip 28 november to 3 december", task("trip 28 november to 3 december", due="2026-11-28")),
+    # One wrong letter in the name of a day or month.
+    ("gym on wendesday", task("gym", due="2026-11-25")),
+    ("dentist thrusday 3pm", task("dentist", due="2026-11-26 15:00")),
+    ("dentist 3 decembr", task("dentist", due="2026-12-03")),
+    ("buy sundae", task("buy sundae")),
+    ("watch 3 match", task("watch 3 match")),
+    # Repeats.
+    (
+        "water the plants every day until 1 december",
+        task("water the plants", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261201"),
+    ),
+    ("practise daily until christmas", task("practise", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261225")),
+    ("take pills every day for 5 days", task("take pills", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261127")),
+    ("take pills every day 5 times", task("take pills", due="2026-11-23", repeat="FREQ=DAILY;COUNT=5")),
+    ("pay on the 1st and 15th of every month", task("pay", due="2026-12-01", repeat="FREQ=MONTHLY;BYMONTHDAY=1,15")),
+    ("gym on mondays and thursdays at 6pm", task("gym", due="2026-11-23 18:00", repeat="FREQ=WEEKLY;BYDAY=MO,TH")),
+    ("standup every weekday except friday", task("standup", due="2026-11-23", repeat="FREQ=WEEKLY;BYDAY=MO,TU,WE,TH")),
+    ("bins every other thursday", task("bins", due="2026-11-26", repeat="FREQ=WEEKLY;INTERVAL=2;BYDAY=TH")),
+    ("club every 2nd tuesday of the month", task("club", due="2026-12-08", repeat="FREQ=MONTHLY;BYDAY=2TU")),
+    # Priorities and labels.
+    ("buy bread p1", task("buy bread", priority="high")),
+    ("buy bread @work tomorrow !high", task("buy bread", due="2026-11-24", priority="high", labels=("work",))),
+    ("clean tomorrow, label home", task("clean", due="2026-11-24", labels=("home",))),
+    (
+        "Christmas shopping on Dec 20 at 14:00, high priority, label family",
+        task("Christmas shopping", due="2026-12-20 14:00", priority="high", labels=("family",)),
+    ),
+    ("high priority: call the lawyer tomorrow", task("call the lawyer", due="2026-11-24", priority="high")),
+    # Words that only look like a date.
+    *(
+        (text, task(text))
+        for text in (
+            *("buy may flowers", "buy march on washington tickets", "read chapter 3", "call 911", "order 7 up"),
+            *("add second hand books", "fix the sun roof", "plan the day after", "look at 3 houses", "meet at 5 guys"),
+            *("sun cream for kids", "get some sun", "buy 1/2 kg flour", "support 24/7", "bake at 180 degrees"),
+            *("move the meeting from 1.5 to 2.5", "go to monday.com", "pick the second", "table for 4"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), PHRASES, ids=[text for text, _ in PHRASES])
+def test_phrase(text: str, wanted: dict[str, Any]) -> None:
+    assert fields_of(read_task(text, NOW)) == wanted
+
+
+UNREAD = [
+    ("dentist 12/05", "12/05"),
+    ("dentist 1/12/2026", "1/12/2026"),
+    ("dinner friday 5", "friday 5"),
+    ("movie friday the 13th", "friday the 13th"),
+    ("dentist wed 3rd dec at 9", "wed 3rd dec at 9"),
+    ("pills twice a day", "twice a day"),
+    ("dentist on 31 November at 3pm", "31 November at 3pm"),
+    ("dentist at 25:00", "at 25:00"),
+    ("plan the trip after Friday", "Friday"),
+    ("gifts for Black Friday", "Friday"),
+    ("watch Friday Night Lights", "Friday Night"),
+    ("Friday Night Lights dvd", "Friday Night"),
+    ("read the Sunday Times", "Sunday"),
+    ("sunday roast ingredients", "sunday"),
+    ("tomorrow never dies", "tomorrow"),
+    ("slides for monday's meeting", "monday's"),
+    ("swimming saturday or sunday", "saturday or sunday"),
+    ("visit Ann monday and tuesday", "monday and tuesday"),
+    ("move the meeting from monday to tuesday", "monday to tuesday"),
+    ("dentist in december at 3pm", "in december at 3pm"),
+    ("oil change in march", "in march"),
+    ("collect suit in a few days", "in a few days"),
+    ("collect suit sometime next week", "sometime next week"),
+    ("collect suit this week", "this week"),
+    ("collect suit yesterday", "yesterday"),
+    ("stretch every hour", "every hour"),
+    ("book club every second tuesday", "every second tuesday"),
+    ("countdown at midnight", "at midnight"),
+    ("parents evening thursday at half six", "evening thursday at half six"),
+    ("call mom 5 pm est", "5 pm est"),
+    ("party at 3pm and at 5pm", "at 3pm and at 5pm"),
+    ("pay on friday 2026-12-01", "on friday 2026-12-01"),
+]
+
+
+@pytest.mark.parametrize(("text", "unread"), UNREAD, ids=[text for text, _ in UNREAD])
+def test_what_is_not_understood_stays_in_the_title_and_is_listed(text: str, unread: str) -> None:
+    reading = read_task(text, NOW)
+    assert (reading.title, reading.when, reading.unread) == (text, None, (unread,))
+
+
+def test_second_time_of_a_repeat_is_listed() -> None:
+    reading = read_task("feed cat every day at 8am and 6pm", NOW)
+    assert fields_of(reading) == task("feed cat at 8am and 6pm", due="2026-11-23", repeat="FREQ=DAILY")
+    assert reading.unread == ("at 8am and 6pm",)
+
+
+@pytest.mark.parametrize(
+    ("text", "day_first", "month_first"),
+    [
+        ("dentist 12/05", "2027-05-12", "2026-12-05"),
+        ("dentist 1/12/2026", "2026-12-01", None),  # 12 January has passed
+        ("dentist on 3-4-2027", "2027-04-03", "2027-03-04"),
+        ("dentist 27/11", "2026-11-27", "2026-11-27"),
+        ("dentist 2026-12-01", "2026-12-01", "2026-12-01"),
+    ],
+)
+def test_order_of_day_and_month(text: str, day_first: str, month_first: str | None) -> None:
+    assert fields_of(read_task(text, NOW, "day-first")) == task("dentist", due=day_first)
+    wanted = task("dentist", due=month_first) if month_first else task(text)
+    assert fields_of(read_task(text, NOW, "month-first")) == wanted
+
+
+@pytest.mark.parametrize("today", range(23, 30))
+@pytest.mark.parametrize("hour", [6, 13, 22])
+def test_phrases_on_every_day_of_a_week(today: int, hour: int) -> None:
+    now = datetime(2026, 11, today, hour)
+    monday, following = now.day - now.weekday(), 23 + 7
+
+    def day_of(text: str) -> int:
+        when = read_task(f"gym {text}", now).when
+        assert when is not None
+        return when.day.day if when.day.month == 11 else when.day.day + 30
+
+    assert day_of("today") == today
+    assert day_of("tomorrow") == today + 1
+    assert day_of("friday") == (27 if today < 27 else 34)
+    assert day_of("on sunday") == (29 if today < 29 else 36)
+    assert day_of("monday") == following
+    assert day_of("next week") == monday + 7
+    assert day_of("this weekend") == max(28, today)
+    assert day_of("next weekend") == 35
+    assert day_of("end of the week") == 29
+    assert day_of("wednesday next week") == 32
+    assert day_of("at 12:30") == today + (hour > 12)
+    assert day_of("every friday") == (27 if today <= 27 else 34)
+    assert day_of("every friday at 12:30") == (27 if (today, hour) < (27, 12) else 34)
+    assert day_of("every weekday") == (today if today < 28 else 30)
+    assert day_of("in 3 days") == today + 3
+
+
+def test_bare_hour_said_in_the_afternoon() -> None:
+    afternoon = datetime(2026, 11, 23, 17, 0)
+    assert fields_of(read_task("call mum at 7", afternoon)) == task("call mum", due="2026-11-23 19:00")
+    assert fields_of(read_task("call mum at 7 tomorrow", afternoon)) == task("call mum", due="2026-11-24 07:00")
+
+
+def test_without_dates() -> None:
+    reading = read_task("watch the day after tomorrow #film !high", NOW, dates=False)
+    assert fields_of(reading) == task("watch the day after tomorrow", priority="high", labels=("film",))
+    assert reading.unread == ()
+
+
+WORDS = """
+    buy milk on by at the tomorrow friday sun sat 3rd 3pm 15:30 12/05 2026-12-01 every day mon wed and or , ( ) : -
+    until for 5 times week before next last of november 31 p1 #home @work "quoted\u00a0tomorrow" label \u201cx\u201d
+    \u00e9 \u0130 morning noon half past 6 in hours '
+"""
+
+
+@same_examples(500)
+@given(
+    st.lists(st.sampled_from(WORDS.split()), max_size=14).map(" ".join) | st.text(max_size=60),
+    st.datetimes(datetime(2024, 1, 1), datetime(2028, 12, 31)),
+)
+def test_spans_lie_within_the_text_and_do_not_overlap(text: str, now: datetime) -> None:
+    reading = read_task(text, now)
+    end = 0
+    for span in reading.spans:
+        assert end <= span.start < span.end <= len(text)
+        assert text[span.start : span.end] == span.text
+        end = span.end
+    assert reading.when is None or reading.when.day >= now.date()
+    assert bool(reading.title.strip()) == bool(text.strip()) or not any(letter.isalnum() for letter in text)
