@@ -1,4 +1,6 @@
+import asyncio
 import logging
+import selectors
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -39,8 +41,14 @@ def _serve(settings: Settings, account: int | None, listener: socket.socket, on_
         drain_seconds=settings.drain_seconds,
         trusted_proxies=settings.trusted_proxies,
         on_ready=on_ready,
+        loop="workspace.process:create_event_loop",
     )
     server.run(sockets=[listener])
+
+
+def create_event_loop() -> asyncio.AbstractEventLoop:
+    """A loop without epoll, whose watches are counted for the whole account: commands that run unconfined share it."""
+    return asyncio.SelectorEventLoop(selectors.PollSelector())
 
 
 def _announce(address: str) -> None:

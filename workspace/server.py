@@ -26,7 +26,7 @@ from workspace import account as accounts
 from workspace.arguments import RULES
 from workspace.caller import Room
 from workspace.commands.tools import Commands
-from workspace.confinement import found as confinement
+from workspace.confinement import detection as confinement
 from workspace.doors.files import Files
 from workspace.doors.identity import needs_token, own_token, verifier
 from workspace.files.folder import Store, StoreUnusable

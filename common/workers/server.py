@@ -38,7 +38,9 @@ class Server(uvicorn.Server):
         trusted_proxies: Sequence[str] = THIS_MACHINE,
         on_ready: Callable[[], None] = lambda: None,
         lifespan: Literal["on", "off"] = "on",
+        loop: str = "auto",
     ) -> None:
+        """`loop` is the event loop, as uvicorn names it."""
         self._on_ready = on_ready
         self._watch = Watch(limits)
         self._leaving = Leaving(app, drain_seconds)
@@ -53,6 +55,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 forwarded_allow_ips="*" if "*" in trusted_proxies else list(trusted_proxies),
                 lifespan=lifespan,
+                loop=loop,
                 timeout_keep_alive=math.ceil(limits.idle_timeout_seconds),
                 timeout_graceful_shutdown=grace_seconds,
             )

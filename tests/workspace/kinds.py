@@ -6,7 +6,7 @@ from functools import cache
 
 from workspace.confinement.bubblewrap import bubblewrap
 from workspace.confinement.confinement import Confinement
-from workspace.confinement.found import why_not
+from workspace.confinement.detection import why_not
 from workspace.confinement.landlock import landlock
 from workspace.confinement.unconfined import Unconfined
 

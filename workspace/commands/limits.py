@@ -10,7 +10,7 @@ from dataclasses import dataclass
 _SCRIPT = """
 ulimit -c 0
 ulimit -f "$1"
-ulimit -v "$2"
+ulimit -d "$2"
 ulimit -t "$3"
 ulimit -n "$4"
 [ "$5" = - ] || ulimit -u "$5" || ulimit -p "$5"
@@ -18,22 +18,24 @@ shift 5
 exec 2>&3 3>&-
 exec "$@"
 """
+_OTHER_COMMANDS = 4
 
 
 @dataclass(frozen=True)
 class Limits:
     file_bytes: int = 200 * 1024**2
     memory_bytes: int = 2 * 1024**3
-    """Addresses of one process."""
-    processes: int = 256
-    open_files: int = 1024
+    """Data of one process; not its addresses, of which Java and Node.js reserve far more than they use."""
+    processes: int = 64
+    open_files: int = 256
 
     def applied(self, argv: Sequence[str], seconds: int, *, others: int | None) -> list[str]:
         """The command that sets them, in the confinement, and then becomes `argv`.
 
-        The kernel counts `others` with the command's processes; where they are not known there is no limit of those.
+        `others` is how many of the account's processes the kernel counts with the command's; None where that is not
+        known, and there is no limit then. Where there are any, it also counts what other commands start meanwhile.
         """
-        processes = "-" if others is None else self.processes + others
+        processes = "-" if others is None else self.processes * (_OTHER_COMMANDS if others else 1) + others
         processor_seconds = seconds * (os.cpu_count() or 1) + 5  # what is left of a time limit that failed
         values = (self.file_bytes // 512, self.memory_bytes // 1024, processor_seconds, self.open_files, processes)
         return ["sh", "-c", f"exec 3>&2 2>/dev/null{_SCRIPT}", "sh", *map(str, values), *argv]

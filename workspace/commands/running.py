@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from workspace.commands.limits import LIMITS, Limits, processes_of_account
 from workspace.commands.output import Output
@@ -17,8 +16,6 @@ from workspace.confinement.confinement import Confinement, Launch
 TIMED_OUT, STOPPED, TOO_MUCH = 124, 130, 153
 _GRACE_SECONDS = 5.0  # for what is killed to be gone
 _CHECK_SECONDS = 2.0
-# Where memory runs out, Linux ends something: a command rather than a service.
-_FIRST_TO_END = '{ echo 500 >/proc/self/oom_score_adj; } 2>/dev/null; exec "$@"'
 Check = Callable[[Path], str | None]
 """The sentence that says what a folder holds too much of, else None; it may take a while, and runs in a thread."""
 
@@ -154,7 +151,7 @@ class _Process(asyncio.SubprocessProtocol):
     async def start(cls, launch: Launch, stdin: bytes | None) -> "_Process":
         transport, process = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(launch),
-            *("sh", "-c", _FIRST_TO_END, "sh", *launch.argv),
+            *launch.argv,
             stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
             env=dict(launch.environment),
             cwd=launch.directory,
@@ -162,8 +159,8 @@ class _Process(asyncio.SubprocessProtocol):
             start_new_session=True,
         )
         process._transport = transport
-        pipe: Any = transport.get_pipe_transport(0)  # of uvloop's own kind, where that runs the loop
-        if stdin is not None and pipe:
+        pipe = transport.get_pipe_transport(0)
+        if stdin is not None and isinstance(pipe, asyncio.WriteTransport):
             pipe.write(stdin)
             pipe.close()
         return process

@@ -59,15 +59,17 @@ class Commands:
         self._stops: dict[Path, asyncio.Event] = {}
 
     async def run_command(self, person: str, folder: Path, command: str, timeout_s: int = DEFAULT_S) -> Answer:
-        """By a login shell: bash, else sh."""
+        """By bash, else sh; not as a login shell, which would run files of its home."""
         shell = "bash" if shutil.which("bash", path=PATH) else "sh"
-        argv = [shell, "-lc", _argument("command", command)]
+        argv = [shell, "-c", _argument("command", command)]
         return answer_of(await self._run(person, folder, argv, timeout_s=_seconds(timeout_s)))
 
     async def run_python(self, person: str, folder: Path, code: str, timeout_s: int = DEFAULT_S) -> Answer:
         """As a script in the folder, whose own modules it can import."""
         source = _text("code", code).encode()
-        return answer_of(await self._run(person, folder, ["python3", "-"], timeout_s=_seconds(timeout_s), stdin=source))
+        return answer_of(
+            await self._run(person, folder, ["python3", "-s", "-"], timeout_s=_seconds(timeout_s), stdin=source)
+        )
 
     async def search_files(
         self, person: str, folder: Path, pattern: str, path: str = ".", glob: str | None = None

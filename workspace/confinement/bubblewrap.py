@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement import call_filter, places
+from workspace.confinement import call_filter, readable_paths
 from workspace.confinement.call_filter import UNKNOWN_PROCESSOR
-from workspace.confinement.confinement import Launch, Name, environment
+from workspace.confinement.confinement import Launch, Name, ended_first, environment
+from workspace.confinement.launch import launcher_command, launcher_script, own_python
 
-HOME = "/workspace"
-_MEMORY_BYTES = 64 * 1024**2  # of each place that lies in memory
+FOLDER, _HOME, _TEMPORARY = "/workspace", "/tmp/home", "/tmp"  # noqa: S108
+_MEMORY_BYTES = 64 * 1024**2  # of each directory that is in memory
 
 
 def _kernel() -> tuple[int, ...]:
@@ -32,18 +33,19 @@ class Bubblewrap:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
-        places.check(folder)
-        with call_filter.piped(self.calls) as calls:
-            arguments = [*_arguments(folder), "--seccomp", str(calls), "--", *argv]
-            told = environment(HOME, TMPDIR="/tmp")  # noqa: S108
-            yield Launch([self.program, *arguments], told, descriptors=(calls,), ends_all=True)
+        readable_paths.check(folder)
+        python = str(own / "bin/python3") if (own := own_python()) else "python3"
+        with launcher_script(self.calls, folder=FOLDER) as script:
+            whole = [self.program, *_arguments(folder), "--", *launcher_command(python, script, argv)]
+            variables = environment(_HOME, TMPDIR=_TEMPORARY)
+            yield Launch(ended_first(whole), variables, descriptors=(script,), ends_all=True)
 
 
 def bubblewrap() -> Bubblewrap | str:
     """Or why there is none."""
     if (program := shutil.which("bwrap")) is None:
         return "the program bwrap is missing: install bubblewrap"
-    if problem := places.problem():
+    if problem := readable_paths.problem():
         return problem
     return Bubblewrap(program, calls) if (calls := call_filter.with_namespaces()) else UNKNOWN_PROCESSOR
 
@@ -52,17 +54,17 @@ def _arguments(folder: Path) -> Iterator[str]:
     """Its root is memory that nobody can write to; a second user namespace below it forbids further ones."""
     yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
     yield from ("--cap-drop", "ALL", "--hostname", "workspace")
-    for place in places.PROGRAMS:
-        if os.path.islink(place):
-            yield from ("--symlink", os.readlink(place), place)
+    for path in readable_paths.PROGRAMS:
+        if os.path.islink(path):
+            yield from ("--symlink", os.readlink(path), path)
         else:
-            yield from ("--ro-bind-try", place, place)
-    for place in places.SETTINGS:
-        yield from ("--ro-bind-try", place, place)
-    if python := places.own_python():
+            yield from ("--ro-bind-try", path, path)
+    for path in readable_paths.SETTINGS:
+        yield from ("--ro-bind-try", path, path)
+    if python := own_python():
         yield from ("--ro-bind", str(python), str(python))
     # For root its settings could be written to, the one that names a program for the machine to run among them.
     yield from ("--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--dev", "/dev", "--size", str(_MEMORY_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
-    yield from ("--size", str(_MEMORY_BYTES), "--tmpfs", "/tmp")  # noqa: S108
-    yield from ("--bind", str(folder), HOME, "--chdir", HOME, "--remount-ro", "/")
+    yield from ("--size", str(_MEMORY_BYTES), "--tmpfs", _TEMPORARY, "--dir", _HOME)
+    yield from ("--bind", str(folder), FOLDER, "--chdir", FOLDER, "--remount-ro", "/")

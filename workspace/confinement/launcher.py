@@ -1,55 +1,237 @@
-"""Runs a command under Landlock and a filter of system calls, and ends all that it has started when it ends.
+"""Runs a command under a filter of system calls and, if it is given a version of it, Landlock.
 
-It is run by `landlock.py` in a process of its own, and stays outside as the command's parent. Nothing is imported that
-takes long: this is paid for by every command.
+Its source is the script of a process of its own (see `launch.py`), which stays the command's parent, answers the system
+calls that the filter hands over, and ends everything that the command started. It needs the standard library of any
+Python from 3.9, and imports nothing that takes long, because every command waits for it.
 """
 
+from __future__ import annotations  # for Pythons before 3.10
+
 import _socket as socket
+import ctypes
+import errno
+import fcntl
 import os
+import resource
 import select
 import signal
 import struct
 import sys
 import time
 
-from workspace.confinement import made_calls
-from workspace.confinement.restricting import drop_capabilities, install_filter, libc, restrict
-
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _KILL_SECONDS = 10
 _NOT_STARTED = 125
 
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437
+_SECCOMP, _CAPSET, _CHMOD, _FCHMOD, _FCHMODAT2, _UTIMENSAT, _EPOLL_CTL = {
+    "x86_64": (317, 126, 90, 91, 452, 280, 233),
+    "aarch64": (277, 91, -1, 52, 452, 88, 21),
+}.get(os.uname().machine, (-1,) * 7)
 
-def main() -> int:
-    """Its arguments are a version of Landlock, a descriptor to read the filter from, the folder, what may be read,
-    which devices there are, and the command."""
-    version, calls, folder, readable, devices, *command = sys.argv[1:]
+_EXECUTE, _WRITE, _READ, _READ_DIRECTORY = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_DEVICES, _MAKE_SOCKET = 1 << 6 | 1 << 11, 1 << 9
+_TRUNCATE, _DEVICE_CONTROL = 1 << 14, 1 << 15
+_OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICE_CONTROL
+_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # how many rights of files a version of Landlock knows; later ones know 16
+_BIND_AND_CONNECT, _SOCKETS_AND_SIGNALS = 3, 3  # TCP, from version 4; abstract sockets and signals, from version 6
+
+_NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, pid, flags, number, architecture, instruction, arguments
+_ANSWER = struct.Struct("=QqiI")  # id, value, error, flags
+_RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_CONTINUE = 1
+_AT_FDCWD, _NO_FOLLOW = -100, 0x100
+_BENEATH_WITHOUT_MAGIC = 0x08 | 0x02
+_LONGEST_PATH = 4096
+
+
+def main(
+    command: list[str],
+    *,
+    folder: str,
+    filter_program: bytes,
+    landlock_version: int,
+    readable: list[str],
+    devices: list[str],
+    temporary: str,
+    epoll_watches: int,
+    signals: int,
+) -> int:
+    """Returns the command's exit code. `temporary` is a directory in the folder that lasts as long as the command."""
+    os.set_inheritable(int(sys.argv[0].rpartition("/")[2]), False)  # the descriptor that this script was read from
     drop_capabilities()
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what loses its parent becomes a child of this process
-    temporary = os.environ["TMPDIR"]
-    if not os.path.lexists(temporary):
-        os.mkdir(temporary, 0o700)
-    woken = _wake_for(signal.SIGCHLD, signal.SIGTERM)
-    ours, theirs = socket.socketpair()
-    program = _found(command[0])
-    child = os.fork()
-    if child == 0:
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what loses its parent becomes a child of this process
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # or a command that shares the namespace could write to this memory
+    for kind, most in ((resource.RLIMIT_SIGPENDING, signals), (resource.RLIMIT_MSGQUEUE, 0)):
+        resource.setrlimit(kind, (most, most))
+    try:
+        if temporary:
+            _remove_temporary(temporary)  # what a launcher that was killed has left, or an agent has written there
+            os.makedirs(os.environ["HOME"], 0o700)
+        woken = _wake_for(signal.SIGCHLD, signal.SIGTERM)
+        ours, theirs = socket.socketpair()
+        program = _find_program(command[0])
+        child = os.fork()
+        if child == 0:
+            try:
+                _leave_launcher()
+                called(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+                if landlock_version:
+                    restrict(landlock_version, folder, readable, devices)
+                listener = install_filter(filter_program)
+                theirs.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listener))])
+                os.execv(program, command)  # noqa: S606 - that is what it is for
+            except OSError as error:
+                os.write(2, f"the command was not started, because its sandbox could not be set up: {error}\n".encode())
+            finally:
+                os._exit(_NOT_STARTED)
+        theirs.close()
+        return _wait(child, woken, ours, NotifiedCalls(folder, epoll_watches))
+    finally:
+        _kill_all()
+        if temporary:
+            _remove_temporary(temporary)
+
+
+def called(result: int) -> int:
+    """Raises what the call left in errno."""
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def drop_capabilities() -> None:
+    """Root has some; nothing here needs them."""
+    for capability in range(64):
+        _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    _libc.syscall(_CAPSET, struct.pack("=Ii", 0x20080522, 0), bytes(24))
+
+
+def restrict(version: int, folder: str, readable: list[str], devices: list[str]) -> None:
+    """Allow this process no files but these, from here on."""
+    known = (1 << _RIGHTS.get(version, 16)) - 1
+    network, scopes = _BIND_AND_CONNECT if version >= 4 else 0, _SOCKETS_AND_SIGNALS if version >= 6 else 0
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    rules = called(_libc.syscall(_CREATE_RULESET, struct.pack("=QQQ", known, network, scopes), size, 0))
+    for path in readable:
+        _allow(rules, path, known & (_EXECUTE | _READ | _READ_DIRECTORY))
+    for path in devices:
+        _allow(rules, path, known & (_READ | _WRITE | _TRUNCATE | _DEVICE_CONTROL))
+    _allow(rules, folder, known & ~(_MAKE_DEVICES | _MAKE_SOCKET | _DEVICE_CONTROL))
+    called(_libc.syscall(_RESTRICT_SELF, rules, 0))
+    os.close(rules)
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    try:
+        directory = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    if not os.path.isdir(path):
+        rights &= _OF_A_FILE
+    called(_libc.syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", rights, directory), 0))
+    os.close(directory)
+
+
+def install_filter(program: bytes) -> int:
+    """The descriptor at which system calls are handed over."""
+    code = ctypes.create_string_buffer(program)
+    pointed = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    return called(_libc.syscall(_SECCOMP, 1, 1 << 3, pointed))
+
+
+class NotifiedCalls:
+    """System calls of a command that its launcher decides or makes; the caller waits meanwhile.
+
+    Landlock does not look at modes and times of files, and all files of an account are that account's to change. How
+    many descriptors epoll watches is limited for the whole account, whose services end when nothing is left of that.
+    """
+
+    def __init__(self, folder: str, epoll_watches: int) -> None:
+        self._folder = os.fsencode(folder)
+        self._directory = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        self._epoll_watches = epoll_watches
+
+    def answer(self, listener: int) -> None:
+        """Whatever goes wrong is an error of the caller's: this process must outlive the command."""
+        notification = bytearray(_NOTIFICATION.size)
         try:
-            _on_its_own()
-            restrict(int(version), folder, readable.split(":"), devices.split(":"))
-            listener = install_filter(os.read(int(calls), 1 << 16))
-            theirs.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", listener))])
-            os.execv(program, command)  # noqa: S606 - that is what it is for
-        except OSError as error:
-            os.write(2, f"the command was not started, because its sandbox could not be set up: {error}\n".encode())
+            fcntl.ioctl(listener, _RECEIVE, notification)
+        except OSError:  # the caller is gone
+            return
+        identifier, pid, _, number, _, _, *arguments = _NOTIFICATION.unpack(notification)
+        error = flags = 0
+        try:
+            if number == _EPOLL_CTL:
+                flags = self._count_epoll_watch()
+            else:
+                self._change_file(listener, identifier, number, pid, arguments)
+        except OSError as problem:
+            error = errno.EPERM if problem.errno in (None, errno.EXDEV) else problem.errno
+        except Exception:  # noqa: BLE001 - such as a pointer beyond what Python takes
+            error = errno.EPERM
+        try:
+            fcntl.ioctl(listener, _SEND, _ANSWER.pack(identifier, 0, -error, flags))
+        except OSError:
+            return
+
+    def _count_epoll_watch(self) -> int:
+        """Never fewer than there are: who removes some does not get them back."""
+        if self._epoll_watches <= 0:
+            raise OSError(errno.ENOSPC, "no watches left")
+        self._epoll_watches -= 1
+        return _CONTINUE
+
+    def _change_file(self, listener: int, identifier: int, number: int, pid: int, arguments: list[int]) -> None:
+        memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", identifier))  # the process is still the caller
+            if number == _FCHMOD or (number == _UTIMENSAT and not arguments[1]):
+                file = self._open_descriptor(pid, ctypes.c_int(arguments[0] & 0xFFFFFFFF).value)
+            else:
+                file = self._open_path(number, pid, memory, arguments)
+            try:
+                name = f"/proc/self/fd/{file}"
+                if number == _UTIMENSAT:
+                    times = os.pread(memory, 32, arguments[2]) if arguments[2] else None
+                    called(_libc.utimensat(_AT_FDCWD, name.encode(), times, 0))
+                else:
+                    os.chmod(name, arguments[1 if number in (_CHMOD, _FCHMOD) else 2] & 0o777)
+            finally:
+                os.close(file)
         finally:
-            os._exit(_NOT_STARTED)
-    theirs.close()
-    os.close(int(calls))
-    status = _until_end(child, woken, ours, folder)
-    _kill_all()
-    _remove(temporary)
-    return status
+            os.close(memory)
+
+    def _open_descriptor(self, pid: int, descriptor: int) -> int:
+        """The caller's own open file, if it is in the folder."""
+        file = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_PATH | os.O_CLOEXEC)
+        try:
+            self._within_folder(os.readlink(f"/proc/self/fd/{file}".encode()))
+        except OSError:
+            os.close(file)
+            raise
+        return file
+
+    def _open_path(self, number: int, pid: int, memory: int, arguments: list[int]) -> int:
+        """The names of the path are looked up by the kernel, which keeps them within the folder."""
+        directory, address = _AT_FDCWD, arguments[0]
+        if number != _CHMOD:
+            directory, address = ctypes.c_int(arguments[0] & 0xFFFFFFFF).value, arguments[1]
+        flags = arguments[3] if number in (_FCHMODAT2, _UTIMENSAT) else 0
+        path = os.pread(memory, _LONGEST_PATH, address).partition(b"\0")[0]
+        if not path.startswith(b"/"):
+            link = f"/proc/{pid}/cwd" if directory == _AT_FDCWD else f"/proc/{pid}/fd/{directory}"
+            path = os.readlink(link.encode()) + (b"/" + path if path else b"")
+        open_flags = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if flags & _NO_FOLLOW else 0)
+        how = struct.pack("=QQQ", open_flags, 0, _BENEATH_WITHOUT_MAGIC)
+        return called(_libc.syscall(_OPENAT2, self._directory, self._within_folder(path), how, len(how)))
+
+    def _within_folder(self, path: bytes) -> bytes:
+        """The path relative to the folder."""
+        if path != self._folder and not path.startswith(self._folder + b"/"):
+            raise PermissionError(errno.EPERM, "outside of the folder")
+        return path[len(self._folder) + 1 :] or b"."
 
 
 def _wake_for(*signals: int) -> int:
@@ -63,23 +245,29 @@ def _wake_for(*signals: int) -> int:
     return woken
 
 
-def _found(name: str) -> str:
-    """Where the program is."""
-    places = [name] if "/" in name else [f"{place}/{name}" for place in os.environ["PATH"].split(":")]
-    return next((place for place in places if os.access(place, os.X_OK)), name)
+def _find_program(name: str) -> str:
+    """As `os.execvp` does, which imports something, and would do so when that cannot be read any more."""
+    paths = [name] if "/" in name else [f"{directory}/{name}" for directory in os.environ["PATH"].split(":")]
+    return next((path for path in paths if os.access(path, os.X_OK)), name)
 
 
-def _on_its_own() -> None:
+def _leave_launcher() -> None:
+    """Become a session of its own, which ends with the launcher, and before it where memory runs out."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as score:
+            score.write("500")
+    except OSError:
+        return  # with namespaces of its own all of it has this score already
 
 
-def _until_end(child: int, woken: int, ours: socket.socket, folder: str) -> int:
+def _wait(child: int, woken: int, ours: socket.socket, calls: NotifiedCalls) -> int:
     """Until the command ends, or this is to: by SIGTERM, or because nobody reads the output any more."""
-    place = os.open(folder, os.O_PATH | os.O_CLOEXEC)
     listener, poller = -1, select.poll()
     for descriptor, events in ((woken, select.POLLIN), (ours.fileno(), select.POLLIN), (1, 0)):
         poller.register(descriptor, events)
@@ -91,23 +279,23 @@ def _until_end(child: int, woken: int, ours: socket.socket, folder: str) -> int:
                 return 128 + signal.SIGTERM
             if descriptor == ours.fileno():
                 poller.unregister(descriptor)
-                if (listener := _received(ours)) >= 0:
+                if (listener := _receive_listener(ours)) >= 0:
                     poller.register(listener, select.POLLIN)
             elif descriptor == listener and events & select.POLLIN:
-                made_calls.make(listener, place, folder)
+                calls.answer(listener)
             elif descriptor == listener:
                 poller.unregister(listener)  # nobody is left who could call
-        if (status := _reaped(child)) is not None:
+        if (status := _reap(child)) is not None:
             return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
-def _received(ours: socket.socket) -> int:
+def _receive_listener(ours: socket.socket) -> int:
     """The descriptor that was sent; -1 where the command could not be started."""
     _, control, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(4))
     return struct.unpack("i", control[0][2][:4])[0] if control else -1
 
 
-def _reaped(child: int) -> int | None:
+def _reap(child: int) -> int | None:
     """The command's status, if it has ended; what else has ended is forgotten."""
     try:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -130,7 +318,7 @@ def _kill_all() -> None:
         for pid in _descendants():
             try:
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+            except OSError:
                 continue
         time.sleep(0.001)
 
@@ -153,10 +341,18 @@ def _descendants() -> list[int]:
     return found
 
 
-def _remove(directory: str) -> None:
+def _remove_temporary(path: str) -> None:
+    """However deep it is and whatever modes a command has given it."""
     try:
-        os.rmdir(directory)
+        os.rmdir(f"{path}/home")
+        os.rmdir(path)
     except OSError:
-        import shutil  # here: most commands leave nothing in it
+        _remove_all(path)
 
-        shutil.rmtree(directory, ignore_errors=True)
+
+def _remove_all(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        script = 'chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1" 2>/dev/null'
+        os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", script, "sh", path])  # noqa: S606
+    elif os.path.lexists(path):
+        os.unlink(path)

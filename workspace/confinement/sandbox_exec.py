@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement import places
 from workspace.confinement.confinement import Launch, Name, environment
+from workspace.confinement.launch import own_python
 
+_EMPTY = "/var/empty"  # a directory of the system's
 _PROFILE = """(version 1)
 (deny default)
 (allow process-exec process-fork)
@@ -21,7 +22,6 @@ _PROFILE = """(version 1)
 (allow file-read* (literal "/") (subpath "/usr") (subpath "/bin") (subpath "/sbin") (subpath "/System")
     (subpath "/Library/Apple") (subpath "/Library/Developer") (subpath "/opt/homebrew") (subpath "/private/var/db/dyld")
     (subpath "/private/var/select") (subpath (param "PYTHON")))
-(allow file-read* (literal "/private/etc/profile") (literal "/private/etc/bashrc"))
 (allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))
 (allow file-read* (literal "/dev/random") (literal "/dev/urandom"))
 (allow file-read* file-write* (subpath (param "FOLDER")))
@@ -38,10 +38,10 @@ class SandboxExec:
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
         real = os.path.realpath(folder)  # the profile is about real paths: /tmp is another place there
-        python = places.own_python() or "/usr"
-        told = environment(real, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
+        python = own_python() or "/usr"
+        variables = environment(_EMPTY, TMPDIR=real, GIT_CEILING_DIRECTORIES=os.path.dirname(real))
         profile = ["-D", f"FOLDER={real}", "-D", f"PYTHON={python}", "-p", _PROFILE]
-        yield Launch([self.program, *profile, *argv], told, real)
+        yield Launch([self.program, *profile, *argv], variables, real)
 
 
 def sandbox_exec() -> SandboxExec | str:

@@ -64,6 +64,12 @@ REFUSED: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
         "iopl": (172, None),
         "ioperm": (173, None),
         "modify_ldt": (154, None),
+        # The machine, or the whole account, has a fixed number of these.
+        "io_setup": (206, 0),
+        "inotify_init": (253, None),
+        "inotify_init1": (294, 26),
+        "statmount": (457, 457),
+        "listmount": (458, 458),
     }
 )
 # Without namespaces they reach what belongs to the same account, and Landlock does not look at them.
@@ -71,18 +77,12 @@ REFUSED_WITHOUT_NAMESPACES: Mapping[str, tuple[int | None, int | None]] = Mappin
     {
         "chown": (92, None),
         "lchown": (94, None),
+        "fchown": (93, 55),
         "fchownat": (260, 54),
         "utime": (132, None),
         "utimes": (235, None),
         "futimesat": (261, None),
-        "setxattr": (188, 5),
-        "lsetxattr": (189, 6),
-        "removexattr": (197, 14),
-        "lremovexattr": (198, 15),
-        "setxattrat": (463, 463),
-        "removexattrat": (466, 466),
         "file_setattr": (469, 469),
-        "inotify_add_watch": (254, 27),
         "shmget": (29, 194),
         "shmat": (30, 196),
         "shmctl": (31, 195),
@@ -99,6 +99,19 @@ REFUSED_WITHOUT_NAMESPACES: Mapping[str, tuple[int | None, int | None]] = Mappin
         "bind": (49, 200),
         "connect": (42, 203),
         "ioprio_set": (251, 30),
+    }
+)
+# So do these; programs such as cp -p go on where a file system has no extended attributes.
+EXTENDED_ATTRIBUTES: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
+    {
+        "setxattr": (188, 5),
+        "lsetxattr": (189, 6),
+        "fsetxattr": (190, 7),
+        "removexattr": (197, 14),
+        "lremovexattr": (198, 15),
+        "fremovexattr": (199, 16),
+        "setxattrat": (463, 463),
+        "removexattrat": (466, 466),
     }
 )
 # Of any process of the account: allowed of oneself, which an argument of 0 says. Numbers, allowed values by argument.
@@ -124,19 +137,32 @@ SIGNALS: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
 )
 # Landlock does not look at these either, but programs need them: the launcher makes them, within the folder.
 MADE_BY_LAUNCHER: Mapping[str, tuple[int | None, int | None]] = MappingProxyType(
-    {"chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452)}
+    {
+        "chmod": (90, None),
+        "fchmod": (91, 52),
+        "fchmodat": (268, 53),
+        "fchmodat2": (452, 452),
+        "utimensat": (280, 88),
+    }
 )
-UTIMENSAT = (280, 88)  # so is this one, for a path
 KILL = (62, 129)
 FCNTL = (72, 25)
 SIGNAL_BY_DESCRIPTOR = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX
+LEASE_OR_WATCH = (1024, 1026)  # F_SETLEASE, F_NOTIFY
 IOCTL = (16, 29)
+# FS_IOC_SETFLAGS, of 64 and 32 bits, FS_IOC_SETVERSION, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY and
+# FS_IOC_SET_ENCRYPTION_POLICY
+CHANGE_FILE_BY_IOCTL = (0x40086602, 0x40046602, 0x40087602, 0x401C5820, 0x40806685, 0x800C6613)
 OWNER_OF_DESCRIPTOR = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP
 SOCKET = (41, 198)
 SOCKETPAIR = (53, 199)
 CLONE = (56, 220)
 CLONE3 = (435, 435)
 TRUNCATE = (76, 45)
+EPOLL_CTL = (233, 21)
+EPOLL_CTL_ADD = 1
+FALLOCATE = (285, 47)
+PUNCH_HOLE = 3  # FALLOC_FL_PUNCH_HOLE and FALLOC_FL_KEEP_SIZE, which frees blocks
 
 
 def machine() -> str | None:

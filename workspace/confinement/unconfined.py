@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from workspace.confinement.confinement import Launch, Name, environment
+from workspace.confinement.confinement import Launch, Name, ended_first, environment
 
 _NO_HOME = "/nonexistent"
 
@@ -18,6 +18,6 @@ class Unconfined:
 
     @contextmanager
     def launch(self, folder: Path, argv: Sequence[str]) -> Iterator[Launch]:
-        # Not the folder: a login shell, Python and git run what they find at home, and nobody was asked about that.
-        told = environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
-        yield Launch(argv, told, str(folder))
+        # Not the folder: Python and git run what they find at home, and nobody was asked about that.
+        variables = environment(_NO_HOME, GIT_CEILING_DIRECTORIES=str(folder.parent))
+        yield Launch(ended_first(argv), variables, str(folder))

@@ -236,7 +236,7 @@ def _(_: Outside) -> object:
     """Whoever is outside sees whether it did."""
     if os.getuid() == 0:
         raise PermissionError("that would be everything of root's")
-    return os.setpriority(os.PRIO_USER, 0, 1)
+    return os.setpriority(os.PRIO_USER, 0, 19)
 
 
 @way("limit a process")
@@ -246,7 +246,7 @@ def _(outside: Outside) -> object:
 
 @way("slow a process down")
 def _(outside: Outside) -> object:
-    return os.setpriority(os.PRIO_PROCESS, outside["process"], 1)
+    return os.setpriority(os.PRIO_PROCESS, outside["process"], 19)
 
 
 @way("schedule a process")

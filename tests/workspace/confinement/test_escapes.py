@@ -17,7 +17,7 @@ from tests.workspace.confinement import attempts
 from tests.workspace.kinds import made, usable
 from tests.workspace.outside import is_running, outside
 from workspace.commands.running import run
-from workspace.confinement.found import find
+from workspace.confinement.detection import find
 
 pytestmark = pytest.mark.long
 ACCOUNTS = accounts()

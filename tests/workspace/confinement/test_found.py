@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.kinds import made, usable
-from workspace.confinement import places
+from workspace.confinement import readable_paths
 from workspace.confinement.bubblewrap import bubblewrap
-from workspace.confinement.found import KINDS, NotUsable, find, why_not
+from workspace.confinement.detection import KINDS, NotUsable, find, why_not
 from workspace.confinement.unconfined import Unconfined
 
 LANDLOCK_CREATE_RULESET, VERSION = 444, 1  # landlock_create_ruleset(2)
@@ -77,8 +77,10 @@ def test_a_folder_among_the_programs_is_refused(kind: str) -> None:
 def test_a_checkout_among_the_programs_is_a_problem_and_an_installed_package_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "PROGRAMS", (str(tmp_path),))
-    assert places.problem(tmp_path / "src") is None
+    monkeypatch.setattr(readable_paths, "PROGRAMS", (str(tmp_path),))
+    assert readable_paths.problem(tmp_path / "src") is None
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "pyproject.toml").touch()
-    assert places.problem(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"
+    assert (
+        readable_paths.problem(tmp_path / "src") == f"{tmp_path}/src is in a directory that commands may read: move it"
+    )

@@ -2,11 +2,7 @@
 
 import errno
 import os
-import shutil
-import sys
 from pathlib import Path
-
-from workspace.confinement.confinement import PATH
 
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Where libraries are, which program is meant by a name such as awk, and what Node.js does not start without where it
@@ -32,8 +28,3 @@ def check(folder: Path) -> None:
 
 def _is_among_programs(path: Path) -> bool:
     return any(Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)) for place in PROGRAMS)
-
-
-def own_python() -> Path | None:
-    """Where this Python is, if the programs have none."""
-    return None if shutil.which("python3", path=PATH) else Path(os.path.realpath(sys.base_prefix))
