@@ -74,6 +74,7 @@ def _chat(given: argparse.Namespace) -> int:
         directory=given.data_dir.resolve(),
         execute=given.execute,
         as_json=given.json,
+        approve_all=given.yes,
         thread=given.thread,
         model=given.model,
         temperature=given.temp,

@@ -67,6 +67,9 @@ class Page(Client):
         with connected():
             return response.json()
 
+    async def get_file(self, chat_id: str, path: str) -> bytes:
+        return (await self.request("GET", f"/chats/{chat_id}/files/{quote(path)}")).content
+
     async def commit(self, chat_id: str, message: str) -> Json:
         return await self._json("POST", f"/chats/{chat_id}/commit", {"message": message})
 

@@ -37,13 +37,16 @@ def _add_chat(commands: Commands) -> None:
         commands,
         "chat",
         "talk to the assistant in this terminal",
-        "Shows the conversations of the page in this terminal. With --exec, or text on stdin, it sends one message and "
-        "prints the answer to stdout, all else to stderr. Exit status 0: answered, 1: failed, 2: no server, 3: an "
-        "approval is needed, 130: stopped. To sign in, set TODO_TOKEN.",
+        "Shows the conversations of the page in this terminal. With --exec, or text on stdin, it sends one message, or "
+        "carries out one slash command, and prints the answer to stdout, all else to stderr. Exit status 0: answered, "
+        "1: failed, 2: no server, 3: an approval is needed, 130: stopped. To sign in, set TODO_TOKEN.",
     )
     chat.add_argument("--exec", dest="execute", metavar="TEXT", help="send this message, print the answer and exit")
     chat.add_argument(
         "--json", action="store_true", help="with --exec or text on stdin: print the answer's events as lines of JSON"
+    )
+    chat.add_argument(
+        "--yes", action="store_true", help="with --exec or text on stdin: approve whatever the assistant asks to do"
     )
     _add_thread(chat)
     chat.add_argument("--model", metavar="NAME", help="the model that answers, one of LLM_MODELS")

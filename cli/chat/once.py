@@ -63,14 +63,22 @@ class Once:
     async def _answer(self, text: str) -> Exit:
         began = time.monotonic()
         await self._connection.alive()
-        saying = asyncio.ensure_future(self._connection.say(await self._chat(), text))
+        chat_id = await self._chat()
+        if text.startswith("/") and not text.startswith("//"):
+            from cli.chat.single_command import run_command  # imports Markdown, which a message does not need
+
+            return await run_command(text.strip(), self._connection, self._options, chat_id, _WIDTH)
+        said = text.removeprefix("/") if text.startswith("//") else text
+        saying = asyncio.ensure_future(self._connection.say(chat_id, said))
         try:
             reading = await asyncio.shield(saying)
             async with aclosing(self._connection.events(reading)) as events:
                 async for event in events:
                     self._tell_of(event)
                     if event.name == "approval_required":
-                        return self._leave(reading)
+                        if not self._options.approve_all:
+                            return self._leave(reading)
+                        await self._approve(reading, event.data["approval_id"])
                     if event.name == "interaction_complete":
                         if event.data["status"] == "COMPLETED":
                             self._write_list()
@@ -140,6 +148,12 @@ class Once:
         self._answers += whole.casefold()
         _write("" if whole.endswith("\n") else "\n", end="")
         self._has_said = True
+
+    async def _approve(self, reading: Reading, approval_id: str) -> None:
+        """Approves a call, unless somebody else has decided it in the meantime."""
+        assert reading.run_id is not None, "it waits"
+        with suppress(Refused):
+            await self._connection.runs.approve(reading.chat_id, reading.run_id, approval_id, approved=True)
 
     def _leave(self, reading: Reading) -> Exit:
         self._tell(f"This needs your approval. Decide with: ./todo chat --thread {reading.chat_id}")

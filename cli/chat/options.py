@@ -18,6 +18,7 @@ class Options:
     directory: Path
     execute: str | None = None
     as_json: bool = False
+    approve_all: bool = False
     thread: str | None = None
     model: str | None = None
     temperature: float | None = None

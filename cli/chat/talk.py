@@ -33,6 +33,8 @@ class Talk:
         self.left: str | None = None
         self.answer: Answer | None = None
         self.last_run: str | None = None
+        self.is_single = False
+        """Whether one command is carried out, and nothing follows it."""
         self.learned = Learned(connection, known)
         self._options = options
         self._queue = Queue(connection)
@@ -141,11 +143,16 @@ class Talk:
             with suppress(Refused, ConnectionLost):
                 await self.connection.cancel(answer.reading)
 
-    async def open(self, chat_id: str) -> None:
-        """Go on with a conversation: what was said last, and the answer that runs in it."""
+    async def select(self, chat_id: str) -> dict[str, Any] | None:
+        """Makes a conversation the current one and returns its last interaction."""
         last = await self.connection.last(chat_id)
         self.chat_id, self.left, self._editing = chat_id, None, None
         self.last_run = last["id"] if last else None
+        return last
+
+    async def open(self, chat_id: str) -> None:
+        """Goes on with a conversation: shows its last message, and follows the answer that runs in it."""
+        last = await self.select(chat_id)
         if last is None:
             return
         await show(self.screen, chat_id, last)

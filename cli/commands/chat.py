@@ -17,6 +17,8 @@ def run(options: Options) -> int:
     if options.execute is None and sys.stdin.isatty() and sys.stdout.isatty():
         from cli.chat import conversation
 
+        if options.approve_all:
+            raise CliError("--yes needs --exec TEXT, or text on stdin.")
         return conversation.run(options, url)
     text = _storable(options.execute if options.execute is not None else _given())
     if not text.strip():

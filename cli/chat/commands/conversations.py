@@ -1,6 +1,6 @@
 """The conversations of the page, and this one as a whole."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli.chat.screens import drawing
 from cli.chat.screens.text import clean
@@ -25,12 +25,8 @@ async def open(talk: "Talk", which: str) -> None:
         await talk.screen.fail("The assistant is still answering. Wait, or stop it with /stop.")
         return
     threads = talk.learned.threads or await talk.learned.list_threads()
-    if which.isascii() and which.isdigit() and 0 < int(which) <= len(threads):
-        chat_id = threads[int(which) - 1]["id"]
-    else:
-        named = [one["id"] for one in threads if which in (one["id"], clean(one.get("title") or ""))]
-        chat_id = named[0] if named else which
-    if not _can_be(chat_id):
+    chat_id = _find(threads, which)
+    if chat_id is None:
         await talk.screen.fail(f"There is no conversation {which}. See /threads.")
         return
     await talk.open(chat_id)
@@ -61,5 +57,14 @@ async def compact(talk: "Talk", _: str) -> None:
     await talk.screen.note(f"{done['status'].capitalize()}: {done['messages']} messages.")
 
 
-def _can_be(chat_id: str) -> bool:
-    return bool(chat_id) and all(one.isascii() and (one.isalnum() or one in "._-") for one in chat_id)
+def _find(threads: list[dict[str, Any]], which: str) -> str | None:
+    """Returns the conversation of a listed number, title or id, else an id or name that is not listed; a number that is
+    not listed is none.
+    """
+    is_number = which.isascii() and which.isdigit()
+    if is_number and 0 < int(which) <= len(threads):
+        return threads[int(which) - 1]["id"]
+    named = [one["id"] for one in threads if which in (one["id"], clean(one.get("title") or ""))]
+    if named or is_number:
+        return named[0] if named else None
+    return which if which and all(one.isascii() and (one.isalnum() or one in "._-") for one in which) else None

@@ -30,11 +30,32 @@ async def put(talk: "Talk", name: str) -> None:
     await talk.screen.note(f"Added {path.name} to the conversation's files.")
 
 
+async def get(talk: "Talk", path: str) -> None:
+    """Writes a file of the conversation into the current directory; never over one that exists."""
+    if talk.chat_id is None:
+        await talk.screen.fail("There are no files in this conversation.")
+        return
+    content, target = await talk.connection.page.get_file(talk.chat_id, path), Path(Path(path).name)
+    try:
+        await asyncio.to_thread(_create, target, content)
+    except FileExistsError:
+        await talk.screen.fail(f"{target} exists here already. Move it away first, or go to another directory.")
+    except OSError as error:
+        await talk.screen.fail(f"{target} cannot be written: {error.strerror}.")
+    else:
+        await talk.screen.note(f"Wrote {target} to the current directory: {len(content):,} bytes.")
+
+
 async def commit(talk: "Talk", message: str) -> None:
     if talk.chat_id is None:
         await talk.screen.fail("There is nothing to commit in this conversation yet.")
         return
     await talk.screen.note((await talk.connection.page.commit(talk.chat_id, message))["message"])
+
+
+def _create(target: Path, content: bytes) -> None:
+    with target.open("xb") as file:
+        file.write(content)
 
 
 def read(name: str) -> tuple[Path, bytes]:

@@ -18,11 +18,14 @@ _KEYS = (
 
 
 class Command(NamedTuple):
-    """`wants` is what goes behind its name; it cannot be left out where it is in capitals."""
+    """`wants` is its argument, which is required if it is in capitals. One that is `in_talk` needs a conversation that
+    goes on: `--exec` rejects it.
+    """
 
     wants: str
     does: str
     run: Callable[["Talk", str], Awaitable[None]]
+    in_talk: bool = False
 
 
 async def run(talk: "Talk", text: str) -> None:
@@ -33,6 +36,8 @@ async def run(talk: "Talk", text: str) -> None:
         near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.4)
         hint = f" Did you mean /{near[0]}?" if near else " See /help."
         await talk.screen.fail(f"There is no /{name}.{hint} To send a message that begins with a slash, type //.")
+    elif talk.is_single and command.in_talk:
+        await talk.screen.fail(f"/{name} works only in a conversation: start ./todo chat.")
     elif not rest.strip() and command.wants.isupper():
         await talk.screen.fail(f"/{name} {command.wants}: {command.does}.")
     else:
@@ -58,21 +63,22 @@ async def _quit(talk: "Talk", _: str) -> None:
 COMMANDS: Mapping[str, Command] = {
     "help": Command("", "show this help", _help),
     "threads": Command("", "list the conversations", conversations.show_all),
-    "open": Command("N", "open a conversation by its number, title or id", conversations.open),
-    "clear": Command("", "start a new conversation", conversations.clear),
+    "open": Command("N", "open a conversation by its number, title or id", conversations.open, in_talk=True),
+    "clear": Command("", "start a new conversation", conversations.clear, in_talk=True),
     "tasks": Command("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show),
     "undo": Command("", "undo what the last answer changed", tasks.undo),
-    "stop": Command("", "stop the answer, like Ctrl-C", messages.stop),
-    "retry": Command("", "answer the last message again", messages.retry),
-    "edit": Command("[text]", "change the last message and answer it again", messages.edit),
+    "stop": Command("", "stop the answer, like Ctrl-C", messages.stop, in_talk=True),
+    "retry": Command("", "answer the last message again", messages.retry, in_talk=True),
+    "edit": Command("[text]", "change the last message and answer it again", messages.edit, in_talk=True),
     "version": Command("N", "show another version of the last message", messages.show_version),
     "model": Command("[name]", "list the models, or choose one", messages.choose_model),
     "agents": Command("", "show what agents did for the last message", messages.show_agents),
     "files": Command("", "list the conversation's files", files.show),
     "put": Command("FILE", "add a file from this machine", files.put),
+    "get": Command("FILE", "write a file of the conversation to the current directory", files.get),
     "commit": Command("MESSAGE", "commit the conversation's files", files.commit),
     "memory": Command("[text]", "show the memory, add a line, or import FILE", memory.memory),
     "log": Command("", "show all that was said and done here, as JSON lines", conversations.log),
     "compact": Command("", "summarise all but the newest messages", conversations.compact),
-    "quit": Command("", "leave, like Ctrl-D", _quit),
+    "quit": Command("", "leave, like Ctrl-D", _quit, in_talk=True),
 }

@@ -17,6 +17,7 @@ _DONE, _OPEN, _GONE = "✓", "·", "✗"
 _DUE = re.compile(r"(?:\w{3} )?(\d{4}-\d\d-\d\d)( \d\d:\d\d)?", re.ASCII)
 _REJECTED = "The person refused this call"  # begins what the model reads in place of the output of a rejected call
 _DUE_CELLS, _MORE_CELLS = 20, 24  # at most
+_PRINTED_LINES = 8  # at most, of what a command has printed
 
 
 def call_line(style: Style, tool: str, arguments: str, output: str, width: int) -> str:
@@ -114,8 +115,16 @@ def step_lines(style: Style, step: Json, width: int) -> list[str]:
         case "end":
             told = [f"{who}: {content.get('outcome', 'ended')}"]
         case _:
-            told = []
+            return _printed_lines(style, step.get("details") or {}, width)
     return [style.dim(f"  └ {one_line(line, width - 4)}") for line in told]
+
+
+def _printed_lines(style: Style, details: Json, width: int) -> list[str]:
+    """Renders the last lines that a command has printed; none for other tools."""
+    lines = [line for name in ("stdout", "stderr") for line in str(details.get(name) or "").splitlines()]
+    shown = lines[-_PRINTED_LINES:]
+    hidden = [f"    {len(lines) - len(shown):,} more lines above"] if len(lines) > len(shown) else []
+    return [style.dim(line) for line in (*hidden, *(f"    {one_line(line, width - 4)}" for line in shown))]
 
 
 def usage_line(usage: Json | None, seconds: float) -> str:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 import pyte
@@ -141,10 +142,12 @@ def _controlled() -> Callable[[], None]:
     return controlled
 
 
-async def chat(*arguments: str, stdin: bytes = b"", **variables: str) -> "subprocess.CompletedProcess[str]":
+async def chat(
+    *arguments: str, stdin: bytes = b"", cwd: Path = ROOT, **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """`./todo chat` without a terminal."""
     kept = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **variables}
     command: Sequence[str] = [sys.executable, "-P", "-m", "cli", "chat", *arguments]
-    run = partial(subprocess.run, command, cwd=ROOT, env=kept, capture_output=True, timeout=SECONDS)
+    run = partial(subprocess.run, command, cwd=cwd, env=kept, capture_output=True, timeout=SECONDS)
     done = await asyncio.to_thread(run, input=stdin)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 
 
 async def test_agent_at_work(start: Start, model: ScriptedModel) -> None:
-    first, second = (call("run_command", command=f"echo {number} > {number}.txt") for number in (1, 2))
+    first, second = (call("run_command", command=f"echo {number} > {number}.txt; seq 20 | sed s/^/line-/") for number in (1, 2))
     await model.script(start_coder("count"), calls(call("write_file", path="a.txt", content="x"), first, second))
     with start() as terminal:
         await terminal.wait_for(">")
@@ -33,6 +33,8 @@ async def test_agent_at_work(start: Start, model: ScriptedModel) -> None:
         text = await terminal.wait_for("Approved", "└ coder: completed", "  Counted.", "All is done.", "total")
         assert text.count("└ coder: write file") == text.count("└ coder: completed") == 1
         assert text.count("✗ Not done.") == 1
+        assert "    12 more lines above\n    line-13\n" in text
+        assert "    line-20\n" in text
         terminal.say("/agents")
         await terminal.wait_for("> /agents", "└ coder: completed", times=2)
         terminal.say("/files")

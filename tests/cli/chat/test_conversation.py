@@ -222,8 +222,9 @@ async def test_commands(start: Start, model: ScriptedModel, user: User, served: 
         await terminal.wait_for("There is no view never")
         terminal.say("/model huge")
         await terminal.wait_for("There is no model huge")
-        terminal.say("/open nothing/here")
-        await terminal.wait_for("There is no conversation nothing/here")
+        for missing in ("nothing/here", "999"):
+            terminal.say(f"/open {missing}")
+            await terminal.wait_for(f"There is no conversation {missing}")
         terminal.say("/stop")
         await terminal.wait_for("There is no answer to stop.")
         for command, answer in (

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +143,50 @@ async def test_token(user: User, model: ScriptedModel) -> None:
     elsewhere = await run_chat("--url", "http://192.0.2.1", "--exec", "hello", TODO_TOKEN="secret")
     assert elsewhere.returncode == 1
     assert "TODO_TOKEN" in elsewhere.stderr
+
+
+async def test_slash_command(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    url = ("--url", served.base_url)
+    thread = await with_tasks(user, model, 2)
+    tasks = await chat(*url, "--exec", "/tasks")
+    assert (tasks.returncode, tasks.stderr) == (0, "")
+    assert "task number 1" in tasks.stdout
+    undone = await chat(*url, "--thread", thread, stdin=b"/undo\n")
+    assert (undone.returncode, "Undone." in undone.stdout) == (0, True)
+    assert (await chat(*url, "--exec", "/tasks")).stdout == "No tasks.\n"
+    for command, sentence in (
+        ("/taks", "There is no /taks. Did you mean /tasks?"),
+        ("/put", "/put FILE: add a file from this machine."),
+        ("/retry", "/retry works only in a conversation: start ./todo chat."),
+        ("/get none.txt", "There are no files in this conversation."),
+    ):
+        failed = await chat(*url, "--exec", command)
+        assert (failed.returncode, failed.stdout) == (1, "")
+        assert sentence in failed.stderr
+    before = len(await model.requests())
+    await model.script({"text": "A path."})
+    assert (await chat(*url, "--exec", "//etc is what?")).stdout == "A path.\n"
+    [sent] = (await model.requests())[before:]
+    assert sent["body"]["messages"][-1]["content"].endswith("/etc is what?")
+
+
+async def test_file_is_written_here(served: ChatKit, user: User, chat: Chat, tmp_path: Path) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("one two")
+    options = ("--url", served.base_url, "--thread", (await user.page.begin("files"))["id"])
+    assert (await chat(*options, "--exec", f"/put {own}")).returncode == 0
+    there = tmp_path / "there"
+    there.mkdir()
+    got = await chat(*options, "--exec", "/get own.txt", cwd=there)
+    assert (got.returncode, "Wrote own.txt to the current directory: 7 bytes." in got.stderr) == (0, True)
+    assert (there / "own.txt").read_text() == "one two"
+    again = await chat(*options, "--exec", "/get own.txt", cwd=there)
+    assert (again.returncode, "own.txt exists here already." in again.stderr) == (1, True)
+
+
+async def test_all_is_approved(served: ChatKit, user: User, chat: Chat, model: ScriptedModel) -> None:
+    options = ("--url", served.base_url, "--thread", await with_tasks(user, model, 2))
+    await model.script(delete_tasks(1), delete_tasks(2), {"text": "Both are deleted."})
+    done = await chat(*options, "--yes", "--exec", "delete both")
+    assert (done.returncode, done.stdout) == (0, "Both are deleted.\n")
+    assert (await chat(*options, "--exec", "/tasks")).stdout == "No tasks.\n"
