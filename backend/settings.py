@@ -7,7 +7,6 @@ from pydantic import AfterValidator, AliasChoices, Field, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from common.child_environment import RENAMED
 from common.environment import CONFIG, CommaSeparated
 from common.settings import WRONG_ISSUER, Secret, ServiceSettings, is_http, per_person, read_service
 from common.tokens import ISSUER
@@ -51,8 +50,12 @@ class AddressSettings(BaseSettings):
 
     auth_mode: Literal["none", "jwt"] = "none"
     backend_host: str = "127.0.0.1"
+    """The addresses and ports of the services. ./todo up uses the ports, but always serves this machine only."""
     backend_port: int = Field(default=8000, ge=0, le=65535)
     backend_url: Annotated[str, AfterValidator(_address)] | None = None
+    """The public address of the page, such as https://todo.example. Calendar links begin with it. Default: the address
+    at which the page was opened; for ./todo calendar, http://localhost and the port.
+    """
 
     @property
     def address(self) -> str:
@@ -66,6 +69,9 @@ class ServersSettings(BaseSettings):
     model_config = CONFIG
 
     mcp_servers_file: Path | None = None
+    """A file that lists other MCP servers, in the format of docs/agents.md. Agents may use their tools after you
+    approve them. Default for ./todo: the file mcp.json in the folder of .env, if there is one.
+    """
 
 
 class ModelSettings(BaseSettings):
@@ -74,21 +80,56 @@ class ModelSettings(BaseSettings):
     model_config = CONFIG
 
     llm_provider: ProviderName | None = None
+    """The model. LLM_PROVIDER is cerebras, openai, anthropic, gemini, mistral, groq, openrouter, ollama, vllm,
+    lmstudio, llamacpp, offline or custom. custom and vllm need LLM_BASE_URL and LLM_MODEL, lmstudio needs LLM_MODEL.
+    Default: Cerebras if CEREBRAS_API_KEY or LLM_API_KEY is set; else, with ./todo up only, a model of Ollama on this
+    machine (at OLLAMA_HOST; LLM_MODEL chooses which); else the offline model.
+    """
     llm_base_url: str | None = None
     llm_api_key: SecretStr | None = None
     llm_model: str | None = None
     llm_models: CommaSeparated = ()
+    """Other models that users may choose for an answer (./todo chat --model), separated by commas. Default: none."""
     llm_temperature: float = Field(default=0.7, ge=0, le=2)
+    """The temperature is not sent to models that do not accept one."""
     llm_max_tokens: int = Field(default=1000, ge=1)
+    """The most tokens in one response of the model, reasoning included: for the assistant, and for agents, which write
+    files. Default for agents: 8000, or 4000 with ollama, vllm, lmstudio, llamacpp, groq and custom, whose models may
+    have a small context.
+    """
     llm_agent_max_tokens: int | None = Field(default=None, ge=1)
     llm_first_token_seconds: float = Field(default=300, gt=0)
+    """How many seconds to wait for the first token of an answer (a model on your own machine may need minutes), and for
+    each further one. After that the answer ends with an error, without a retry. LIMIT_RUN_SECONDS also ends an
+    answer.
+    """
     llm_silence_seconds: float = Field(default=120, gt=0)
     limit_answer_chars: int = Field(default=400_000, ge=1_000)
+    """The most characters in one response of a model, reasoning and tool calls included. For each of these characters
+    its server may send about 6 bytes in one event and about 100 bytes in all. A longer response ends with an error.
+    """
     llm_tool_calls: ToolCalls = "streamed"
+    """How the model makes tool calls. streamed: the normal way. whole: without streaming, for providers that lose
+    streamed tool calls; an answer then appears only when it is complete. text: for models without tool calls; the tools
+    are described in the prompt, and the calls are read from the model's text.
+    """
     llm_roles: Roles | None = None
+    """Whether messages of the user and of the assistant must alternate, as the chat templates of Mistral and Gemma
+    demand: any or alternate. Default: alternate for mistral, vllm, lmstudio, llamacpp and custom, any for the
+    others.
+    """
     llm_omit: CommaSeparated = ()
+    """Optional fields that the model's server rejects, separated by commas: stream_options, temperature, max_tokens,
+    max_completion_tokens, reasoning_effort. They are not sent. Default: stream_options for mistral, none for the
+    others.
+    """
     history_tokens: int | None = Field(default=None, ge=1_000)
+    """How many tokens of a conversation are sent to the model, at least 1000; older messages are summarised. Default:
+    16000 for cerebras, openrouter and mistral, 32000 for openai, anthropic and gemini, 128000 for offline, 8000 for the
+    others.
+    """
     cerebras_api_key: SecretStr | None = None
+    """The keys of the providers."""
     openai_api_key: SecretStr | None = None
     anthropic_api_key: SecretStr | None = None
     gemini_api_key: SecretStr | None = None
@@ -96,6 +137,17 @@ class ModelSettings(BaseSettings):
     groq_api_key: SecretStr | None = None
     openrouter_api_key: SecretStr | None = None
     offline_url: str = "http://127.0.0.1:8002/v1"
+    """The address at which the backend reaches the offline model, if no other model is set."""
+
+
+RENAMED = {
+    "LIMIT_TURNS_PER_MINUTE": "LIMIT_RUNS_PER_MINUTE",
+    "LIMIT_TURNS_PER_DAY": "LIMIT_RUNS_PER_DAY",
+    "LIMIT_TURNS_AT_ONCE": "LIMIT_RUNS_AT_ONCE",
+    "LIMIT_RUNNING_TURNS": "LIMIT_RUNNING_RUNS",
+    "LIMIT_TURN_SECONDS": "LIMIT_RUN_SECONDS",
+}
+"""Settings that had another name in version 0.1.0, which is read until the next release."""
 
 
 def _formerly(name: str) -> Any:
@@ -114,36 +166,82 @@ class Settings(AddressSettings, ServersSettings, ModelSettings, ServiceSettings)
     prefix: ClassVar[str] = "BACKEND"
 
     backend_workers: int = Field(default=1, ge=1, le=64)
+    """The number of processes of each service on its one port; each process uses one core. Each opens up to 11
+    connections to the database, each backend process two more. PostgreSQL's default limit (max_connections) is 100.
+    """
     mcp_internal_url: str | None = None
+    """The address at which the backend reaches the MCP server, if it is not MCP_URL."""
 
     agents: Literal["auto", "on", "off"] = "auto"
+    """The workspace stores users' files and runs the agents' commands. WORKSPACE_URL is the address at which the
+    backend reaches it, and the audience of its tokens; both services use WORKSPACE_TOKEN_SECRET for these.
+    WORKSPACE_DIR is a directory that only the workspace's account may enter. ./todo up and Docker set all of these.
+
+    AGENTS=auto: agents work if the workspace has a sandbox for their commands. on: without a sandbox they work too, but
+    only with files. off: no agents; ./todo up then starts no workspace.
+    """
     workspace_url: str | None = None
     workspace_token_secret: Secret | None = None
     limit_agent_runs: int | None = per_person(50)
+    """How many agents a user may start in a day. Default with AUTH_MODE=jwt: 50."""
     agent_model_turns: int = Field(default=30, ge=1)
+    """How many requests to the model the agents of one message may make together."""
 
     auth_audience: str | None = None
 
     limit_runs_per_minute: Annotated[int | None, _formerly("LIMIT_TURNS_PER_MINUTE")] = per_person(60)
+    """Limits for each user. Default with AUTH_MODE=none: no limits. With jwt: 60 answers a minute, 1000 a day, 4 at
+    once; 5000 conversations; 600 requests a minute, 10 for the calendar; 600 tool calls a minute, and four times as
+    many requests of any kind to the MCP server; 10000 tasks, 5000 changes of tasks a day. Each process counts requests
+    and tool calls by itself.
+
+    The names of version 0.1.0, LIMIT_TURN_SECONDS, LIMIT_TURNS_… and LIMIT_RUNNING_TURNS, are read until the next
+    release.
+    """
     limit_running_runs: Annotated[int | None, _formerly("LIMIT_RUNNING_TURNS")] = per_person(4)
     limit_runs_at_once: Annotated[int, _formerly("LIMIT_TURNS_AT_ONCE")] = Field(
         default_factory=lambda given: _four_fifths(given["limit_connections"]), ge=1
     )
+    """Overload limits for each backend process, all users together. LIMIT_RUNS_AT_ONCE: answers at the same time
+    (default: four fifths of LIMIT_CONNECTIONS). LIMIT_LAG_SECONDS: how late its event loop may be, for most of half a
+    second, before it starts no more answers. Further messages are rejected at once, with the time to try again:
+    docs/speed.md.
+    """
     limit_lag_seconds: float = Field(default=0.02, gt=0)
     limit_run_seconds: Annotated[float, _formerly("LIMIT_TURN_SECONDS")] = Field(default=600, gt=0)
+    """The most seconds that an answer may take. It continues when the page is closed."""
     limit_runs_per_day: Annotated[int | None, _formerly("LIMIT_TURNS_PER_DAY")] = per_person(1_000)
     limit_conversations: int | None = per_person(5_000)
     limit_requests_per_minute: int | None = per_person(600)
     limit_calendar_reads_per_minute: int | None = per_person(10)
     limit_message_chars: int = Field(default=8_000, ge=1)
+    """The most characters in one message."""
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
+    """Limits of the workspace: bytes of one uploaded file; bytes and files of a folder (each conversation has one);
+    bytes and files of all folders of a user (default with AUTH_MODE=jwt: 1 GB and 100000; with none: no limit);
+    commands that a user may run at once.
+    """
 
     approvals: CommaSeparated = ("bulk", "agents", "connectors")
+    """What needs the user's approval, separated by commas: names of tools, such as delete_task, and these words.
+
+    bulk: deleting more than ten tasks in one answer. agents: starting an agent. connectors: tools of other MCP servers,
+    unless mcp.json says that the server is read-only. always: every tool call, also of agents. none, alone: nothing.
+
+    With WORKSPACE_CONFINEMENT=none each program of an agent always needs approval. An undo never does.
+    """
 
     chatkit_widget: Literal["auto", "on", "off"] = "auto"
+    """Whether there is a page /widget with OpenAI's ChatKit widget, whose script the browser loads from OpenAI. auto:
+    on localhost, which needs no key, and wherever CHATKIT_DOMAIN_KEY is set (a key from OpenAI's platform for your host
+    name). on: always. off: never.
+    """
     chatkit_domain_key: str | None = None
 
     mcp_resend_seconds: float = Field(default=20.0, gt=0)
+    """Times in seconds: how long a tool call is retried while the MCP server cannot be reached; how long Stop waits for
+    a tool.
+    """
     tool_wait_seconds: float = Field(default=10.0, gt=0)
 
     def largest_body(self, method: str, path: str) -> int:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
@@ -86,8 +86,14 @@ class NowSettings(BaseSettings):
 
     model_config = CONFIG
 
-    time_zone: TimeZone = "UTC"
+    time_zone: TimeZone = Field(default_factory=lambda: "UTC")  # not shown as the default: ./todo up has another
+    """The time zone of users whose client does not send one, such as Europe/Berlin; the page always sends it. Default:
+    UTC, or with ./todo up the zone of this machine.
+    """
     test_now: Annotated[datetime | None, BeforeValidator(_read_instant)] = None
+    """For tests: the time at which the clock of tasks and notes starts, such as 2026-11-22T23:50:00+01:00. A service
+    that other machines can reach does not start with it.
+    """
 
     def clock(self) -> Clock:
         """To be asked for once: a clock that is set begins to run here."""

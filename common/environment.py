@@ -9,7 +9,8 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from pydantic import BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-CONFIG = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
+CONFIG = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True, use_attribute_docstrings=True)
+"""A field's docstring is what `.env.example` says of the setting: `python -m tests.settings` writes that file."""
 
 _Read = TypeVar("_Read", bound=BaseSettings)
 _Any = TypeVar("_Any")

@@ -80,7 +80,13 @@ class TokenSettings(BaseSettings):
     model_config = CONFIG
 
     mcp_url: str = "http://127.0.0.1:8001/mcp"
+    """The public address of the MCP server, and the audience of its tokens. Set it to the same value for the backend
+    and the MCP server.
+    """
     mcp_token_secret: Secret | None = None
+    """The backend signs its calls to the MCP server with this secret, also with AUTH_MODE=none if it is set; only
+    signed calls count as the assistant's. ./todo up and Docker create it. Create others with `openssl rand -hex 32`.
+    """
 
 
 class ProcessSettings(ClientLimits):
@@ -90,13 +96,35 @@ class ProcessSettings(ClientLimits):
     """How the names of the service's own settings begin."""
 
     allowed_hosts: CommaSeparated = ()
+    """Host names other than localhost at which the services are reached, such as todo.example; and origins of other web
+    pages that may call them, such as https://app.example. Separate several with commas.
+    """
     allowed_origins: CommaSeparated = ()
     trusted_proxies: Proxies = THIS_MACHINE
+    """Addresses or networks of your reverse proxies, separated by commas. Only these may say that a request came by
+    https (X-Forwarded-Proto); then cookies are Secure and the server accepts requests of its own https pages. A
+    container sees a proxy on the host at the address of the network's gateway, in 172.16.0.0/12.
+    """
     drain_seconds: float = Field(default=0.0, ge=0, le=3600)
+    """How many seconds a service may take to shut down after SIGTERM. /ready returns 503 at once, so that a load
+    balancer stops sending requests; the service ends when no answer is running, after at least 3 seconds. 0: it ends at
+    once, and so do running answers.
+    """
     auth_mode: Literal["none", "jwt"] = "none"
+    """AUTH_MODE=none is for one user on this machine. There is no sign-in, so the services accept only loopback
+    addresses, unless AUTH_NONE_BEYOND_LOOPBACK=true. Set that only if no other machine can reach the ports.
+
+    AUTH_MODE=jwt is for several users. Each request needs a token of your identity provider, which is checked with the
+    settings below.
+    """
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """DEBUG, INFO, WARNING or ERROR."""
     log_format: logs.Format = "auto"
+    """The format of log lines: text, json, or auto (text on a terminal, JSON elsewhere)."""
     otel_exporter_otlp_endpoint: str | None = None
+    """The address that receives OpenTelemetry traces (OTLP over HTTP), such as http://127.0.0.1:4318. Other OTEL_*
+    variables work too. Default: no traces.
+    """
 
     def own(self, name: str) -> Any:
         """One of the service's own settings: `host`, `port` or `workers`."""
@@ -111,12 +139,26 @@ class ServiceSettings(TokenSettings, ProcessSettings, NowSettings):
     """What the services that stand on the database are told alike."""
 
     database_url: DatabaseUrl
+    """The database of the backend and the MCP server, postgres://… or postgresql://…. The services log in at
+    DATABASE_URL, as todo_service, which can read and write the rows of one user at a time. The commands migrate, usage,
+    calendar, export and forget log in at MIGRATION_DATABASE_URL, as the owner of the tables (default: DATABASE_URL).
+    docs/data.md says how to create both logins.
+    """
     listen_database_url: DatabaseUrl | None = None
+    """Only for a connection pooler such as PgBouncer with pool_mode=transaction. LISTEN_DATABASE_URL is the address of
+    PostgreSQL itself: each process listens there for messages of the others. Set DATABASE_PREPARED=off if the pooler
+    does not support prepared statements, such as PgBouncer before 1.21. Example: docs/scale.md.
+    """
     database_prepared: Literal["on", "off"] = "on"
     auth_none_beyond_loopback: bool = False
     auth_jwt_secret: Secret | None = None
+    """For AUTH_MODE=jwt: tokens are checked with a shared secret (AUTH_JWT_SECRET) or the provider's public keys
+    (AUTH_JWKS_URL). AUTH_ISSUER is the iss of the tokens. Their audience is AUTH_AUDIENCE for the backend and MCP_URL
+    for the MCP server.
+    """
     auth_jwks_url: Annotated[str, AfterValidator(_keys)] | None = None
     auth_jwks_max_age_seconds: int = Field(default=14_400, ge=1, le=86_400)
+    """How many seconds the public keys stay valid while AUTH_JWKS_URL cannot be reached; at most a day, 86400."""
     auth_issuer: str | None = None
 
     def create_database(self, **options: Any) -> "Database":

@@ -29,6 +29,7 @@ class Settings(ServiceSettings):
     limit_tasks: int | None = per_person(_MOST_TASKS)
     limit_changes_per_day: int | None = per_person(5_000)
     keep_changes_days: int | None = per_person(365, least=30)
+    """How many days changes of tasks are stored, at least 30. Default with AUTH_MODE=jwt: 365; with none: always."""
 
     @property
     def authorization_server(self) -> str | None:

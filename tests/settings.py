@@ -1,17 +1,173 @@
-"""The settings of a service, and those that `.env.example` shows."""
+"""Writes the files that repeat what the settings classes say: `python -m tests.settings`.
 
+Each file keeps its order and the values that it sets itself. Names, defaults and descriptions come from the classes: a
+setting that is new is added after the one before it in its class, one that is gone is removed.
+"""
+
+import json
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from pathlib import Path
 
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefinedType
 from pydantic_settings import BaseSettings
 
+from backend.settings import Settings as BackendSettings
+from common.settings import OwnerSettings, ProcessSettings, ServiceSettings
+from common.workers import ClientLimits
+from mcp_server.settings import Settings as McpSettings
+from offline_model.settings import Settings as OfflineSettings
 from tests.conftest import ROOT
+from workspace.settings import Settings as WorkspaceSettings
+
+Classes = tuple[type[BaseSettings], ...]
+
+WIDTH = 125
+PARTS: Mapping[str, Classes] = {
+    "backend": (BackendSettings,),
+    "mcp_server": (McpSettings,),
+    "workspace": (WorkspaceSettings,),
+    "migrations": (OwnerSettings,),
+    "offline_model": (OfflineSettings, ClientLimits),
+}
+COMPOSE_BLOCKS: Mapping[str, Classes] = {
+    "limits": (ClientLimits,),
+    "process": (ProcessSettings,),
+    "settings": (ServiceSettings,),
+    "offline-model": PARTS["offline_model"],
+    "mcp": PARTS["mcp_server"],
+    "workspace": PARTS["workspace"],
+    "backend": PARTS["backend"],
+}
+NOT_IN_COMPOSE = {"DATABASE_URL", "TEST_NOW"}  # the first is a file, the second is for loopback addresses only
+EXAMPLE = ROOT / ".env.example"
+MANIFESTS = ROOT / "deploy" / "kubernetes"
+_NAME = re.compile(r"^([A-Z_]+)=", re.MULTILINE)
 
 
-def variables(settings: type[BaseSettings]) -> Iterator[str]:
-    prefix = settings.model_config.get("env_prefix", "")
-    return (f"{prefix}{name}".upper() for name in settings.model_fields)
+def fields(*classes: type[BaseSettings]) -> dict[str, FieldInfo]:
+    """The settings of these classes; of one that several have, the first."""
+    found: dict[str, FieldInfo] = {}
+    for each in classes:
+        prefix = each.model_config.get("env_prefix", "")
+        for name, field in each.model_fields.items():
+            first = found.setdefault(f"{prefix}{name}".upper(), copy(field))
+            first.description = first.description or field.description
+    return found
+
+
+def variables(*classes: type[BaseSettings]) -> Iterator[str]:
+    """The environment variables that these classes read, also by former names."""
+    for name, field in fields(*classes).items():
+        aliases = field.validation_alias
+        yield from [str(choice) for choice in aliases.choices] if isinstance(aliases, AliasChoices) else [name]
 
 
 def example() -> dict[str, str]:
-    return dict(re.findall(r"^([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    return dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE.read_text(), re.MULTILINE))
+
+
+def render_example(text: str) -> str:
+    known = fields(*(each for classes in PARTS.values() for each in classes))
+    head, *sections = text.rstrip("\n").split("\n\n")
+    listed = [
+        [name for name in re.findall(r"^([A-Z_]+)=", section, re.MULTILINE) if name in known] for section in sections
+    ]
+    before = ""
+    for name in known:
+        if not any(name in section for section in listed):
+            section = next((one for one in listed if before in one), listed[-1])
+            section.insert(section.index(before) + 1 if before in section else 0, name)
+        before = name
+    rendered = ("\n".join(_describe(name, known[name]) for name in section) for section in listed if section)
+    return "\n\n".join([head, *rendered]) + "\n"
+
+
+def _describe(name: str, field: FieldInfo) -> str:
+    paragraphs = re.split(r"\n\s*\n", field.description or "")
+    lines = [
+        line
+        for paragraph in paragraphs
+        for line in textwrap.wrap(paragraph, WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+    ]
+    return "\n".join([*(f"# {line}" for line in lines), f"{name}={_default(field)}"])
+
+
+def _default(field: FieldInfo) -> str:
+    match field.get_default():
+        case None | PydanticUndefinedType():
+            return ""
+        case bool(value):
+            return str(value).lower()
+        case float(value):
+            return f"{value:g}"
+        case tuple(values):
+            return ",".join(values)
+        case value:
+            return str(value)
+
+
+def render_compose(text: str) -> str:
+    lines = text.splitlines()
+    for anchor, classes in COMPOSE_BLOCKS.items():
+        start = next(number for number, line in enumerate(lines, 1) if line.endswith(f": &{anchor}"))
+        indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
+        size = next(size for size, line in enumerate(lines[start:]) if not line.startswith(indent))
+        lines[start : start + size] = _complete_block(lines[start : start + size], indent, classes)
+    return "\n".join(lines) + "\n"
+
+
+def _complete_block(lines: Sequence[str], indent: str, classes: Classes) -> list[str]:
+    merged = re.findall(r"<<: \*([\w-]+)", "\n".join(lines))
+    elsewhere = {name for anchor in merged for name in variables(*COMPOSE_BLOCKS[anchor])} | NOT_IN_COMPOSE
+    wanted = [name for name in variables(*classes) if name not in elsewhere]
+    named = [re.match(r" *([A-Z_]+):", line) for line in lines]
+    kept = [line for line, match in zip(lines, named, strict=True) if match is None or match[1] in wanted]
+    present = {match[1] for match in named if match}
+    return kept + [f"{indent}{name}:" for name in wanted if name not in present]
+
+
+def render_config_map(text: str) -> str:
+    """The values of the file; as comments, all other settings that are no secrets and that no manifest sets."""
+    set_elsewhere = set(
+        re.findall(r"name: ([A-Z_]+), value", "".join(path.read_text() for path in MANIFESTS.iterdir()))
+    )
+    known = {
+        name: field
+        for name, field in fields(BackendSettings, McpSettings, WorkspaceSettings).items()
+        if "Secret" not in str(field.annotation) and name not in NOT_IN_COMPOSE
+    }
+    head, data = text.split("\ndata:\n")
+    present = {match[1]: match[0] for match in re.finditer(r"  ([A-Z_]+): .*\n", data) if match[1] in known}
+    others = [
+        f'  # {name}: "{_default(field)}"\n'
+        for name, field in known.items()
+        if not (name in present or name in set_elsewhere or re.search("^OFFLINE_|_PORT$", name))
+    ]
+    return "".join([head, "\ndata:\n", *present.values(), "  # All others, with their defaults:\n", *others])
+
+
+def render_names(_: str) -> str:
+    """What `./todo up` needs, which does not load the services."""
+    return json.dumps({part: sorted(variables(*classes)) for part, classes in PARTS.items()}, indent=2) + "\n"
+
+
+FILES: Mapping[Path, Callable[[str], str]] = {
+    EXAMPLE: render_example,
+    ROOT / "docker-compose.yml": render_compose,
+    MANIFESTS / "settings.yaml": render_config_map,
+    ROOT / "common" / "setting_names.json": render_names,
+}
+
+
+def main() -> None:
+    for path, render in FILES.items():
+        path.write_text(render(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()

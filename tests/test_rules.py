@@ -11,48 +11,20 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from pydantic_settings import BaseSettings
 
-from backend.settings import Settings as BackendSettings
 from cli.arguments import values
-from common.settings import OwnerSettings
-from common.workers import ClientLimits
 from mcp_server.imports.reading import FORMATS
-from mcp_server.settings import ImportSettings
-from mcp_server.settings import Settings as McpSettings
-from offline_model.settings import Settings as OfflineSettings
 from tests.conftest import ROOT
-from tests.settings import example, variables
-from tests.tokens import OTHER_SECRET
-from workspace.settings import Settings as WorkspaceSettings
+from tests.settings import FILES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES: list[str] = PROJECT["tool"]["importlinter"]["root_packages"]
-SETTINGS: list[type[BaseSettings]] = [
-    *(BackendSettings, OwnerSettings, McpSettings, ImportSettings, OfflineSettings, WorkspaceSettings, ClientLimits),
-]
-REQUIRED = {
-    "DATABASE_URL": "postgresql://localhost/todo",
-    "WORKSPACE_DIR": "/var/lib/todo",
-    "WORKSPACE_TOKEN_SECRET": OTHER_SECRET,
-}
 
 
-def test_example_environment_names_every_setting() -> None:
-    assert set(example()) == {name for settings in SETTINGS for name in variables(settings)}
-
-
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: settings.__module__)
-def test_example_environment_shows_the_defaults(settings: type[BaseSettings], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in example():
-        monkeypatch.delenv(name, raising=False)
-    for name, value in REQUIRED.items():
-        monkeypatch.setenv(name, value)
-    defaults = settings()
-    for name, value in example().items():
-        if value:
-            monkeypatch.setenv(name, value)
-    assert settings() == defaults
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_files_repeat_the_settings_classes(path: Path) -> None:
+    text = path.read_text()
+    assert FILES[path](text) == text, "python -m tests.settings writes it"
 
 
 def test_command_line_names_the_import_formats() -> None:

@@ -45,6 +45,9 @@ class Settings(StoreSettings, ProcessSettings):
     workspace_token_secret: Secret
     workspace_port: int = Field(default=8003, ge=0, le=65535)
     workspace_confinement: Literal["auto", "bubblewrap", "landlock", "sandbox-exec", "none"] = "auto"
+    """The sandbox for the agents' commands. auto: the first that works of bubblewrap, landlock and sandbox-exec; if
+    none works, agents cannot run commands. none: no sandbox; this needs AUTH_MODE=none.
+    """
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
     limit_folder_bytes: int = Field(default=200_000_000, ge=1)
     limit_folder_files: int = Field(default=20_000, ge=1)
@@ -52,6 +55,7 @@ class Settings(StoreSettings, ProcessSettings):
     limit_person_files: int | None = per_person(100_000)
     limit_commands: int = Field(default=4, ge=1)
     keep_folders_days: int | None = per_person(30)
+    """Unused folders are deleted after so many days. Default with AUTH_MODE=jwt: 30; with none: never."""
 
     def largest_body(self, method: str, path: str) -> int:
         if path == "/mcp":

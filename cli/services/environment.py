@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 from cli import terminal
 from cli.data_dir import CHECKOUT
 from cli.errors import CliError
-from common.child_environment import RENAMED, is_setting
+from common.child_environment import is_known, is_setting
 
 OFFLINE = "offline"
-EXAMPLE = CHECKOUT / ".env.example"
 SERVERS = CHECKOUT / "mcp.json"
 OLLAMAS_OWN = {"OLLAMA_HOST"}
 
@@ -28,8 +27,9 @@ def load(file: Path = CHECKOUT / ".env") -> dict[str, str]:
     found = {name: value for name, value in {**values, **os.environ}.items() if value}
     if SERVERS.exists():
         found.setdefault("MCP_SERVERS_FILE", str(SERVERS))
-    for name in sorted(values.keys() - _settings() - OLLAMAS_OWN - named_by_servers(found).keys() - RENAMED.keys()):
-        terminal.warn(f".env: {name} is not a setting of this program; see .env.example.")
+    for name in sorted(values.keys() - OLLAMAS_OWN - named_by_servers(found).keys()):
+        if not is_known(name):
+            terminal.warn(f".env: {name} is not a setting of this program; see .env.example.")
     return found
 
 
@@ -58,10 +58,6 @@ def mcp_url(environment: Mapping[str, str], port: int) -> str:
     except ValueError:
         host = None
     return f"http://127.0.0.1:{port}/mcp" if host in (None, "localhost", "127.0.0.1", "::1") else given
-
-
-def _settings() -> set[str]:
-    return set(re.findall(r"^([A-Z_]+)=", EXAMPLE.read_text(), re.MULTILINE))
 
 
 def needs_offline_model(environment: Mapping[str, str]) -> bool:

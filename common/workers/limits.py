@@ -12,10 +12,20 @@ class ClientLimits(BaseSettings):
     model_config = CONFIG
 
     limit_connections: int = Field(default=500, ge=1)
+    """Limits for each process of each service, the offline model included: open connections (at the limit, a new one
+    replaces the one that waited longest for a request), headers of a request, bytes of its headers and address, bytes
+    of its body. The body may be four times as large at /chat and for the offline model, which receive whole
+    conversations. A higher body limit lets clients use more memory: with 1 MiB on all connections the MCP server needs
+    over 1 GB.
+    """
     limit_headers: int = Field(default=100, ge=1)
     limit_header_bytes: int = Field(default=32_768, ge=1)
     limit_request_bytes: int = Field(default=131_072, ge=1)
     read_timeout_seconds: float = Field(default=20.0, gt=0)
+    """Time limits in seconds: to receive a whole request; until an answer that the client does not read is dropped;
+    until a connection without requests is closed. The last must be longer than your reverse proxy keeps its connections
+    open.
+    """
     write_timeout_seconds: float = Field(default=30.0, gt=0)
     idle_timeout_seconds: float = Field(default=75.0, gt=0)
 

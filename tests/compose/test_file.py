@@ -12,13 +12,11 @@ from pydantic_settings import BaseSettings
 from backend.model.providers import resolve
 from backend.settings import SHUTDOWN_SECONDS
 from backend.settings import Settings as BackendSettings
-from common.child_environment import RENAMED
-from common.workers import ClientLimits
 from mcp_server.settings import Settings as McpSettings
 from offline_model.settings import Settings as OfflineSettings
 from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
-from tests.settings import example, variables
+from tests.settings import example
 from tests.tokens import OTHER_SECRET
 from workspace.settings import Settings as WorkspaceSettings
 
@@ -30,7 +28,6 @@ SETTINGS: dict[str, type[BaseSettings]] = {
     "workspace": WorkspaceSettings,
     "offline-model": OfflineSettings,
 }
-NOT_IN_CONTAINERS = {"DATABASE_URL", "TEST_NOW"}  # the one's place is a file, the other is for loopback only
 
 
 @pytest.fixture
@@ -38,14 +35,6 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for name in example():
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_each_service_gets_its_settings(name: str) -> None:
-    given = set(compose_file.services()[name]["environment"])
-    known = {*variables(SETTINGS[name]), *variables(ClientLimits)}
-    renamed = set(RENAMED) if name == "backend" else set()
-    assert given == (known | renamed) - NOT_IN_CONTAINERS
 
 
 def test_settings_check_gets_all_settings() -> None:

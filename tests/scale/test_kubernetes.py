@@ -57,7 +57,7 @@ def test_every_object_is_valid(version: str) -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_service_accepts_its_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _, settings = SERVICES[name]
-    known = {*variables(BackendSettings), *variables(McpSettings), *variables(WorkspaceSettings)}
+    known = {*variables(BackendSettings, McpSettings, WorkspaceSettings)}
     for variable in (*known, *variables(OwnerSettings)):
         monkeypatch.delenv(variable, raising=False)
     environment = environment_of(name)
