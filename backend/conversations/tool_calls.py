@@ -35,6 +35,9 @@ WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND approval_seq I
 _MAKE_LATER = """
 UPDATE tool_calls SET state = 'requested'
 WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND state = 'running'"""
+_BEGIN = """
+UPDATE tool_calls SET state = 'running'
+WHERE user_id = %(user)s AND run_id = %(run)s AND id = %(id)s AND state IN ('requested', 'approved')"""
 _AWAITS_APPROVAL = f"""
 SELECT FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.run_id IN {RUNS_OF_TREE} AND c.state = 'awaiting_approval'"""
@@ -138,6 +141,11 @@ async def send_approval_request(tx: Transaction, run: Run, call: ToolCall) -> As
 async def send_later(tx: Transaction, run: Run, call: ToolCall) -> None:
     """Stores that a call which has not begun is to be made when its run resumes."""
     await tx.execute(_MAKE_LATER, user=run.user_id, run=run.id, id=call.id)
+
+
+async def send_begin(tx: Transaction, run: Run, call: ToolCall) -> None:
+    """Stores that a call which has waited begins: its outcome is unknown until it has a result."""
+    await tx.execute(_BEGIN, user=run.user_id, run=run.id, id=call.id)
 
 
 async def send_wait(tx: Transaction, top: Run) -> AsyncCursor[DictRow]:

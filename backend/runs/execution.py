@@ -299,6 +299,8 @@ class Execution:
                 type="function_call", call_id=call.id, name=call.tool, arguments=call.arguments
             )
             of_call = ToolContext.from_agent_context(wrapper, call.id, item, agent)
+            if call.state != "running":
+                await self.recorder.begin_call(call)
             await self.recorder.on_tool_start(of_call, agent, tool)
             output = await tool.on_invoke_tool(of_call, call.arguments)
             await self.recorder.on_tool_end(of_call, agent, tool, output)

@@ -258,6 +258,15 @@ class Recorder(RunHooks[RunContext]):
             call.state = "not_made"
         await self.store_results([call])
 
+    async def begin_call(self, call: ToolCall) -> None:
+        """Stores that a call begins which has waited; the calls of a model turn that do not wait are stored as begun."""
+        async with self._live.lock, self._database.transaction(self.run.user_id) as tx:
+            await runs.hold(tx, self.run)
+            await tool_calls.send_begin(tx, self.run, call)
+            signals = await runs.send_signals(tx, self.run)
+        call.state = "running"
+        await self._apply_signals(signals)
+
     async def _wait_if_stopped(self) -> None:
         """After a stop no tool and no model turn begins any more: it waits here until the SDK's run is cancelled."""
         if self._live.stop_requested.is_set():

@@ -8,16 +8,18 @@ import pytest
 from client.chatkit import user_input
 from tests.runs_client import names, text_of
 from tests.scripted_model import ScriptedModel
+from tests.support.approvals import APIS, waiting_of
 from tests.support.completions import check_pairs
 from tests.support.fixtures import NewUser
 from tests.support.model_requests import requests_to
-from tests.support.script import add_task, call, calls, says, start_coder
+from tests.support.script import add_task, call, calls, delete_tasks, says, start_coder
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
 CHAT = "groceries"
+RUN_API = APIS["run_api"]
 FREE_SECONDS = 30  # on a busy machine; 12 elsewhere
 HANGS = {"text": "one two three four", "eof_after": 4, "hang": True}
 
@@ -96,6 +98,28 @@ async def test_outcome_of_the_call_of_a_killed_process_is_unknown(
     messages = (await requests_to(model))[-1]["messages"]
     check_pairs(messages)
     assert [message["content"] for message in messages if message["role"] == "tool"] == [
+        "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
+    ]
+
+
+async def test_outcome_of_an_approved_call_of_a_killed_process_is_unknown(
+    stack: Stack, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """The call had waited for approval, and the task server has it when the process dies: it may have been made."""
+    tasks = [f"task {number}" for number in range(11)]
+    await model.script(add_task(tasks[0], also=tasks[1:]), says("Added."), delete_tasks(*range(1, 12)))
+    await RUN_API.say(user, CHAT, "add them")
+    await RUN_API.say(user, CHAT, "delete them")
+    waiting = await waiting_of(user, CHAT)
+    with stored.locked("tasks"):
+        await RUN_API.decide(user, waiting, approved=True, reason=None)
+        await until(stored.is_waited_for)
+        stack.backends[0].end(signal.SIGKILL)
+    await model.script(says("I look."))
+    await say_when_free(new_user(user.name, backend=1), "are they gone?")
+    messages = (await requests_to(model))[-1]["messages"]
+    check_pairs(messages)
+    assert [message["content"] for message in messages if message["role"] == "tool"][1:] == [
         "The outcome of this call is unknown: it may have been carried out. Check what is there before repeating it."
     ]
 

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.long
 
 
 async def test_agent_at_work(start: Start, model: ScriptedModel) -> None:
-    first, second = (call("run_command", command=f"echo {number} > {number}.txt; seq 20 | sed s/^/line-/") for number in (1, 2))
+    first, second = (
+        call("run_command", command=f"echo {number} > {number}.txt; seq 20 | sed s/^/line-/") for number in (1, 2)
+    )
     await model.script(start_coder("count"), calls(call("write_file", path="a.txt", content="x"), first, second))
     with start() as terminal:
         await terminal.wait_for(">")
