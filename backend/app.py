@@ -24,6 +24,7 @@ from backend.settings import Settings
 from backend.tools.connectors.connector import Connector
 from common.single_flight import SingleFlight
 from common.telemetry.middleware import Watched
+from common.watchdog import watchdog
 
 _ROUTERS = (
     # Before the run API, which would take its path for a chat's.
@@ -47,7 +48,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_services(settings, endpoint, servers) as app.state.services:
+        async with watchdog(), open_services(settings, endpoint, servers) as app.state.services:
             yield
 
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)

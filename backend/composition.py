@@ -45,8 +45,8 @@ from backend.tools.workspace.files import FolderFiles
 from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits
 from common.database import Database, ProcessConnection, run_sweeps
+from common.rate_limit import RateLimit
 from common.telemetry import traces
-from common.workers import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +121,11 @@ def _create_services(settings: Settings, resources: _Resources, runs: RunService
         plain_messages=PlainMessages(runs, chars),
         files=FilesService(database, files, _limits(settings)),
         calendars=CalendarService(
-            database, feeds, Pace(settings.limit_calendar_reads_per_minute), settings.backend_url
+            database, feeds, RateLimit(settings.limit_calendar_reads_per_minute), settings.backend_url
         ),
         task_list=TaskListService(database, tools),
-        pace=Pace(settings.limit_requests_per_minute),
-        polls=Pace(settings.limit_requests_per_minute),
+        rate_limit=RateLimit(settings.limit_requests_per_minute),
+        poll_limit=RateLimit(settings.limit_requests_per_minute),
     )
 
 

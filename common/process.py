@@ -1,12 +1,11 @@
 """How a service starts."""
 
 import asyncio
-import importlib
 import logging
-import sys
 from collections.abc import Callable
-from functools import partial
 from typing import NoReturn
+
+from starlette.types import ASGIApp
 
 from common import workers
 from common.environment import stop_misconfigured
@@ -15,18 +14,8 @@ from common.telemetry import worker_metrics
 from common.tokens import unprotected
 
 
-def serve(
-    settings: ServiceSettings,
-    work: workers.Work,
-    *,
-    app: str,
-    grace_seconds: float,
-    announce: Callable[[str], None],
-) -> NoReturn:
-    """Run a service that stands on the database, in as many processes as are set.
-
-    `app` is the module that makes the application. `announce` is called with the address once it is served.
-    """
+def serve(settings: ServiceSettings, create_app: Callable[[str], ASGIApp], *, grace_seconds: int) -> NoReturn:
+    """Runs a service that stands on the database, in as many processes as are set; see `run`."""
     from common.database import schema  # here: not every service knows a database
 
     # A database that is away or not migrated yet may come: /ready tells.
@@ -34,38 +23,31 @@ def serve(
     if found.problem and found.exposed:
         stop_misconfigured(found.problem)
     if found.warning:
-        logging.getLogger(app.partition(".")[0]).warning(found.warning)
-    run(
-        settings,
-        work,
-        app=app,
-        grace_seconds=grace_seconds,
-        announce=announce,
-        count=settings.own("workers"),
-    )
+        logging.getLogger(settings.prefix.lower()).warning(found.warning)
+    run(settings, create_app, grace_seconds=grace_seconds, count=settings.own("workers"))
 
 
 def run(
     settings: ProcessSettings,
-    work: workers.Work,
+    create_app: Callable[[str], ASGIApp],
     *,
-    app: str,
-    grace_seconds: float,
-    announce: Callable[[str], None],
+    grace_seconds: int,
     count: int = 1,
+    loop: str = "auto",
 ) -> NoReturn:
-    """Run `work` in so many processes; what keeps it from starting ends it with a sentence."""
-    listener = workers.bind(settings.prefix, settings.own("host"), settings.own("port"))
+    """Serves the application that `create_app` makes, in so many processes; `create_app` gets the address."""
     with worker_metrics.added_up(count):
-        importlib.import_module(app)  # now, so that the workers share its memory
-        status = workers.run(
-            work,
-            listener,
-            count=count,
-            grace_seconds=grace_seconds + settings.drain_seconds,
-            on_ready=partial(announce, workers.address(listener)),
+        workers.serve(
+            create_app,
+            settings,
+            prefix=settings.prefix,
+            host=settings.own("host"),
+            port=settings.own("port"),
+            workers=count,
+            loop=loop,
+            grace_seconds=grace_seconds,
+            trusted_proxies=settings.trusted_proxies,
         )
-    sys.exit(status)
 
 
 def warn_of_callers(settings: ServiceSettings, logger: logging.Logger, unchecked: str) -> None:

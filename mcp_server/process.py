@@ -1,8 +1,11 @@
+"""Runs the MCP server."""
+
 import asyncio
 import logging
-import socket
-from collections.abc import Callable
+import os
 from functools import partial
+
+from starlette.types import ASGIApp
 
 from common import process, workers
 from common.database import PoolerFound, require_direct_address
@@ -19,34 +22,21 @@ _GRACE_SECONDS = 10
 def main() -> None:
     settings = check_command.run()
     logs.configure(settings.log_level, settings.log_format)
+    process.warn_of_callers(settings, log, "there is one user, and every caller acts as that user")
     try:
         asyncio.run(require_direct_address(settings.process_database_url))
     except PoolerFound as error:
         stop_misconfigured(str(error))
-    process.serve(
-        settings,
-        partial(_serve, settings),
-        app="mcp_server.server",
-        grace_seconds=_GRACE_SECONDS + 5,
-        announce=partial(_announce, settings),
-    )
+    process.serve(settings, partial(_create, settings), grace_seconds=_GRACE_SECONDS)
 
 
-def _serve(settings: Settings, listener: socket.socket, on_ready: Callable[[], None]) -> None:
-    """One worker."""
+def _create(settings: Settings, address: str) -> ASGIApp:
+    """The application of one process."""
     from mcp_server.server import create_app
 
-    server = workers.Server(
+    logs.configure(settings.log_level, settings.log_format)
+    return workers.Application(
         create_app(settings),
-        settings,
-        grace_seconds=_GRACE_SECONDS,
         drain_seconds=settings.drain_seconds,
-        trusted_proxies=settings.trusted_proxies,
-        on_ready=on_ready,
+        on_ready=lambda: log.info("MCP server listens on %s/mcp (process %d)", address, os.getpid()),
     )
-    server.run(sockets=[listener])
-
-
-def _announce(settings: Settings, address: str) -> None:
-    log.info("MCP server listens on %s/mcp", address)
-    process.warn_of_callers(settings, log, "there is one user, and every caller acts as that user")

@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse
 
 from common.clock import Clock, find_zone
 from common.database import Database, DatabaseUnavailable
+from common.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.running_calls import person_of_request
-from common.workers import Pace
 from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
@@ -43,7 +43,7 @@ class Invalid(Exception):
 @dataclass(frozen=True)
 class ReadRoutes:
     database: Database
-    pace: Pace
+    rate_limit: RateLimit
     usual_zone: ZoneInfo
     clock: Clock
 
@@ -57,7 +57,7 @@ class ReadRoutes:
 
         async def answer(request: Request) -> JSONResponse:
             person = person_of_request() or LOCAL_USER
-            if wait := math.ceil(self.pace.wait(person)):
+            if wait := math.ceil(self.rate_limit.wait(person)):
                 return _refused(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
             about = {"http.request.method": "GET", "http.route": request.url.path}
             try:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from common.clock import Clock
 from common.database import Database, DatabaseUnavailable, ProcessConnection, schema
+from common.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server import reports
 from common.tool_server.app import http_app
@@ -23,7 +24,6 @@ from common.tool_server.rate_limit import Paced
 from common.tool_server.refusals import FriendlyErrors, Refusals
 from common.tool_server.running_calls import RunningCalls
 from common.tool_server.wire import Announced, Wire
-from common.workers import Pace
 from mcp_server.arguments import MAX_ID, RULES
 from mcp_server.authentication import auth_provider, own_token, token_checks
 from mcp_server.caller import SingleUser
@@ -91,7 +91,7 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         cache_ttl=300,
         cache_scope="public",
     )
-    ReadRoutes(database, Pace(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
+    ReadRoutes(database, RateLimit(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
     tell_others = partial(_tell, database)
     return http_app(
         server,

@@ -1,7 +1,6 @@
 import logging
-import socket
+import os
 import sys
-from collections.abc import Callable
 from functools import partial
 
 from common import workers
@@ -11,16 +10,7 @@ from offline_model.settings import Settings
 
 logger = logging.getLogger("offline_model")
 
-_GRACE_SECONDS = 5
 _CONVERSATION = 4  # times as much as one request to the other services: what was said before comes with it
-
-
-class Server(workers.Server):
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """At once: an open stream has nothing to save."""
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
-        await super().shutdown(sockets)
 
 
 def main() -> None:
@@ -32,17 +22,16 @@ def main() -> None:
         return
     limits = limits.model_copy(update={"limit_request_bytes": _CONVERSATION * limits.limit_request_bytes})
 
-    def serve(listener: socket.socket, on_ready: Callable[[], None]) -> None:
-        server = Server(create_app(settings), limits, grace_seconds=_GRACE_SECONDS, on_ready=on_ready, lifespan="off")
-        server.run(sockets=[listener])
+    workers.serve(
+        partial(_create, settings), limits, prefix="OFFLINE", host=settings.host, port=settings.port, grace_seconds=1
+    )
 
-    listener = workers.bind("OFFLINE", settings.host, settings.port)
-    workers.run(
-        serve,
-        listener,
-        count=1,
-        grace_seconds=_GRACE_SECONDS,
-        on_ready=partial(logger.info, "offline model running on %s", workers.address(listener)),
+
+def _create(settings: Settings, address: str) -> workers.Application:
+    return workers.Application(
+        create_app(settings),
+        on_end=lambda: os._exit(0),  # an open stream has nothing to save
+        on_ready=partial(logger.info, "offline model running on %s", address),
     )
 
 

@@ -92,11 +92,13 @@ class ServiceProcess:
         """The processes of a service that has several (Linux only)."""
         assert self.process is not None
         pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        commands = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
+        return [child for child, command in commands.items() if b"spawn_main" in _read_if_there(command)]
 
     @property
     def _said_to_serve(self) -> set[int]:
-        return {int(pid) for pid in re.findall(r"worker (\d+) serves", self.log_text)}
+        return {int(pid) for pid in re.findall(r"listens on \S+ \(process (\d+)\)", self.log_text)}
 
     def mark_log(self, line: str) -> None:
         """Write between what one process says and what the next does."""
@@ -106,6 +108,13 @@ class ServiceProcess:
     @property
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")
+
+
+def _read_if_there(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def running(service: ServiceProcess, path: str = "/ready") -> Iterator[ServiceProcess]:

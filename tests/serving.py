@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from common.workers import THIS_MACHINE, ClientLimits, Server
+import uvicorn
+
+from common.workers import THIS_MACHINE, ClientLimits, configure
 
 
 @asynccontextmanager
@@ -19,7 +21,15 @@ async def serve(
     port: int = 0,
 ) -> AsyncIterator[str]:
     """The base URL of the app, on this port of 127.0.0.1, or on a free one."""
-    server = Server(app, limits or ClientLimits(), grace_seconds=5, lifespan=lifespan, trusted_proxies=trusted_proxies)
+    server = uvicorn.Server(
+        configure(
+            lambda: app,
+            limits or ClientLimits(),
+            grace_seconds=5,
+            lifespan=lifespan,
+            trusted_proxies=trusted_proxies,
+        )
+    )
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     # asyncio turns Nagle's delay off only for a socket that names its protocol.
@@ -34,14 +44,13 @@ async def serve(
             await _stop(server, listener)
 
 
-async def _stop(server: Server, listener: socket.socket) -> None:
+async def _stop(server: uvicorn.Server, listener: socket.socket) -> None:
     """As `shutdown`, which waits 0.1 s in any case for connections that are open: clients have mostly closed theirs."""
     for _ in range(20):
         if not server.server_state.connections and not server.server_state.tasks:
             for listening in server.servers:
                 listening.close()
             await server.lifespan.shutdown()
-            server._looking.cancel()
             return
         await asyncio.sleep(0.001)
     await server.shutdown(sockets=[listener])

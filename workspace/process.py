@@ -1,9 +1,9 @@
 import asyncio
 import logging
 import selectors
-import socket
-from collections.abc import Callable
 from functools import partial
+
+from starlette.types import ASGIApp
 
 from common import process, workers
 from common.tool_server import logs
@@ -23,33 +23,23 @@ def main(account: int | None = None) -> None:
     logs.configure(settings.log_level, settings.log_format)
     process.run(
         settings,
-        partial(_serve, settings, account),
-        app="workspace.server",
-        grace_seconds=_GRACE_SECONDS + 5,
-        announce=_announce,
+        partial(_create, settings, account),
+        grace_seconds=_GRACE_SECONDS,
+        loop="workspace.process:create_event_loop",
     )
 
 
-def _serve(settings: Settings, account: int | None, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def _create(settings: Settings, account: int | None, address: str) -> ASGIApp:
     """The one process: what a folder's commands and files wait for is known to it alone."""
     from workspace.server import create_app
 
-    server = workers.Server(
+    return workers.Application(
         create_app(settings, account=account),
-        settings,
-        grace_seconds=_GRACE_SECONDS,
         drain_seconds=settings.drain_seconds,
-        trusted_proxies=settings.trusted_proxies,
-        on_ready=on_ready,
-        loop="workspace.process:create_event_loop",
+        on_ready=lambda: log.info("workspace listens on %s/mcp", address),
     )
-    server.run(sockets=[listener])
 
 
 def create_event_loop() -> asyncio.AbstractEventLoop:
     """A loop without epoll, whose watches are counted for the whole account: commands that run unconfined share it."""
     return asyncio.SelectorEventLoop(selectors.PollSelector())
-
-
-def _announce(address: str) -> None:
-    log.info("workspace listens on %s/mcp", address)

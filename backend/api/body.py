@@ -7,7 +7,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 
 from backend.errors import InvalidRequest
-from common.workers import json_body
+from common import json_body
 
 NO_JSON = "The body is not JSON. Send an object with the fields of this request."
 

@@ -64,7 +64,7 @@ def _warn_of_time_zone(beginning: str) -> None:
 
 async def get_limited_user(user: User, services: AppServices) -> AuthenticatedUser:
     """Returns the user and counts the request. Raises `LimitReached` for a user who sends too many."""
-    check_rate(services.pace, user.user_id)
+    check_rate(services.rate_limit, user.user_id)
     return user
 
 
@@ -76,7 +76,7 @@ async def get_polling_user(user: User, services: AppServices) -> AuthenticatedUs
 
     Raises `LimitReached`.
     """
-    check_rate(services.polls, user.user_id)
+    check_rate(services.poll_limit, user.user_id)
     return user
 
 

@@ -3,11 +3,11 @@
 import math
 
 from backend.errors import LimitReached
-from common.workers import Pace
+from common.rate_limit import RateLimit
 
 
-def check_rate(pace: Pace, user_id: str) -> None:
+def check_rate(limit: RateLimit, user_id: str) -> None:
     """Counts a request of a user. Raises `LimitReached` if they come faster than the limit."""
-    if wait := pace.wait(user_id):
+    if wait := limit.wait(user_id):
         seconds = math.ceil(wait)
         raise LimitReached(f"Too many requests. Try again in {seconds} seconds.", retry_seconds=seconds)

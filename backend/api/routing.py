@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 
 from backend.api.body import JsonRequest
 from backend.api.dependencies import authenticate
-from common.workers import json_body
+from common import json_body
 
 
 class UserRoute(APIRoute):

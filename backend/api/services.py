@@ -19,12 +19,12 @@ from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from common.database import Database
-from common.workers import Pace
+from common.rate_limit import RateLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """`pace` limits the requests of each user, `polls` those that an open page repeats."""
+    """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats."""
 
     database: Database
     model: ChatModel
@@ -40,8 +40,8 @@ class Services:
     files: FilesService
     calendars: CalendarService
     task_list: TaskListService
-    pace: Pace
-    polls: Pace
+    rate_limit: RateLimit
+    poll_limit: RateLimit
 
 
 async def get_services(request: Request) -> Services:

@@ -24,7 +24,7 @@ async def sign_in(request: Request, services: AppServices) -> Response:
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
     user = await identity.sign_in(request)
-    check_rate(services.pace, user.user_id)  # or sessions that are ended would fill the database
+    check_rate(services.rate_limit, user.user_id)  # or sessions that are ended would fill the database
     await sessions.delete_expired(services.database, user.user_id)
     response = JSONResponse({"user_id": user.user_id, "expires": user.expires})
     response.set_cookie(

@@ -19,9 +19,10 @@ from mcp_types import (
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from common import json_body
+from common.rate_limit import RateLimit
 from common.telemetry import request_id
 from common.tool_server.running_calls import Running, RunningCalls, exchange, name_of, person_of_request
-from common.workers import Pace, json_body
 
 _LARGEST_BODY = 4 * 1024 * 1024  # bytes; the library refuses what is larger
 _WATCHED_AFTER = 0.05  # seconds: most calls have ended by then, and cost no task of their own
@@ -70,8 +71,8 @@ class Wire:
     ) -> None:
         """`per_minute` tool calls of one person bound their requests, and the cancellations told to other processes."""
         self._app = app
-        self._requests = Pace(per_minute and per_minute * _REQUESTS_PER_CALL)
-        self._told = Pace(per_minute)
+        self._requests = RateLimit(per_minute and per_minute * _REQUESTS_PER_CALL)
+        self._told = RateLimit(per_minute)
         self._calls = calls
         self._tell_others = tell_others
 

@@ -1,99 +1,185 @@
+"""Serves an application with uvicorn on one port, in this process or in several."""
+
 import asyncio
 import gc
+import logging
 import math
+import multiprocessing
+import os
 import signal
-import socket
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import uvicorn
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
 
 from common.workers.connection import Connection
-from common.workers.graceful_shutdown import Leaving
 from common.workers.limits import ClientLimits
+from common.workers.listener import address, bind
 from common.workers.proxies import THIS_MACHINE
-from common.workers.watch import Watch
 
+logger = logging.getLogger(__name__)
+
+_NOTICED_SECONDS = 3.0  # a load balancer that asks /ready every two seconds has noticed by then
+_DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
+_HANG_SECONDS = 60  # a worker that imports on a busy machine answers its supervisor late
 _COLLECT = (100_000, 0, 0)
-"""How many objects more make a look for garbage: at the new ones, then at older ones too, then at all, in turn.
+"""How many more objects start a garbage collection; the event loop stands still meanwhile.
 
-The loop stands still meanwhile: with 300 answers at once for up to a quarter of a second, as nearly all their objects
-came after the last look. What is finished is freed without one, so there are looks
-when answers become more, and where failures leave something: that is found after 300,000 objects more.
+With 300 answers at once that took up to a quarter of a second, as nearly all objects came after the last one. What is
+finished is freed by reference counts.
 """
 
 
-class Server(uvicorn.Server):
-    """uvicorn with limits on what a client may cost; tells when it serves."""
+class Application:
+    """The application of one process, and how that process ends.
+
+    SIGTERM lets it go on for `drain_seconds`, or until it is not `is_busy`; /ready says 503 meanwhile. SIGINT ends it
+    at once. `on_end` is called when it begins to end, in a signal handler.
+    """
 
     def __init__(
         self,
-        app: Any,
-        limits: ClientLimits,
+        app: ASGIApp,
         *,
-        grace_seconds: int,
         drain_seconds: float = 0,
-        trusted_proxies: Sequence[str] = THIS_MACHINE,
-        on_ready: Callable[[], None] = lambda: None,
-        lifespan: Literal["on", "off"] = "on",
-        loop: str = "auto",
+        is_busy: Callable[[], bool] = lambda: False,
+        on_end: Callable[[], object] = lambda: None,
+        on_ready: Callable[[], object] = lambda: None,
     ) -> None:
-        """`loop` is the event loop, as uvicorn names it."""
+        self._app = app
+        self._drain_seconds = drain_seconds
+        self._is_busy = is_busy
+        self._on_end = on_end
         self._on_ready = on_ready
-        self._watch = Watch(limits)
-        self._leaving = Leaving(app, drain_seconds)
-        protocol: Any = partial(Connection, self._watch)
-        super().__init__(
-            uvicorn.Config(
-                self._leaving,
-                http=protocol,
-                ws="none",  # nothing here speaks it, and it would take the connection out of our hands
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                forwarded_allow_ips="*" if "*" in trusted_proxies else list(trusted_proxies),
-                lifespan=lifespan,
-                loop=loop,
-                timeout_keep_alive=math.ceil(limits.idle_timeout_seconds),
-                timeout_graceful_shutdown=grace_seconds,
-            )
-        )
+        self._draining: asyncio.Task[None] | None = None
 
-    def is_busy(self) -> bool:
-        """Whether it has begun something that it should finish before it ends."""
-        return False
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, partial(self._send_started, send))
+        elif self._draining and scope["type"] == "http" and scope["path"] == "/ready":
+            await JSONResponse(_DRAINING, status_code=503)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
-    def end(self) -> None:
-        """Called when it ends: what still goes on is to end, too. May be called from a signal handler."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if sig == signal.SIGTERM and self.started and self._leaving.begin():
-            return
-        self.end()
-        super().handle_exit(sig, frame)
-
-    async def on_tick(self, counter: int) -> bool:
-        if not self.should_exit and self._leaving.is_over(busy=self.is_busy()):
-            self.end()
-            super().handle_exit(signal.SIGTERM, None)
-        return await super().on_tick(counter)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            connections: Any = self.server_state.connections
-            self._looking = asyncio.create_task(self._watch.look(connections))
+    async def _send_started(self, send: Send, message: Message) -> None:
+        if message["type"] == "lifespan.startup.complete":
+            self._take_signals()
+            # What exists now lives as long as the process: collections need not walk it.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*_COLLECT)
             self._on_ready()
+        await send(message)
 
-    async def main_loop(self) -> None:
-        # What exists now lives as long as the process: collections need not walk it.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_COLLECT)
-        await super().main_loop()
+    def _take_signals(self) -> None:
+        """uvicorn has set its handlers before, and restores those that were there before its own."""
+        loop = asyncio.get_running_loop()
+        uvicorn_handlers: dict[int, Any] = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        self._looking.cancel()
+        def end(number: int, frame: FrameType | None = None) -> None:
+            self._on_end()
+            uvicorn_handlers[number](number, frame)
+
+        def begin_draining() -> None:
+            if self._draining is None:
+                self._draining = loop.create_task(self._drain(partial(end, signal.SIGTERM)))
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if number == signal.SIGTERM and self._drain_seconds:
+                loop.call_soon_threadsafe(begin_draining)
+            else:
+                end(number, frame)
+
+        for number in uvicorn_handlers:
+            signal.signal(number, handle)
+
+    async def _drain(self, end: Callable[[], None]) -> None:
+        until = asyncio.get_running_loop().time() + self._drain_seconds
+        await asyncio.sleep(min(_NOTICED_SECONDS, self._drain_seconds))
+        while self._is_busy() and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.1)
+        end()
+
+
+def configure(
+    create_app: Callable[[], ASGIApp],
+    limits: ClientLimits,
+    *,
+    grace_seconds: int,
+    trusted_proxies: Sequence[str] = THIS_MACHINE,
+    workers: int = 1,
+    lifespan: Literal["on", "off"] = "on",
+    loop: str = "auto",
+) -> uvicorn.Config:
+    """`loop` is the event loop, as uvicorn names it."""
+    protocol: Any = partial(Connection, limits)
+    return uvicorn.Config(
+        create_app,
+        factory=True,
+        workers=workers,
+        http=protocol,
+        ws="none",  # nothing here speaks it, and it would take the connection out of our hands
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        forwarded_allow_ips="*" if "*" in trusted_proxies else list(trusted_proxies),
+        lifespan=lifespan,
+        loop=loop,
+        timeout_keep_alive=math.ceil(limits.idle_timeout_seconds),
+        timeout_graceful_shutdown=grace_seconds,
+        timeout_worker_healthcheck=_HANG_SECONDS,
+    )
+
+
+def serve(
+    create_app: Callable[[str], ASGIApp],
+    limits: ClientLimits,
+    *,
+    prefix: str,
+    host: str,
+    port: int,
+    workers: int = 1,
+    **options: Any,
+) -> NoReturn:
+    """Serves until SIGTERM or SIGINT, which end the process with status 0; options are those of `configure`.
+
+    `create_app` gets the address; each worker calls it, so it can be pickled. Workers that die are replaced. If one
+    cannot start, the process ends with status 3.
+    """
+    listener = bind(prefix, host, port)
+    config = configure(partial(_create, create_app, address(listener)), limits, workers=workers, **options)
+    if workers == 1:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: sys.exit(0))  # uvicorn raises the signal again when it has ended
+        server = uvicorn.Server(config)
+        server.run(sockets=[listener])
+        sys.exit(0 if server.started else STARTUP_FAILURE)
+    supervisor = Multiprocess(config, sockets=[listener])
+    supervisor.run()
+    failed = any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes)
+    sys.exit(STARTUP_FAILURE if failed else 0)
+
+
+def _create(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
+    """Runs in each worker. uvicorn starts a worker again for ever unless it ends with `STARTUP_FAILURE`."""
+    if parent := multiprocessing.parent_process():
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    try:
+        return create_app(url)
+    except Exception:
+        logger.exception("the application cannot be created")
+        sys.exit(STARTUP_FAILURE)
+
+
+def _end_with(parent: Any) -> None:
+    """Ends this worker when its supervisor is gone: uvicorn's would go on and keep the port."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

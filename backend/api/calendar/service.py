@@ -15,9 +15,9 @@ from backend.calendar.feed import Feeds
 from backend.errors import BackendError
 from backend.users import profiles
 from common.database import Database
+from common.rate_limit import RateLimit
 from common.telemetry import metrics, traces
 from common.telemetry.logs import fields
-from common.workers import Pace
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class CalendarService:
 
     database: Database
     feeds: Feeds
-    pace: Pace
+    rate_limit: RateLimit
     base_url: str | None
 
     async def respond(self, name: str, headers: Headers) -> Response:
@@ -74,7 +74,7 @@ class CalendarService:
             report.outcome = "refused"
             raise NoCalendar
         report.user_id = user_id
-        check_rate(self.pace, user_id)
+        check_rate(self.rate_limit, user_id)
         feed = await self.feeds.render_feed(user_id)
         report.tasks = feed.tasks
         sent = {"ETag": feed.tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
