@@ -11,13 +11,14 @@ from pydantic_settings import BaseSettings
 from common.clock import NowSettings
 from common.environment import CONFIG, CommaSeparated, SettingsInvalid, read
 from common.telemetry import logs
-from common.tokens import ISSUER, Keys, KeySet, SharedSecret, is_weak
+from common.tokens import ISSUER, Keys, KeySet, SharedSecret
 from common.workers import THIS_MACHINE, ClientLimits, Proxies
 
 if TYPE_CHECKING:
     from common.database import Database
 
 _Read = TypeVar("_Read", bound="ProcessSettings")
+_SHORTEST_SECRET_BYTES = 32  # of a key for HS256 (RFC 7518, section 3.2)
 WRONG_ISSUER = f"AUTH_ISSUER must be the iss of your identity provider's tokens, and not {ISSUER}."
 
 
@@ -39,8 +40,8 @@ def _is_postgres(address: str) -> bool:
 
 
 def _strong(secret: SecretStr) -> SecretStr:
-    if is_weak(secret.get_secret_value()):
-        raise PydanticCustomError("setting", "is too easy to guess: make one with openssl rand -hex 32")
+    if len(secret.get_secret_value().encode()) < _SHORTEST_SECRET_BYTES:
+        raise PydanticCustomError("setting", "must have at least 32 bytes: make one with openssl rand -hex 32")
     return secret
 
 

@@ -3,7 +3,6 @@
 from common.tokens.checked import Keys, SharedSecret, Tokens, is_user_id
 from common.tokens.key_set import KeySet, unprotected
 from common.tokens.made import BACKEND, ISSUER, is_from_backend, make_call_token, make_token
-from common.tokens.secrets import is_weak
 
 __all__ = [
     "BACKEND",
@@ -14,7 +13,6 @@ __all__ = [
     "Tokens",
     "is_from_backend",
     "is_user_id",
-    "is_weak",
     "make_call_token",
     "make_token",
     "unprotected",

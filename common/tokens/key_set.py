@@ -3,145 +3,134 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
-import httpx2
 import jwt
 
+from common.single_flight import SingleFlight
 from common.tls import tls_context
-from common.tokens import published
 
 log = logging.getLogger(__name__)
 
-_LARGEST_BYTES = 256 * 1024
-_NAMED = 5
+ALGORITHMS = ("RS256", "ES256", "EdDSA")
+_FRESH_SECONDS = 600  # for which keys are used without asking again
+_PAUSE_SECONDS = 5  # between two requests for a key that is not there
+_AWAY_SECONDS = 30  # between two requests while a known key can be used although the address does not answer
+_TIMEOUT_SECONDS = 5
+_MOST_ENTRIES = 100
+_MOST_NAMED = 5  # of those that cannot be used
+_LONGEST_NUMBER = 2_000  # characters of base64; a modulus of 8,192 bits has 1,366
+_RSA_BITS = range(2048, 8192 + 1)
 
 
 class KeySet:
-    """Keys behind a JWKS URL, fetched again when they are old or a token names another one.
+    """Keys behind a JWKS URL, fetched again when they are not fresh or a token names another one.
 
-    Keys that are no longer fresh open nothing before the address was asked again; while it is away they are used up to
-    their maximum age, and nobody waits for it more than once.
+    While the address does not answer, they are used up to their maximum age.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        max_age_seconds: float = 14_400,
-        fresh_seconds: float = 600,
-        pause_seconds: float = 5,
-        timeout_seconds: float = 5,
-        away_seconds: float = 30,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._url = url
+    def __init__(self, url: str, *, max_age_seconds: float = 14_400) -> None:
         self._max_age_seconds = max_age_seconds
-        self._fresh_seconds = min(fresh_seconds, max_age_seconds)
-        self._pause_seconds = pause_seconds
-        self._timeout_seconds = timeout_seconds
-        self._away_seconds = away_seconds
+        # Without its own cache, which stops using keys when they are to be fetched again, and in which one odd entry
+        # fails the whole set. It follows no redirects, which would choose whose keys are accepted (PyJWT 2.15).
+        self._client = jwt.PyJWKClient(url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS, ssl_context=tls_context())
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="key-set")
+        self._refresh = SingleFlight(self._fetch)
         self._keys: list[jwt.PyJWK] = []
-        self._clock = clock
-        self._fetched = _Moment(clock, since=float("-inf"))
-        self._tried = self._failed = float("-inf")
-        self._fetching: asyncio.Task[None] | None = None
-        self._named: Sequence[str] = ()
+        self._fetched_at = self._tried_at = float("-inf")
 
     async def find(self, header: dict[str, Any]) -> jwt.PyJWK | None:
-        """The one key that a token with this header can be signed with."""
-        age = self._fetched.age()
-        key = self._known(header) if age <= self._max_age_seconds else None
-        if key and age <= self._fresh_seconds:
-            return key
-        fetching = self._refresh()
-        if key and time.monotonic() - self._failed < self._away_seconds:
-            return key
-        if fetching:
-            await asyncio.shield(fetching)  # others wait for it too
-        return self._known(header) if self._fetched.age() <= self._max_age_seconds else None
+        """Returns the one key that a token with this header can be signed with."""
+        key = self._get(header)
+        if key is None or self._age(self._fetched_at) > _FRESH_SECONDS:
+            if self._age(self._tried_at) > (_AWAY_SECONDS if key else _PAUSE_SECONDS) or self._refresh.is_running:
+                await self._refresh()
+            key = self._get(header)
+        return key
 
-    def _known(self, header: dict[str, Any]) -> jwt.PyJWK | None:
+    def _get(self, header: dict[str, Any]) -> jwt.PyJWK | None:
+        if self._age(self._fetched_at) > self._max_age_seconds:
+            return None
         algorithm, kid = header.get("alg"), header.get("kid")
         keys = [key for key in self._keys if key.algorithm_name == algorithm and kid in (None, key.key_id)]
         return keys[0] if len(keys) == 1 else None
 
-    def _refresh(self) -> asyncio.Task[None] | None:
-        """The fetch under way, or a new one unless the last is only a moment ago."""
-        if self._fetching and not self._fetching.done():
-            return self._fetching
-        if time.monotonic() - self._tried < self._pause_seconds:
-            return None
-        self._tried = time.monotonic()
-        self._fetching = asyncio.create_task(self._fetch())
-        return self._fetching
+    @staticmethod
+    def _age(moment: float) -> float:
+        return time.monotonic() - moment
 
     async def _fetch(self) -> None:
-        asked = _Moment(self._clock, since=time.monotonic())
+        self._tried_at = began = time.monotonic()
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                keys, left_out = published.read(await _document(self._url))
-        except Exception as error:  # noqa: BLE001 - whatever somebody else's server sends, the next fetch goes on
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                document = await asyncio.get_running_loop().run_in_executor(self._thread, self._client.fetch_data)
+            self._keys, unusable = _read_keys(document["keys"])
+        except Exception as error:  # noqa: BLE001 - whatever the provider sends, the next fetch goes on
             log.warning("the keys at AUTH_JWKS_URL cannot be read: %s", type(error).__name__)
-            self._failed = time.monotonic()
             return
-        if not keys:
-            log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(published.ALGORITHMS))
-        if left_out and left_out != self._named:
-            more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s%s", "; ".join(left_out[:_NAMED]), more)
-        self._named = left_out
-        self._keys = keys
-        self._fetched = asked
-        self._failed = float("-inf")
+        self._fetched_at = began
+        if not self._keys:
+            log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(ALGORITHMS))
+        if unusable:
+            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s", "; ".join(unusable[:_MOST_NAMED]))
 
 
-class _Moment:
-    """A point in monotonic time whose age also counts the time for which the machine slept, as the clock does."""
+def _read_keys(entries: list[Any]) -> tuple[list[jwt.PyJWK], list[str]]:
+    """The keys that may check tokens, each for one algorithm, and what cannot be used and why.
 
-    def __init__(self, clock: Callable[[], float], *, since: float) -> None:
-        self._clock, self._since, self._began = clock, since, clock()
+    Entries for something else are ignored (RFC 7517, section 4); of different keys with one name none is used.
+    """
+    keys: dict[tuple[Any, ...], list[jwt.PyJWK]] = {}
+    distinct = [entry for nth, entry in enumerate(entries[:_MOST_ENTRIES]) if entry not in entries[:nth]]
+    unusable: list[str] = []
+    for entry in distinct:
+        kid = entry.get("kid") if isinstance(entry, dict) else None
+        try:
+            if key := _read_key(entry):
+                keys.setdefault((kid or object(), key.algorithm_name), []).append(key)
+        except Exception as error:  # noqa: BLE001 - an entry of somebody else: whatever libraries raise
+            unusable.append(f"kid {ascii(kid)[:40]}: {error if isinstance(error, _Unusable) else type(error).__name__}")
+    unusable += [
+        f"kid {ascii(kid)[:40]}: {len(same)} different keys" for (kid, _), same in keys.items() if len(same) > 1
+    ]
+    return [same[0] for same in keys.values() if len(same) == 1], unusable
 
-    def age(self) -> float:
-        return max(time.monotonic() - self._since, self._clock() - self._began)
+
+class _Unusable(Exception):
+    """Why a key cannot be used."""
 
 
-class TooLarge(Exception):
-    """The key set is larger than 256 KiB."""
-
-
-class Encoded(Exception):
-    """The key set was sent compressed, which was not asked for."""
-
-
-async def _document(url: str) -> bytes:
-    """What the address answers; redirects are not followed, for they would choose whose keys are taken."""
-    headers = {"accept-encoding": "identity"}
-    body = bytearray()
-    async with (
-        httpx2.AsyncClient(verify=tls_context(), headers=headers) as client,
-        client.stream("GET", url) as response,
-    ):
-        response.raise_for_status()
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise Encoded
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > _LARGEST_BYTES:
-                raise TooLarge
-    return bytes(body)
+def _read_key(entry: Any) -> jwt.PyJWK | None:
+    """The key of an entry, or None for one that is not for checking signatures."""
+    if not isinstance(entry, dict):
+        raise _Unusable("not an object")
+    if entry.get("use", "sig") != "sig":
+        return None
+    if "key_ops" in entry and not (isinstance(entry["key_ops"], list) and "verify" in entry["key_ops"]):
+        return None
+    if "d" in entry:
+        raise _Unusable("its private part is published")
+    if any(isinstance(value, str) and len(value) > _LONGEST_NUMBER for value in entry.values()):
+        raise _Unusable("too long")
+    key = jwt.PyJWK.from_dict(entry)
+    if key.algorithm_name not in ALGORITHMS:
+        raise _Unusable(f"not for {', '.join(ALGORITHMS)}")
+    if key.algorithm_name == "RS256" and key.key.key_size not in _RSA_BITS:
+        raise _Unusable(f"{key.key.key_size} bits")
+    return key
 
 
 def unprotected(url: str) -> str | None:
     """The warning about an address whose answers can be forged on their way, or None."""
-    parsed = httpx2.URL(url)
-    if parsed.scheme == "https" or parsed.host == "localhost":
+    parsed = urlsplit(url)
+    if parsed.scheme == "https" or parsed.hostname == "localhost":
         return None
     with suppress(ValueError):  # a name
-        if ip_address(parsed.host).is_loopback:
+        if ip_address(parsed.hostname or "").is_loopback:
             return None
     return (
         "AUTH_JWKS_URL is http://, so an attacker on the network could replace the keys and sign in as any user: "

@@ -65,7 +65,7 @@ INVALID = [
     Case({**JWT, "AUTH_JWKS_URL": "http://127.0.0.1/keys"}, "AUTH_JWKS_URL", BOTH),
     Case({**JWT, "AUTH_JWT_SECRET": "", "AUTH_JWKS_URL": "keys.json"}, "AUTH_JWKS_URL"),
     Case({**JWT, "AUTH_JWT_SECRET": "short"}, "AUTH_JWT_SECRET", BOTH),
-    Case({**JWT, "AUTH_JWT_SECRET": "please-change-this-secret-0123456789"}, "AUTH_JWT_SECRET"),
+    Case({**JWT, "AUTH_JWT_SECRET": "0123456789abcdef0123456789abcde"}, "AUTH_JWT_SECRET"),
     Case({"MCP_TOKEN_SECRET": "password1" * 4}, "MCP_TOKEN_SECRET", BOTH),
     Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "must differ"),
 ]

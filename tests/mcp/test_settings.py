@@ -31,7 +31,7 @@ def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         ({"MCP_PORT": "70000"}, "MCP_PORT"),
         ({"MCP_HOST": "0.0.0.0"}, "AUTH_NONE_BEYOND_LOOPBACK"),
         ({"AUTH_MODE": "jwt"}, "MCP_TOKEN_SECRET"),
-        (JWT | {"MCP_TOKEN_SECRET": "password1" * 4}, "MCP_TOKEN_SECRET"),
+        (JWT | {"MCP_TOKEN_SECRET": "0" * 31}, "MCP_TOKEN_SECRET"),
         ({"MCP_URL": "https://host:443/mcp"}, "MCP_URL"),
         (PROVIDER | {"AUTH_JWKS_URL": "https://idp.example/keys"}, "AUTH_JWKS_URL"),
         (PROVIDER | {"AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "AUTH_JWT_SECRET"),

@@ -362,7 +362,10 @@ def ended(*arguments: str, **variables: str) -> tuple[int, str]:
     ("variables", "sentence"),
     [
         ({"WORKSPACE_TOKEN_SECRET": ""}, "WORKSPACE_TOKEN_SECRET is not set. See .env.example for what it means.\n"),
-        ({"WORKSPACE_TOKEN_SECRET": "secret"}, "WORKSPACE_TOKEN_SECRET is too easy to guess: make one with openssl"),
+        (
+            {"WORKSPACE_TOKEN_SECRET": "secret"},
+            "WORKSPACE_TOKEN_SECRET must have at least 32 bytes: make one with openssl",
+        ),
         ({"WORKSPACE_DIR": ""}, "WORKSPACE_DIR is not set. See .env.example for what it means.\n"),
         (
             {"WORKSPACE_DIR": "here"},
