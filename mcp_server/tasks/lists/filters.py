@@ -6,26 +6,22 @@ from typing import Any, LiteralString
 
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Range
+from mcp_server.tasks.lists import folding
+from mcp_server.tasks.lists.folding import fold_accents, fold_letters
 from mcp_server.tasks.lists.query import ListQuery
 from mcp_server.tasks.task import PRIORITIES
 from mcp_server.tasks.zones import Now
 
-
-def folded(text: LiteralString) -> LiteralString:
-    """A text in SQL without its case and its accents, as the column `folded` of tasks has it."""
-    return rf"lower(regexp_replace(normalize({text}, NFKD), '[\u0300-\u036F]', '', 'g'))"
-
-
 # Folded once in each statement, and then escaped: some letters fold into one that LIKE does not take literally.
 _PATTERNS = rf"""ARRAY(
-    SELECT '%%' || regexp_replace({folded("word")}, '([\\%%_])', '\\\1', 'g') || '%%'
+    SELECT '%%' || regexp_replace({fold_letters(fold_accents("word"))}, '([\\%%_])', '\\\1', 'g') || '%%'
     FROM unnest(%(words)s::text[]) AS word)"""
 # The conditions by the names of their values. With coalesce(…, false), which no index serves, PostgreSQL takes a
 # condition for likely: it then reads the user's tasks in their order, and not everybody's to find a rare one.
 _CONDITIONS: dict[str, LiteralString] = {
     "status": "status = %(status)s",
     "completed": "status = 'completed'",  # as the index has it
-    "words": f"coalesce(folded LIKE ALL ({_PATTERNS}), false)",
+    "words": f"coalesce({fold_letters('folded')} LIKE ALL ({_PATTERNS}), false)",
     "undated": "due_on IS NULL",
     "dated": "due_on IS NOT NULL",
     "first": "due_on >= %(first)s::date",
@@ -50,7 +46,7 @@ def filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
     if query.status == "completed":
         values["completed"] = True
     if query.query is not None:
-        values["words"] = [*dict.fromkeys(query.query.split())]
+        values |= {"words": [*dict.fromkeys(query.query.split())], **folding.VALUES}
     if query.label is not None:
         values["label"] = [query.label]
     if query.priority == "none":

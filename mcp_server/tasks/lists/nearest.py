@@ -1,8 +1,9 @@
 """Titles that are spelled nearly as a query: what was not found may be a slip of the pen."""
 
-import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
+
+from mcp_server.tasks.lists.folding import fold
 
 _LEAST = 0.3  # of the query's pieces
 _MOST_LOOKED_AT = 200  # letters: some signs are written out with eighteen
@@ -21,11 +22,8 @@ def _pieces(text: str) -> set[tuple[str, ...]]:
 
     Those are the same for most of a word when two of its letters change places, or one is missing.
     """
-    letters = unicodedata.normalize("NFKD", text)[:_MOST_LOOKED_AT]
-    if not letters.isascii():
-        letters = "".join(c for c in letters if not unicodedata.combining(c))
     pieces: set[tuple[str, ...]] = set()
-    for word in letters.casefold().split():
+    for word in fold(text)[:_MOST_LOOKED_AT].split():
         spaced = f" {word} "
         pieces.update(pairwise(spaced), zip(spaced, spaced[2:], strict=False))
         pieces.update(zip(spaced, spaced[1:], spaced[2:], strict=False))

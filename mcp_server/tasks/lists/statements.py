@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from mcp_server.tasks.changes import CAN_BE_UNDONE
-from mcp_server.tasks.lists.filters import folded
+from mcp_server.tasks.lists.folding import fold_accents
 from mcp_server.tasks.lists.query import Position, Sorting
 from mcp_server.tasks.task import PRIORITIES, TASK_COLUMNS
 
@@ -24,7 +24,7 @@ DELETED = f"""(
         (before->>'priority')::smallint AS priority,
         ARRAY(SELECT jsonb_array_elements_text(coalesce(before->'labels', '[]'))) AS labels,
         before->>'repeat' AS repeat, (before->>'series')::bigint AS series,
-        {folded(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
+        {fold_accents(_SEARCHED_TEXT)} AS folded, c.id AS deletion, c.created_at AS deleted_at
     FROM task_changes c
     WHERE c.user_id = %(user)s AND c.created_at > %(since)s AND c.after IS NULL AND {CAN_BE_UNDONE}
 ) deleted"""
