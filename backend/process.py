@@ -39,10 +39,12 @@ def main() -> None:
         asyncio.run(require_direct_address(settings.process_database_url))
     except PoolerFound as error:
         stop_misconfigured(str(error))
-    _log_facts(settings, endpoint)
     process.serve(
-        settings, partial(_create, settings, endpoint, servers), grace_seconds=int(settings.tool_wait_seconds) + 5
-    )  # a tool in flight finishes
+        settings,
+        partial(_create, settings, endpoint, servers),
+        grace_seconds=int(settings.tool_wait_seconds) + 5,  # a tool in flight finishes
+        announce=partial(_announce, settings, endpoint),
+    )
 
 
 def _create(settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Connector], address: str) -> ASGIApp:
@@ -68,7 +70,7 @@ def _create(settings: Settings, endpoint: ModelEndpoint, servers: Sequence[Conne
     )
 
 
-def _log_facts(settings: Settings, endpoint: ModelEndpoint) -> None:
+def _announce(settings: Settings, endpoint: ModelEndpoint) -> None:
     """Logs the model and its provider. Warns if the model is the offline one, and if there is no sign-in."""
     logger.info("model: %s on %s", endpoint.model, endpoint.profile.name)
     if endpoint.profile.name == "offline":

@@ -1,17 +1,22 @@
-"""What commands on the stored data share: the owner's login, or the process ends with the sentence what is missing."""
+"""What commands on the stored data share: the owner's login, and JSON that is written while rows are read."""
 
 import asyncio
+import json
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import date, datetime, time
 from functools import partial
-from typing import Protocol
+from typing import Any, BinaryIO, Protocol
 
 import psycopg
 
 from common import commands
+from common.clock import to_utc
 from common.database import Database, DatabaseUnavailable, schema
 from common.environment import SettingsInvalid, read
 from common.settings import OwnerSettings
+
+Row = Mapping[str, Any]
 
 
 class NothingStored(Exception):
@@ -52,3 +57,34 @@ async def _problem_or(work: Callable[[Database], Awaitable[None]], url: str) -> 
         async with Database(url, prepared=False, pool_size=2) as database:
             await work(database)
     return problem
+
+
+class JsonWriter:
+    """Writes JSON to a binary file."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def text(self, text: str) -> None:
+        self._out.write(text.encode())
+
+    async def array(self, rows: AsyncIterator[Row]) -> int:
+        """Writes an array with an object for each row; returns how many there were."""
+        count = 0
+        self.text("[")
+        async for row in rows:
+            self.text(",\n" if count else "\n")
+            self.text(_json(row))
+            count += 1
+        self.text("]")
+        return count
+
+
+def _json(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=False, default=_moment)
+
+
+def _moment(value: Any) -> str:
+    """Moments in UTC; days and clock times as they are, which are somebody's own."""
+    assert isinstance(value, date | time), type(value)
+    return to_utc(value).isoformat() if isinstance(value, datetime) else value.isoformat()

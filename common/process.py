@@ -14,7 +14,13 @@ from common.telemetry import worker_metrics
 from common.tokens import unprotected
 
 
-def serve(settings: ServiceSettings, create_app: Callable[[str], ASGIApp], *, grace_seconds: int) -> NoReturn:
+def serve(
+    settings: ServiceSettings,
+    create_app: Callable[[str], ASGIApp],
+    *,
+    grace_seconds: int,
+    announce: Callable[[], None],
+) -> NoReturn:
     """Runs a service that stands on the database, in as many processes as are set; see `run`."""
     from common.database import schema  # here: not every service knows a database
 
@@ -24,7 +30,7 @@ def serve(settings: ServiceSettings, create_app: Callable[[str], ASGIApp], *, gr
         stop_misconfigured(found.problem)
     if found.warning:
         logging.getLogger(settings.prefix.lower()).warning(found.warning)
-    run(settings, create_app, grace_seconds=grace_seconds, count=settings.own("workers"))
+    run(settings, create_app, grace_seconds=grace_seconds, announce=announce, count=settings.own("workers"))
 
 
 def run(
@@ -32,6 +38,7 @@ def run(
     create_app: Callable[[str], ASGIApp],
     *,
     grace_seconds: int,
+    announce: Callable[[], None] = lambda: None,
     count: int = 1,
     loop: str = "auto",
 ) -> NoReturn:
@@ -44,6 +51,7 @@ def run(
             host=settings.own("host"),
             port=settings.own("port"),
             workers=count,
+            announce=announce,
             loop=loop,
             grace_seconds=grace_seconds,
             trusted_proxies=settings.trusted_proxies,

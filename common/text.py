@@ -60,10 +60,11 @@ def can_be_seen(text: str) -> bool:
     return any(unicodedata.category(c)[0] in "LNPS" and c not in _BLANK for c in text)
 
 
-def is_line(text: str, *, longest: int) -> bool:
+def is_storable(text: str, allowed: str = "") -> bool:
+    """Whether PostgreSQL can store it and a line can show it: no control characters, no lone surrogates."""
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in allowed for c in text)
+
+
+def is_single_line_text(text: str, *, longest: int) -> bool:
     """Whether it is one line with something to see, of at most `longest` characters, that PostgreSQL can store."""
-    return (
-        len(text) <= longest
-        and not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)
-        and can_be_seen(text)
-    )
+    return len(text) <= longest and is_storable(text) and can_be_seen(text)

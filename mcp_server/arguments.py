@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from common.text import is_line, without_heaps, without_unseen
+from common.text import is_single_line_text, is_storable, without_heaps, without_unseen
 from common.tokens import is_user_id
-from common.tool_server.meta import is_plain
 
 MAX_ID = 2**63 - 1
 _MOST_LOOKED_AT = 16_000  # characters: looking at one takes as long as reading a hundred
@@ -105,13 +104,13 @@ def _stored(number: int) -> int:
 def _seen(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _MOST_LOOKED_AT:
         raise ValueError("too long, whatever of it can be seen")
-    if not isinstance(value, str) or not is_plain(value, allowed=_BREAKS):
+    if not isinstance(value, str) or not is_storable(value, allowed=_BREAKS):
         return value
     return without_heaps(without_unseen(value))
 
 
 def _title(text: str) -> str:
-    if not is_line(text, longest=200):
+    if not is_single_line_text(text, longest=200):
         raise ValueError("not one line that can be seen")
     return text
 
@@ -127,7 +126,7 @@ def _one_line(text: str) -> str:
 
 
 def _position(text: str) -> str:
-    if not (len(text) <= _LONGEST_CURSOR and is_plain(text)):
+    if not (len(text) <= _LONGEST_CURSOR and is_storable(text)):
         raise ValueError("longer than any that was returned")
     return text
 
@@ -139,7 +138,7 @@ def _description(text: str) -> str:
 
 
 def _lines(text: str) -> str:
-    if not is_plain(text, allowed=_BREAKS):
+    if not is_storable(text, allowed=_BREAKS):
         raise ValueError("control characters")
     return text
 

@@ -1,11 +1,9 @@
 """Whose request it is: the tokens that are accepted, and which requests need one."""
 
-import time
-
 from fastmcp.server.auth import AuthProvider, RemoteAuthProvider
 from starlette.middleware import Middleware
 
-from common.tokens import ISSUER, Keys, SharedSecret, Tokens, make_token
+from common.tokens import ISSUER, Keys, SharedSecret, Tokens
 from common.tool_server.identity import RequireToken, Verifier
 from mcp_server.read_routes import PATHS
 from mcp_server.settings import Settings
@@ -43,11 +41,3 @@ def token_checks(settings: Settings) -> list[Middleware]:
     ours = SharedSecret(settings.mcp_token_secret.get_secret_value())
     verifier = Verifier(Tokens({ISSUER: ours}, audience=settings.mcp_url))
     return [*verifier.get_middleware(), Middleware(RequireToken, guards=guards, optional=True)]
-
-
-def own_token(settings: Settings, *, subject: str) -> str | None:
-    """A token for this server's own first requests; None where none is needed."""
-    if settings.mcp_token_secret is None or settings.auth_mode == "none":
-        return None
-    secret = settings.mcp_token_secret.get_secret_value()
-    return make_token(secret, subject, audience=settings.mcp_url, expires=int(time.time()) + 60)

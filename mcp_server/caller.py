@@ -13,10 +13,9 @@ from mcp_types import CallToolRequestParams
 from common.clock import LONGEST_ZONE, find_zone
 from common.database import Database, Transaction
 from common.tokens import is_from_backend
-from common.tool_server import reports, running_calls
-from common.tool_server.meta import label
+from common.tool_server import calls
+from common.tool_server.calls import read_label, user_of_request
 from common.tool_server.refusals import Refusal, shown
-from common.tool_server.running_calls import person_of_request
 from mcp_server.errors import ForeignUserId, TokenUnchecked, explained
 from mcp_server.tasks.changes import Caller
 
@@ -28,7 +27,7 @@ _CONTEXT: Context = CurrentContext()
 
 async def _owner(user_id: str | None = _USER_ID, context: Context = _CONTEXT) -> str:
     owner = _checked(user_id, context)
-    if (call := reports.current.get()) is not None:
+    if (call := calls.current.get()) is not None:
         call.owner = owner
     return owner
 
@@ -59,7 +58,7 @@ class SingleUser(Middleware):
         arguments = context.message.arguments or {}
         if "user_id" not in arguments:
             return await call_next(context)
-        named, user = arguments["user_id"], person_of_request()
+        named, user = arguments["user_id"], user_of_request()
         if user is None and named != LOCAL_USER and get_http_headers(include={"authorization"}).get("authorization"):
             # A backend with AUTH_MODE=jwt: without its secret, the tasks of all its users would become one list.
             raise TokenUnchecked
@@ -76,15 +75,15 @@ async def _caller(owner: str = OWNER, context: Context = _CONTEXT) -> Caller:
     client = request and request.session.client_params
     token = get_access_token()
     believed = meta if token and is_from_backend(token.claims) else {}
-    actor = label(believed, "todo/actor", longest=60)
+    actor = read_label(believed, "todo/actor", longest=60)
     return Caller(
         user_id=owner,
         actor=actor or (_own_name(client.client_info.name) if client else "") or "mcp",
-        idempotency_key=label(meta, "todo/idempotency_key", longest=200),
-        batch=label(believed, "todo/batch", longest=200),
-        undo_batch=label(believed, "todo/undo_batch", longest=200),
+        idempotency_key=read_label(meta, "todo/idempotency_key", longest=200),
+        batch=read_label(believed, "todo/batch", longest=200),
+        undo_batch=read_label(believed, "todo/undo_batch", longest=200),
         quota=context.lifespan_context["quota"],
-        zone=find_zone(label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
+        zone=find_zone(read_label(meta, "todo/time_zone", longest=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],
         clock=context.lifespan_context["clock"],
     )
@@ -109,7 +108,7 @@ async def _transaction(caller: Caller = CALLER, context: Context = _CONTEXT) -> 
         async with database.transaction(caller.user_id) as tx:
             try:
                 yield tx
-                running_calls.committing()
+                calls.committing()
                 returned = True
             except Refusal as error:
                 refusal = error

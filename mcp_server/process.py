@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from common import process, workers
 from common.database import PoolerFound, require_direct_address
 from common.environment import stop_misconfigured
-from common.tool_server import logs
+from common.tool_server.overrides import configure_logs
 from mcp_server.commands import check as check_command
 from mcp_server.settings import Settings
 
@@ -21,20 +21,25 @@ _GRACE_SECONDS = 10
 
 def main() -> None:
     settings = check_command.run()
-    logs.configure(settings.log_level, settings.log_format)
-    process.warn_of_callers(settings, log, "there is one user, and every caller acts as that user")
+    configure_logs(settings.log_level, settings.log_format)
     try:
         asyncio.run(require_direct_address(settings.process_database_url))
     except PoolerFound as error:
         stop_misconfigured(str(error))
-    process.serve(settings, partial(_create, settings), grace_seconds=_GRACE_SECONDS)
+    unchecked = "there is one user, and every caller acts as that user"
+    process.serve(
+        settings,
+        partial(_create, settings),
+        grace_seconds=_GRACE_SECONDS,
+        announce=lambda: process.warn_of_callers(settings, log, unchecked),
+    )
 
 
 def _create(settings: Settings, address: str) -> ASGIApp:
     """The application of one process."""
     from mcp_server.server import create_app
 
-    logs.configure(settings.log_level, settings.log_format)
+    configure_logs(settings.log_level, settings.log_format)
     return workers.Application(
         create_app(settings),
         drain_seconds=settings.drain_seconds,

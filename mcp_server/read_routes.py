@@ -17,19 +17,19 @@ from common.clock import Clock, find_zone
 from common.database import Database, DatabaseUnavailable
 from common.rate_limit import RateLimit
 from common.telemetry import traces
-from common.tool_server.running_calls import person_of_request
+from common.tool_server.calls import user_of_request
 from mcp_server.arguments import MAX_ID
 from mcp_server.caller import LOCAL_USER
 from mcp_server.errors import explained
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.lists import by_id, changes_since, completed_by_day
+from mcp_server.tasks.lists import reads
 
 CHANGES, DONE, TASKS = "/changes", "/done", "/tasks"
 PATHS = (CHANGES, DONE, TASKS)
 _MONTH = 28  # days
 _AFTER = "after must be the whole number `last` of an earlier answer, or left out."
-_DAYS = f"days must be a whole number from 1 to {completed_by_day.MOST_DAYS}, or left out."
-_IDS = f"ids must be at most {by_id.MOST} task ids, separated by commas."
+_DAYS = f"days must be a whole number from 1 to {reads.MOST_DAYS}, or left out."
+_IDS = f"ids must be at most {reads.MOST_IDS} task ids, separated by commas."
 _ZONE = "time_zone must be the name of a time zone, such as Europe/Berlin, or left out."
 _TOO_FAST = "Too many requests. Try again in {} seconds."
 
@@ -56,7 +56,7 @@ class ReadRoutes:
         """For the person of the token; without one, which passes only where nobody is checked, for the one of here."""
 
         async def answer(request: Request) -> JSONResponse:
-            person = person_of_request() or LOCAL_USER
+            person = user_of_request() or LOCAL_USER
             if wait := math.ceil(self.rate_limit.wait(person)):
                 return _refused(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
             about = {"http.request.method": "GET", "http.route": request.url.path}
@@ -72,27 +72,26 @@ class ReadRoutes:
 
     async def _changes(self, person: str, request: Request) -> JSONResponse:
         after = _number(request, "after", most=MAX_ID, otherwise=_AFTER)
-        return JSONResponse((await changes_since.since(self.database, person, after))._asdict())
+        return JSONResponse((await reads.read_changes(self.database, person, after))._asdict())
 
     async def _done(self, person: str, request: Request) -> JSONResponse:
-        days = _number(request, "days", least=1, most=completed_by_day.MOST_DAYS, otherwise=_DAYS)
+        days = _number(request, "days", least=1, most=reads.MOST_DAYS, otherwise=_DAYS)
         named = request.query_params.get("time_zone")
         zone = find_zone(named) if named else None
         if named and zone is None:
             raise Invalid(_ZONE)
         caller = Caller(person, zone=zone, usual_zone=self.usual_zone, clock=self.clock)
         async with self.database.transaction(person) as tx:
-            found = await completed_by_day.by_day(tx, caller, days or _MONTH)
+            found = await reads.count_completed_by_day(tx, caller, days or _MONTH)
         return JSONResponse({"days": [{"day": day.isoformat(), "done": many} for day, many in found]})
 
     async def _tasks(self, person: str, request: Request) -> JSONResponse:
         ids = request.query_params.get("ids", "").split(",")
-        if len(ids) > by_id.MOST:
+        if len(ids) > reads.MOST_IDS:
             raise Invalid(_IDS)
         numbers = {_whole(part, most=MAX_ID, otherwise=_IDS) for part in ids}
-        found = await by_id.by_id(self.database, Caller(person, clock=self.clock), numbers)
-        tasks = [task.model_dump(mode="json") for task in found.tasks]
-        return JSONResponse({"tasks": tasks, "last_changes": [asdict(change) for change in found.last_changes]})
+        found = await reads.read_by_ids(self.database, Caller(person, clock=self.clock), numbers)
+        return JSONResponse({"tasks": found.tasks, "last_changes": [asdict(change) for change in found.last_changes]})
 
 
 def _number(request: Request, name: str, *, least: int = 0, most: int, otherwise: str) -> int | None:

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -16,38 +16,23 @@ from common.clock import Clock
 from common.database import Database, DatabaseUnavailable, ProcessConnection, schema
 from common.rate_limit import RateLimit
 from common.telemetry import traces
-from common.tool_server import reports
 from common.tool_server.app import http_app
-from common.tool_server.first_calls import warm_up
-from common.tool_server.middleware import Together
-from common.tool_server.rate_limit import Paced
-from common.tool_server.refusals import FriendlyErrors, Refusals
-from common.tool_server.running_calls import RunningCalls
-from common.tool_server.wire import Announced, Wire
-from mcp_server.arguments import MAX_ID, RULES
-from mcp_server.authentication import auth_provider, own_token, token_checks
+from common.tool_server.calls import ToolCalls
+from common.tool_server.json_rpc import JsonRpc
+from common.tool_server.overrides import Capabilities
+from mcp_server.arguments import RULES
+from mcp_server.authentication import auth_provider, token_checks
 from mcp_server.caller import SingleUser
 from mcp_server.errors import explained
 from mcp_server.read_routes import ReadRoutes
 from mcp_server.settings import Settings
-from mcp_server.tasks import edits, statements
-from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.fields import Wanted
+from mcp_server.tasks import statements
 from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import create_tools
 
 VERSION = "0.1.0"
 _POOL_TIMEOUT_SECONDS = 3.0  # until a call is told that the database cannot be reached
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
-_NOBODY = "todo-mcp-server/warm-up"
-_NOT_THERE: Mapping[str, object] = {"task_id": MAX_ID}
-_FIRST_CALLS: Mapping[str, Mapping[str, object]] = {
-    "add_task": {},  # refused: the title is missing
-    "list_tasks": {"limit": 1},
-    "complete_task": _NOT_THERE,
-    "update_task": {**_NOT_THERE, "title": "-"},
-    "delete_task": _NOT_THERE,
-}
 CANCELLED_CHANNEL = "todo_cancelled"
 CONNECTIONS = Gauge(
     "todo_mcp_connections_in_use", "Connections to the database that are in use", multiprocess_mode="livesum"
@@ -59,31 +44,23 @@ INSTRUCTIONS = (
 )
 
 
-def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
-    """The server is ready after `warm_up_seconds` at the latest, whatever holds up its first calls."""
+def create_app(settings: Settings) -> ASGIApp:
     database = settings.create_database(
         translate_error=statements.translate_error, pool_timeout_seconds=_POOL_TIMEOUT_SECONDS
     )
-    calls = RunningCalls()
     clock = settings.clock()
     per_minute = settings.limit_tool_calls_per_minute
     signs_in = settings.auth_mode == "jwt"
     tools = create_tools(with_user_id=signs_in)
     schemas = {tool.name: tool.parameters for tool in tools}
     explain = partial(explained, committing=False)
+    calls = ToolCalls(schemas, rules=RULES, explain=explain, per_minute=per_minute)
     server = FastMCP(
         "todo",
         version=VERSION,
         instructions=INSTRUCTIONS,
         tools=tools,
-        middleware=[
-            Announced(),
-            Together(
-                *(Refusals(), calls, reports.Reported(schemas), Paced(per_minute)),
-                *(() if signs_in else (SingleUser(),)),
-                FriendlyErrors(schemas, rules=RULES, explain=explain),
-            ),
-        ],
+        middleware=[Capabilities(), calls, *(() if signs_in else (SingleUser(),))],
         lifespan=_state(settings, database, calls, clock),
         auth=auth_provider(settings),
         on_duplicate="error",
@@ -92,7 +69,6 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         cache_scope="public",
     )
     ReadRoutes(database, RateLimit(per_minute), ZoneInfo(settings.time_zone), clock).add_to(server)
-    tell_others = partial(_tell, database)
     return http_app(
         server,
         tools,
@@ -100,15 +76,14 @@ def create_app(settings: Settings, *, warm_up_seconds: float = 5.0) -> ASGIApp:
         allowed_origins=settings.allowed_origins,
         middleware=[
             *token_checks(settings),
-            Middleware(Wire, calls=calls, per_minute=per_minute, tell_others=tell_others),
+            Middleware(JsonRpc, calls=calls, per_minute=per_minute, notify_others=partial(_notify_others, database)),
         ],
         ready=partial(_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),
-        warm_up=partial(_warm_up, settings=settings, database=database, seconds=warm_up_seconds),
     )
 
 
-def _state(settings: Settings, database: Database, calls: RunningCalls, clock: Clock) -> Lifespan:
+def _state(settings: Settings, database: Database, calls: ToolCalls, clock: Clock) -> Lifespan:
     """What lives as long as the app, and its background work."""
     quota = Quota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
     zone = ZoneInfo(settings.time_zone)
@@ -139,27 +114,8 @@ async def _readiness(database: Database) -> JSONResponse:
     return JSONResponse({"status": "ready", **({"warning": found.warning} if found.warning else {})})
 
 
-async def _tell(database: Database, call: str) -> None:
+async def _notify_others(database: Database, call: str) -> None:
     """Tells the other processes that a call is cancelled; without it, the call ends by itself."""
     with suppress(DatabaseUnavailable, DatabaseError):
         async with database.system_transaction() as tx:
             await tx.notify(CANCELLED_CHANNEL, call)
-
-
-async def _warm_up(app: ASGIApp, *, settings: Settings, database: Database, seconds: float) -> None:
-    """Each tool is called so that it changes nothing; without the database, so that it is refused before."""
-    is_ready = (await schema.look(database.login_connection())).problem is None
-    calls = _FIRST_CALLS if is_ready else {tool: {"warm_up": True} for tool in _FIRST_CALLS}
-    with suppress(TimeoutError):  # a table that is locked holds up those who need it, not the start
-        async with asyncio.timeout(seconds):
-            await warm_up(app, calls, token=own_token(settings, subject=_NOBODY))
-            if is_ready:
-                await _add_nothing(database)
-
-
-async def _add_nothing(database: Database) -> None:
-    """What the call of add_task that is refused does not come to."""
-    with suppress(DatabaseUnavailable, DatabaseError):
-        async with database.transaction(_NOBODY) as tx:
-            await edits.add(tx, Caller(_NOBODY), title="-", wanted=Wanted())
-            await tx.roll_back()

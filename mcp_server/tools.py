@@ -10,13 +10,14 @@ from common.database import Transaction
 from mcp_server import arguments as given
 from mcp_server.caller import CALLER, TRANSACTION
 from mcp_server.errors import UndoAlone
-from mcp_server.tasks import batches, edits
-from mcp_server.tasks import undo as undoing
+from mcp_server.schemas import ChangedTask, DeletedTask, TaskPage
+from mcp_server.tasks import edits
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.fields import Wanted
+from mcp_server.tasks.fields import TaskPatch
 from mcp_server.tasks.lists import pages
 from mcp_server.tasks.lists.query import ListQuery
-from mcp_server.tasks.task import ChangedTask, DeletedTask, TaskPage, lean
+from mcp_server.tasks.results import Result, lean
+from mcp_server.tasks.undo import undo_batch, undo_last
 
 # Keyword-only, so that `user_id` comes first although it may be left out.
 
@@ -35,7 +36,7 @@ async def add_task(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Add a task, or several with the same details."""
-    wanted = Wanted(description=description, due=due, priority=priority, labels=labels, repeat=repeat)
+    wanted = TaskPatch(description=description, due=due, priority=priority, labels=labels, repeat=repeat)
     return _render(await edits.add(tx, caller, title=title, wanted=wanted, also=also or ()))
 
 
@@ -92,13 +93,13 @@ async def update_task(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Change a task. What is not given stays as it is."""
-    wanted = Wanted(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
+    wanted = TaskPatch(title, description, due, priority, labels, add_labels, remove_labels, repeat, status)
     ids = _ids(task_id, also)
-    if (undo or caller.undo_batch) and wanted.given():
+    if (undo or caller.undo_batch) and wanted.values():
         raise UndoAlone
     if caller.undo_batch:
-        return _render(await batches.undo(tx, caller, caller.undo_batch))
-    return _render(await undoing.undo(tx, caller, ids) if undo else await edits.update(tx, caller, ids, wanted))
+        return _render(await undo_batch(tx, caller, caller.undo_batch))
+    return _render(await undo_last(tx, caller, ids) if undo else await edits.update(tx, caller, ids, wanted))
 
 
 async def delete_task(
@@ -117,9 +118,9 @@ def _ids(task_id: int, also: list[int] | None) -> list[int]:
     return [*dict.fromkeys([task_id, *(also or ())])]
 
 
-def _render(result: BaseModel) -> ToolResult:
+def _render(result: Result) -> ToolResult:
     """All of it for programs, and for models without what says nothing."""
-    return ToolResult(content=lean(result), structured_content=result.model_dump(mode="json"))
+    return ToolResult(content=lean(result), structured_content=result)
 
 
 def _hints(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:

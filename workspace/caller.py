@@ -12,9 +12,8 @@ from fastmcp import Context
 from fastmcp.dependencies import CurrentContext, Depends
 from fastmcp.tools import ToolResult
 
-from common.tool_server import reports, running_calls
-from common.tool_server.meta import label
-from common.tool_server.running_calls import person_of_request
+from common.tool_server import calls
+from common.tool_server.calls import read_label, user_of_request
 from workspace.commands import tools as running
 from workspace.commands.errors import CommandError
 from workspace.commands.running import Stopped
@@ -60,7 +59,7 @@ class Caller:
             return answer
 
         async with one_at_a_time(self.person):
-            running_calls.committing()  # a thread is not stopped half way
+            calls.committing()  # a thread is not stopped half way
             return _told(await asyncio.to_thread(self._in_folder, once))
 
     async def search(self, **arguments: Any) -> ToolResult:
@@ -118,16 +117,16 @@ async def one_at_a_time(*of: object) -> AsyncIterator[None]:
 
 
 async def _caller(context: Context = _CONTEXT) -> Caller:
-    person = person_of_request()
+    person = user_of_request()
     assert person, "a call without a token does not come this far"
-    if (call := reports.current.get()) is not None:
+    if (call := calls.current.get()) is not None:
         call.owner = person
     request = context.request_context
     meta = (request and request.meta) or {}
-    folder = label(meta, "todo/folder", longest=100)
+    folder = read_label(meta, "todo/folder", longest=100)
     if folder is None:
         raise NoFolder
-    key = label(meta, "todo/idempotency_key", longest=200)
+    key = read_label(meta, "todo/idempotency_key", longest=200)
     return Caller(person, folder, key, context.lifespan_context["room"])
 
 

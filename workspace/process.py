@@ -6,7 +6,7 @@ from functools import partial
 from starlette.types import ASGIApp
 
 from common import process, workers
-from common.tool_server import logs
+from common.tool_server.overrides import configure_logs
 from workspace import account as accounts
 from workspace.maintenance import check as check_command
 from workspace.settings import Settings
@@ -20,7 +20,7 @@ def main(account: int | None = None) -> None:
     """Serve; started by root, as `account`."""
     settings = check_command.run()
     accounts.check(account)
-    logs.configure(settings.log_level, settings.log_format)
+    configure_logs(settings.log_level, settings.log_format)
     process.run(
         settings,
         partial(_create, settings, account),

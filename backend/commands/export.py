@@ -4,8 +4,8 @@ from typing import Any
 
 from backend.users import data
 from common import data_commands
+from common.data_commands import JsonWriter
 from common.database import Database
-from common.json_writer import Writer
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -20,7 +20,7 @@ def run(arguments: Sequence[str]) -> None:
 
 async def _export(database: Database, *, user: str) -> None:
     """Writes all tables' rows of a user as JSON to stdout. Raises `NothingStored`."""
-    writer, count = Writer(sys.stdout.buffer), 0
+    writer, count = JsonWriter(sys.stdout.buffer), 0
     async with database.transaction(user, snapshot=True) as tx:
         await tx.lift_timeouts()
         for number, table in enumerate(data.TABLES):

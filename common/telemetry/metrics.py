@@ -2,9 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, generate_latest
@@ -15,23 +13,6 @@ from common.telemetry.worker_metrics import DIRECTORY
 
 RETRIES = Counter("todo_retries", "Requests that were retried after a temporary error", ["to"])
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-
-_metered: ContextVar[bool] = ContextVar("metered", default=True)
-
-
-@contextmanager
-def unmetered() -> Iterator[None]:
-    """While the block runs, as a warm-up does, nothing is done for anybody: it is neither counted nor traced."""
-    token = _metered.set(False)
-    try:
-        yield
-    finally:
-        _metered.reset(token)
-
-
-def metered() -> bool:
-    """Whether what is done here counts; it does unless somebody said that it does not."""
-    return _metered.get()
 
 
 def response() -> Response:

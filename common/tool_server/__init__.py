@@ -1,1 +1,1 @@
-"""What the services that offer tools over MCP have alike: HTTP edge, tokens, refusals, reports, first calls."""
+"""What the services that offer tools over MCP share: HTTP, tokens, tool calls, errors, overrides of FastMCP."""

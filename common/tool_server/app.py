@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from common.single_flight import SingleFlight
 from common.telemetry import metrics
 from common.telemetry.middleware import Watched
-from common.tool_server.edge import Edge
+from common.tool_server.overrides import McpEdge, keep_schemas
 
 Readiness = Callable[[], Coroutine[Any, Any, JSONResponse]]
 
@@ -29,15 +29,14 @@ def http_app(
     allowed_origins: Sequence[str],
     middleware: Sequence[Middleware],
     ready: Readiness,
-    warm_up: Callable[[ASGIApp], Awaitable[None]],
+    prepare: Callable[[ASGIApp], Awaitable[None]] | None = None,
     observe: Callable[[], object] = lambda: None,
 ) -> ASGIApp:
-    """The server at /mcp, with /health, /ready and /metrics; `warm_up` runs before anything is served.
+    """The server at /mcp, with /health, /ready and /metrics; `prepare` runs before anything is served.
 
     `observe` is called before the metrics are read.
     """
-    # Without it, every tools/call of 2026-07-28 lists all tools again to check its Mcp-Param headers.
-    server._mcp_server.get_tool_input_schema = {tool.name: tool.parameters for tool in tools}.get
+    keep_schemas(server, tools)
     _add_probes(server, ready, observe)
     app = server.http_app(
         path="/mcp",
@@ -48,8 +47,9 @@ def http_app(
         allowed_origins=list(allowed_origins),
         middleware=[*_cors(allowed_origins), *middleware],
     )
-    app.router.lifespan_context = _warmed_up(app.router.lifespan_context, warm_up)
-    return Watched(Edge(app), traced=["/mcp"])
+    if prepare is not None:
+        app.router.lifespan_context = _prepared(app.router.lifespan_context, prepare)
+    return Watched(McpEdge(app), traced=["/mcp"])
 
 
 def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]) -> None:
@@ -84,13 +84,13 @@ def _cors(origins: Sequence[str]) -> list[Middleware]:
     ]
 
 
-def _warmed_up(
-    started: Callable[[Any], AbstractAsyncContextManager[Any]], warm_up: Callable[[ASGIApp], Awaitable[None]]
+def _prepared(
+    started: Callable[[Any], AbstractAsyncContextManager[Any]], prepare: Callable[[ASGIApp], Awaitable[None]]
 ) -> Callable[[Starlette], AbstractAsyncContextManager[Any]]:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Any]:
         async with started(app) as state:
-            await warm_up(app)
+            await prepare(app)
             yield state
 
     return lifespan

@@ -29,7 +29,7 @@ class _Rejected(Exception):
         self.status, self.sentence = status, sentence
 
 
-class Connection(HttpToolsProtocol):
+class LimitedConnection(HttpToolsProtocol):
     """Counts what arrives while it arrives, so that what is too much is rejected before it is stored."""
 
     def __init__(self, limits: ClientLimits, **options: Any) -> None:
@@ -50,7 +50,8 @@ class Connection(HttpToolsProtocol):
         most = self._limits.limit_connections
         if len(self.connections) <= most:
             return
-        waiting: Any = [each for each in self.connections if each is not self and each._waits]
+        others: Any = self.connections - {self}
+        waiting = [each for each in others if each._waits]
         if not waiting:
             sentence = f"The service has {most:,} connections open, which is its limit. Try again in a moment."
             self._reject(_Rejected(503, sentence))
@@ -122,7 +123,7 @@ class Connection(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > self._limits.limit_header_bytes:
             raise self._too_large("head")
         path = self.url.partition(b"?")[0].decode("latin-1")
-        self._longest_body = self._limits.largest_body(self.parser.get_method().decode("latin-1"), path)
+        self._longest_body = self._limits.largest_body(self.parser.get_method().decode(), path)  # pyright: ignore[reportOptionalMemberAccess]
         if any(name == b"content-length" and int(value) > self._longest_body for name, value in headers):
             raise self._too_large("body")
         super().on_headers_complete()

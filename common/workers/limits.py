@@ -1,9 +1,30 @@
-"""What clients may cost a service, whatever they send and however long they take."""
+"""Settings of every service: what clients may cost it, and which proxies are trusted."""
 
-from pydantic import Field
+from ipaddress import ip_network
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
-from common.environment import CONFIG
+from common.environment import CONFIG, CommaSeparated
+
+THIS_MACHINE = ("127.0.0.1", "::1")
+
+
+def _addresses(given: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        for address in given:
+            if address != "*":
+                ip_network(address)
+    except ValueError:
+        sentence = "must be addresses or networks, such as 10.0.0.7 or 172.16.0.0/12, separated by commas"
+        raise PydanticCustomError("setting", sentence) from None
+    return given
+
+
+Proxies = Annotated[CommaSeparated, AfterValidator(_addresses)]
+"""Addresses and networks; `*` stands for everybody."""
 
 
 class ClientLimits(BaseSettings):

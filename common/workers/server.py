@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -20,16 +21,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from common.workers.connection import Connection
-from common.workers.limits import ClientLimits
-from common.workers.listener import address, bind
-from common.workers.proxies import THIS_MACHINE
+from common.workers.connection import LimitedConnection
+from common.workers.limits import THIS_MACHINE, ClientLimits
 
 logger = logging.getLogger(__name__)
 
 _NOTICED_SECONDS = 3.0  # a load balancer that asks /ready every two seconds has noticed by then
 _DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
 _HANG_SECONDS = 60  # a worker that imports on a busy machine answers its supervisor late
+_UNREAD_BYTES = 65_536  # the system keeps no more of what a client sends, and we read no more at once
 _COLLECT = (100_000, 0, 0)
 """How many more objects start a garbage collection; the event loop stands still meanwhile.
 
@@ -120,7 +120,7 @@ def configure(
     loop: str = "auto",
 ) -> uvicorn.Config:
     """`loop` is the event loop, as uvicorn names it."""
-    protocol: Any = partial(Connection, limits)
+    protocol: Any = partial(LimitedConnection, limits)
     return uvicorn.Config(
         create_app,
         factory=True,
@@ -147,15 +147,19 @@ def serve(
     host: str,
     port: int,
     workers: int = 1,
+    announce: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> NoReturn:
     """Serves until SIGTERM or SIGINT, which end the process with status 0; options are those of `configure`.
 
+    `announce` is called once, before the workers start, if the address can be used.
+
     `create_app` gets the address; each worker calls it, so it can be pickled. Workers that die are replaced. If one
     cannot start, the process ends with status 3.
     """
-    listener = bind(prefix, host, port)
-    config = configure(partial(_create, create_app, address(listener)), limits, workers=workers, **options)
+    listener = _bind(prefix, host, port)
+    announce()
+    config = configure(partial(_create, create_app, _address(listener)), limits, workers=workers, **options)
     if workers == 1:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))  # uvicorn raises the signal again when it has ended
@@ -183,3 +187,33 @@ def _end_with(parent: Any) -> None:
     """Ends this worker when its supervisor is gone: uvicorn's would go on and keep the port."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _bind(prefix: str, host: str, port: int) -> socket.socket:
+    """A socket that does not listen yet: connections are refused until a worker is warm.
+
+    Where there can be none, the process ends with a sentence; `prefix` is that of the two settings' names.
+    """
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host,
+            port,
+            type=socket.SOCK_STREAM,
+            proto=socket.IPPROTO_TCP,  # asyncio turns Nagle's delay off only for a socket that names it
+            flags=socket.AI_PASSIVE,
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD_BYTES)  # every connection inherits it
+        listener.bind(place)
+    except OSError as error:
+        sys.exit(
+            f"Cannot listen on {host} port {port} ({error.strerror}): "
+            f"set {prefix}_HOST and {prefix}_PORT to an address of this machine and a free port."
+        )
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

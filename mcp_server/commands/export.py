@@ -3,8 +3,8 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from common import data_commands
+from common.data_commands import JsonWriter
 from common.database import Database
-from common.json_writer import Writer
 from mcp_server.imports.adding import ACTOR
 from mcp_server.tasks.task import TASK_COLUMNS
 
@@ -30,7 +30,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 async def _export(database: Database, *, user: str) -> None:
-    writer, counts = Writer(sys.stdout.buffer), dict[str, int]()
+    writer, counts = JsonWriter(sys.stdout.buffer), dict[str, int]()
     async with database.transaction(user, snapshot=True) as tx:
         await tx.lift_timeouts()
         for name, query in _QUERIES.items():

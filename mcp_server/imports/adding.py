@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from itertools import islice
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from common.clock import to_utc
 from common.database import Database, Transaction, advisory_locks
-from common.tool_server.refusals import Refusal
-from mcp_server.imports.checked import stored
+from common.tool_server.refusals import ArgumentsInvalid, Refusal
+from mcp_server import arguments as given
 from mcp_server.imports.found import Found, Read, Unread
 from mcp_server.tasks import quota, statements, zones
 from mcp_server.tasks.changes import Caller
-from mcp_server.tasks.task import StoredTask
+from mcp_server.tasks.fields import TaskPatch, with_fields
+from mcp_server.tasks.task import Task
 from mcp_server.tasks.zones import Now
 
 ACTOR = "import"
@@ -52,7 +56,7 @@ class Report:
 @dataclass(frozen=True)
 class _New:
     key: str
-    task: StoredTask
+    task: Task
     found: Found
 
 
@@ -81,7 +85,7 @@ def _checked(read: Read, now: Now, report: Report) -> Iterator[_New]:
             report.note(found)
             continue
         try:
-            task = stored(found, now)
+            task = _create_task(found, now)
         except Refusal as error:
             report.note(Unread(found.place, str(error)))
             continue
@@ -133,5 +137,41 @@ async def _room(tx: Transaction, caller: Caller, wanted: int) -> int:
     return wanted if room is None else min(wanted, room)
 
 
-def _numbered(task: StoredTask, id: int) -> StoredTask:
+def _numbered(task: Task, id: int) -> Task:
     return task.model_copy(update={"id": id, "series": id if task.repeat else None})
+
+
+class _Arguments(BaseModel):
+    title: given.Title
+    description: given.Description = None
+    due: given.Due = None
+    priority: given.NewPriority = None
+    labels: given.Labels = None
+    repeat: given.Repeat = None
+
+
+def _create_task(found: Found, now: Now) -> Task:
+    """The task, still without an id of its own; raises the `Refusal` that `add_task` would answer with."""
+    checked = _check(found)
+    wanted = TaskPatch(
+        description=checked.description,
+        due=checked.due,
+        priority=checked.priority,
+        labels=checked.labels,
+        repeat=checked.repeat,
+    )
+    task = with_fields(Task.new(checked.title, now.instant), wanted, now)
+    moments: dict[str, Any] = {"created_at": to_utc(found.created_at or found.completed_at or now.instant)}
+    moments["updated_at"] = to_utc(found.updated_at or now.instant)
+    if found.completed:
+        moments |= {"status": "completed", "completed_at": to_utc(found.completed_at or now.instant)}
+    return task.model_copy(update=moments)
+
+
+def _check(found: Found) -> _Arguments:
+    try:
+        return _Arguments.model_validate({name: getattr(found, name) for name in _Arguments.model_fields})
+    except ValidationError as error:
+        names = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors(include_input=False))
+        problems = "; ".join(f"{name} must be {given.RULES[name]}" for name in names)
+        raise ArgumentsInvalid(problems=problems) from None

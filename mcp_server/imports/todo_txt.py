@@ -5,8 +5,7 @@ import re
 from datetime import date, datetime, time
 
 from common.tool_server.refusals import shown
-from mcp_server.imports.found import Found, PartUnread, Read, Unread
-from mcp_server.imports.words import without_labels
+from mcp_server.imports.found import Found, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.zones import Now
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from common.tool_server.refusals import shown
 from mcp_server.errors import LabelInvalid
 from mcp_server.imports import todoist_dates
-from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
-from mcp_server.imports.words import without_labels
+from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.fields import label_of
 from mcp_server.tasks.zones import Now
 

@@ -13,7 +13,7 @@ from common.database import Transaction
 from mcp_server.errors import KeyUsedOtherwise
 from mcp_server.tasks import quota
 from mcp_server.tasks.quota import UNLIMITED, Quota
-from mcp_server.tasks.task import StoredTask
+from mcp_server.tasks.task import Task
 
 UTC = ZoneInfo("UTC")
 Operation = Literal["add", "complete", "update", "delete", "undo"]
@@ -42,12 +42,12 @@ class Caller:
 class Change:
     """A task before and after; None where there was none. `undoes` is the id of the change that this one undoes."""
 
-    before: StoredTask | None
-    after: StoredTask | None
+    before: Task | None
+    after: Task | None
     undoes: int | None = None
 
     @property
-    def task(self) -> StoredTask:
+    def task(self) -> Task:
         """As it is now, or as it was when it was deleted."""
         task = self.after or self.before
         assert task is not None
@@ -134,5 +134,5 @@ async def _recorded(
 
 def change_of(row: Mapping[str, Any]) -> Change:
     """The change of a row with both sides as JSON."""
-    before, after = (side and StoredTask.model_validate(side) for side in (row["before"], row["after"]))
+    before, after = (side and Task.model_validate(side) for side in (row["before"], row["after"]))
     return Change(before, after)

@@ -8,7 +8,7 @@ from typing import Literal
 from mcp_server.errors import LabelInvalid, NotRepeating, RepeatEnded, RepeatNeedsDue, TooManyLabels
 from mcp_server.tasks import dates, repeats
 from mcp_server.tasks.dates import Due
-from mcp_server.tasks.task import PRIORITIES, StoredTask
+from mcp_server.tasks.task import PRIORITIES, Task
 from mcp_server.tasks.zones import Now
 
 MOST_LABELS = 10
@@ -17,7 +17,7 @@ _ALL_LABELS = "*"  # to be removed: an empty list of labels is what models send 
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TaskPatch:
     """The fields that a call gives, as it writes them; None leaves a field as it is."""
 
     title: str | None = None
@@ -30,11 +30,11 @@ class Wanted:
     repeat: str | None = None
     status: Literal["pending", "completed"] | None = None
 
-    def given(self) -> dict[str, object]:
+    def values(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def with_fields(task: StoredTask, wanted: Wanted, now: Now) -> StoredTask:
+def with_fields(task: Task, wanted: TaskPatch, now: Now) -> Task:
     """The task with all that is wanted but its status."""
     changed: dict[str, object] = {}
     for name in ("title", "description"):
@@ -47,7 +47,7 @@ def with_fields(task: StoredTask, wanted: Wanted, now: Now) -> StoredTask:
     return _with_dates(task.model_copy(update=changed), wanted, now)
 
 
-def _with_dates(task: StoredTask, wanted: Wanted, now: Now) -> StoredTask:
+def _with_dates(task: Task, wanted: TaskPatch, now: Now) -> Task:
     due, rule = task.due, task.repeat
     if wanted.due is not None:
         read = dates.read_due(wanted.due, now=now.local, zone=now.zone, current=due)
@@ -72,7 +72,7 @@ def _rule(text: str, due: Due | None) -> str | None:
     return str(repeats.read(text, due.day))
 
 
-def _skipped(task: StoredTask, now: Now) -> tuple[Due, str]:
+def _skipped(task: Task, now: Now) -> tuple[Due, str]:
     """When a task that repeats is due if this time is left out, and its rule from then on."""
     if task.repeat is None or task.due is None:
         raise NotRepeating(task=f"Task {task.id}" if task.id else "A new task")
@@ -83,7 +83,7 @@ def _skipped(task: StoredTask, now: Now) -> tuple[Due, str]:
     return Due(day, task.due.time), str(repeats.next_rule(rule))
 
 
-def following(task: StoredTask, now: Now) -> StoredTask | None:
+def following(task: Task, now: Now) -> Task | None:
     """The task that a repeating one leaves behind when it is completed, still without an id of its own."""
     if task.repeat is None or task.due_on is None:
         return None
@@ -95,7 +95,7 @@ def following(task: StoredTask, now: Now) -> StoredTask | None:
     return task.model_copy(update={"due_on": day, "repeat": str(repeats.next_rule(rule)), **begun})
 
 
-def _labels(task: StoredTask, wanted: Wanted) -> tuple[str, ...]:
+def _labels(task: Task, wanted: TaskPatch) -> tuple[str, ...]:
     removed = {*map(label_of, wanted.remove_labels or ())}
     kept = set(task.labels if wanted.labels is None else map(label_of, wanted.labels))
     if _ALL_LABELS in removed:

@@ -12,7 +12,7 @@ from mcp_server.errors import OneIsOpen
 from mcp_server.models import ONE_OPEN
 from mcp_server.tasks.changes import CALL_COLUMNS, CALL_VALUES, ONCE, Caller, Change, change_of
 from mcp_server.tasks.quota import HAS_ROOM
-from mcp_server.tasks.task import TASK_COLUMNS, StoredTask
+from mcp_server.tasks.task import TASK_COLUMNS, Task
 
 # As rows of JSON objects; the columns in the order of TASK_COLUMNS.
 _JSON_COLUMNS = """id bigint, title text, description text, status text, created_at timestamptz,
@@ -98,14 +98,14 @@ _LOCK = f"""
 SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[]) ORDER BY id FOR UPDATE"""
 
 
-async def add(tx: Transaction, caller: Caller, call: int, titles: Sequence[str], like: StoredTask) -> list[Change]:
+async def add(tx: Transaction, caller: Caller, call: int, titles: Sequence[str], like: Task) -> list[Change]:
     """New tasks of these titles, with all else as in `like`, which was never stored."""
     rows = await tx.execute(_ADD, **_new(caller, titles, like), call=call)
     return [change_of(row) for row in await rows.fetchall()]
 
 
 async def add_with_call(
-    tx: Transaction, caller: Caller, call_values: Mapping[str, Any], titles: Sequence[str], like: StoredTask
+    tx: Transaction, caller: Caller, call_values: Mapping[str, Any], titles: Sequence[str], like: Task
 ) -> list[Change]:
     """As `add`, with the call stored by the same statement; `call_values` are also those of `HAS_ROOM`.
 
@@ -115,7 +115,7 @@ async def add_with_call(
     return [change_of(row) for row in await rows.fetchall()]
 
 
-def _new(caller: Caller, titles: Sequence[str], like: StoredTask) -> dict[str, Any]:
+def _new(caller: Caller, titles: Sequence[str], like: Task) -> dict[str, Any]:
     return {
         "user": caller.user_id,
         "titles": [*titles],
@@ -131,17 +131,17 @@ def _new(caller: Caller, titles: Sequence[str], like: StoredTask) -> dict[str, A
     }
 
 
-async def add_each(tx: Transaction, caller: Caller, tasks: Mapping[str, StoredTask]) -> None:
+async def add_each(tx: Transaction, caller: Caller, tasks: Mapping[str, Task]) -> None:
     """Adds tasks that have their ids, each in a call of its own with its key, which no call may have had before."""
     rows = [{**task.as_json(), "key": key, "after": task.as_json()} for key, task in tasks.items()]
     values = {"user": caller.user_id, "actor": caller.actor, "rows": Jsonb(rows), "logged_at": caller.clock()}
     await tx.execute(_ADD_EACH, **values)
 
 
-async def lock(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, StoredTask]:
+async def lock(tx: Transaction, caller: Caller, ids: Sequence[int]) -> dict[int, Task]:
     """Those of the tasks that exist, by id; nobody else changes them before the end of the transaction."""
     rows = await tx.execute(_LOCK, user=caller.user_id, ids=[*ids])
-    return {row["id"]: StoredTask.model_validate(row) for row in await rows.fetchall()}
+    return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
 
 
 async def reserve_ids(tx: Transaction, caller: Caller, many: int) -> range:

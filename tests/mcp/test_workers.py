@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -117,6 +118,20 @@ async def test_calls_and_metrics_go_on_while_processes_are_killed(
     for each in users:
         assert sorted(stored.titles(each), key=int) == [f"{number}" for number in range(20)]
     assert await counted() >= before + 60, "calls of processes that are dead are still counted"
+
+
+async def test_workers_end_with_their_supervisor(session_database_url: str, tmp_path: Path) -> None:
+    """Else they would go on, and the service could not be started again on its port."""
+    environment = {"DATABASE_URL": session_database_url, "MCP_WORKERS": "2", **COMMON}
+    service = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "log", **environment)
+    service.start()
+    await asyncio.to_thread(service.wait_until_all_serve, 2)
+    workers = service.workers
+    service.end(signal.SIGKILL)
+    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), seconds=20)
+    service.start()
+    await asyncio.to_thread(service.wait_until_ready)
+    assert service.end() == 0
 
 
 COUNT = 'todo_tool_call_seconds_count{outcome="ok",tool="add_task"}'

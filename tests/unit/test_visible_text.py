@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.text import can_be_seen, is_line, without_heaps, without_unseen
+from common.text import can_be_seen, is_single_line_text, without_heaps, without_unseen
 
 KEPT = [
     "milk & bread, 3 < 4",
@@ -57,5 +57,5 @@ def test_blank_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "a\x1b", "\ud800", "x" * 201, "\u3164"], ids=ascii)
 def test_single_line(text: str) -> None:
-    assert not is_line(text, longest=200)
-    assert is_line("milk", longest=200)
+    assert not is_single_line_text(text, longest=200)
+    assert is_single_line_text("milk", longest=200)

@@ -10,8 +10,8 @@ from fastmcp import FastMCP
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from common.tool_server.calls import user_of_request
 from common.tool_server.refusals import Kind, Refusal
-from common.tool_server.running_calls import person_of_request
 from workspace.caller import Room, one_at_a_time
 from workspace.files import listing, opening, uploads, writing
 from workspace.files.folder import Folder
@@ -129,7 +129,7 @@ class Files:
 
 
 def _person() -> str:
-    person = person_of_request()
+    person = user_of_request()
     assert person, "a request without a token does not come this far"
     return person
 

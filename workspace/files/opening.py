@@ -7,11 +7,11 @@ is renamed or replaced meanwhile can lead nowhere else.
 import errno
 import os
 import stat
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from common.text import is_storable
 from common.tool_server.refusals import Refusal, shown
 from workspace.refusals import (
     BehindLink,
@@ -48,7 +48,7 @@ def names(path: str) -> tuple[str, ...]:
     """The names of a path, none for the folder itself; raises `PathInvalid`."""
     found = tuple(name for name in path.split("/") if name not in ("", "."))
     short = len(path.encode()) <= _LONGEST_PATH and all(len(name.encode()) <= _LONGEST_NAME for name in found)
-    if not short or path.startswith("/") or ".." in found or not _is_plain(path):
+    if not short or path.startswith("/") or ".." in found or not is_storable(path):
         raise PathInvalid(path=shown(path))
     return found
 
@@ -129,7 +129,3 @@ def _open_directory(at: int, name: str, path: str, *, create: bool) -> int:
         return os.open(name, DIRECTORY, dir_fd=at)
     except OSError as error:
         raise refusal(error, at, name, path) from None
-
-
-def _is_plain(path: str) -> bool:
-    return not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in path)

@@ -5,7 +5,7 @@ from chatkit import types as ck
 from backend.api.chatkit import requests
 from backend.api.messages import check_content
 from backend.errors import InvalidRequest
-from common.text import is_line, without_unseen
+from common.text import is_single_line_text, without_unseen
 
 _NO_ATTACHMENTS = "This assistant does not accept attachments. Describe what you need in words."
 _MOST_RATED = 100
@@ -46,7 +46,7 @@ def _normalize_title(params: ck.ThreadUpdateParams) -> None:
 
     Raises `InvalidRequest` unless it is one line of 1 to 200 characters.
     """
-    if not is_line(title := params.title.strip(), longest=requests.LONGEST_TITLE):
+    if not is_single_line_text(title := params.title.strip(), longest=requests.LONGEST_TITLE):
         raise InvalidRequest("A title must be one line of 1 to 200 visible characters.")
     params.title = without_unseen(title).strip()
 

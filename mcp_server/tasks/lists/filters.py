@@ -6,9 +6,9 @@ from typing import Any, LiteralString
 
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Range
-from mcp_server.tasks.lists import folding
-from mcp_server.tasks.lists.folding import fold_accents, fold_letters
+from mcp_server.tasks.lists import spelling
 from mcp_server.tasks.lists.query import ListQuery
+from mcp_server.tasks.lists.spelling import fold_accents, fold_letters
 from mcp_server.tasks.task import PRIORITIES
 from mcp_server.tasks.zones import Now
 
@@ -46,7 +46,7 @@ def filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
     if query.status == "completed":
         values["completed"] = True
     if query.query is not None:
-        values |= {"words": [*dict.fromkeys(query.query.split())], **folding.VALUES}
+        values |= {"words": [*dict.fromkeys(query.query.split())], **spelling.VALUES}
     if query.label is not None:
         values["label"] = [query.label]
     if query.priority == "none":

@@ -9,9 +9,9 @@ from mcp_server.tasks import dates, zones
 from mcp_server.tasks.changes import WITHIN, Caller
 from mcp_server.tasks.dates import Due
 from mcp_server.tasks.lists import filters, statements
-from mcp_server.tasks.lists.nearest import nearest
-from mcp_server.tasks.lists.query import ListQuery, read_cursor, write_cursor
-from mcp_server.tasks.task import MOST_COUNTED, Near, StoredTask, Task, TaskPage
+from mcp_server.tasks.lists.query import MOST_COUNTED, ListQuery, read_cursor, write_cursor
+from mcp_server.tasks.lists.spelling import nearest
+from mcp_server.tasks.results import Result, render_row
 
 _MOST_LOOKED_AT = 1_000  # titles
 _MOST_NEAR = 5
@@ -19,7 +19,7 @@ _MOST_NEAR = 5
 
 async def list_page(
     tx: Transaction, caller: Caller, query: ListQuery, *, cursor: str | None = None, limit: int = 50
-) -> TaskPage:
+) -> Result:
     """Tasks in the order that is asked for; what is added or deleted between pages moves none of the others.
 
     A page has `limit` tasks, or as many as fit into `PAGE_BYTES`.
@@ -38,25 +38,20 @@ async def list_page(
         counted = await (await tx.execute(statements.count(conditions, deleted=deleted), **values)).fetchone()
         total = counted["total"] if counted else 0
     page = rows[:limit]
-    return TaskPage(
-        tasks=tuple(_render(row, deleted=deleted) for row in page),
-        next_cursor=write_cursor(query, page[-1]) if found > len(page) else None,
-        total=total,
-        now=dates.shown(Due(now.local.date(), now.local.time())),
-        time_zone=now.zone.key,
-        nearest=() if rows or position else await _nearest(tx, query, values),
-    )
+    return {
+        "tasks": [render_row(row) for row in page],
+        "next_cursor": write_cursor(query, page[-1]) if found > len(page) else None,
+        "total": total,
+        "now": dates.shown(Due(now.local.date(), now.local.time())),
+        "time_zone": now.zone.key,
+        "nearest": [] if rows or position else await _nearest(tx, query, values),
+    }
 
 
-def _render(row: Mapping[str, Any], *, deleted: bool) -> Task:
-    deletion = {"deleted": True, "deleted_at": row["deleted_at"]} if deleted else {}
-    return Task.model_validate(StoredTask.model_validate(row).render() | deletion)
-
-
-async def _nearest(tx: Transaction, query: ListQuery, values: Mapping[str, Any]) -> tuple[Near, ...]:
+async def _nearest(tx: Transaction, query: ListQuery, values: Mapping[str, Any]) -> list[Result]:
     """Of the same status, of which open ones are meant where none is named."""
     if query.query is None:
-        return ()
+        return []
     status = {"all": "pending"}.get(query.status, query.status)
     deleted = status == "deleted"
     statement = statements.titles([] if deleted else ["status = %(status)s"], deleted=deleted)
@@ -64,4 +59,4 @@ async def _nearest(tx: Transaction, query: ListQuery, values: Mapping[str, Any])
     titles = [(row["id"], row["title"]) for row in await rows.fetchall()]
     # In a thread, because this many titles hold up everybody else's calls.
     near = await asyncio.to_thread(nearest, query.query, titles, most=_MOST_NEAR)
-    return tuple(Near(id=id, title=title) for id, title in near)
+    return [{"id": id, "title": title} for id, title in near]

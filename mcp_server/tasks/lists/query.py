@@ -13,6 +13,7 @@ from mcp_server.errors import CursorOfOtherList, CursorUnknown
 from mcp_server.tasks.fields import label_of
 from mcp_server.tasks.task import PRIORITIES
 
+MOST_COUNTED = 2_000  # tasks of a list: to count a hundred thousand costs more than a page of them
 Sorting = Literal[Order, "deleted"]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, LiteralString
 
 from mcp_server.tasks.changes import CAN_BE_UNDONE
-from mcp_server.tasks.lists.folding import fold_accents
 from mcp_server.tasks.lists.query import Position, Sorting
+from mcp_server.tasks.lists.spelling import fold_accents
 from mcp_server.tasks.task import PRIORITIES, TASK_COLUMNS
 
 PAGE_BYTES = 64_000  # of titles and descriptions: whoever reads a page reads it at once

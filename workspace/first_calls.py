@@ -1,34 +1,30 @@
+"""Loads what libraries import at the first requests: as another account, the process may not read their files."""
+
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from starlette.types import ASGIApp, Message
 
-from common.telemetry import metrics
-
-_ME = {"name": "warm-up", "version": "1"}
+_ME = {"name": "workspace", "version": "1"}
 _ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
 
-async def warm_up(app: ASGIApp, calls: Mapping[str, Mapping[str, object]], *, token: str | None = None) -> None:
-    """Make the first requests of both protocols here, so that nobody waits for late imports and first uses.
-
-    `calls` has arguments for each tool with which it changes nothing.
-    """
+async def load_modules(app: ASGIApp, tools: Iterable[str], *, token: str | None) -> None:
+    """Makes the first requests of both protocols, with calls of the tools that are rejected."""
     post = partial(_post, app, token)
     hello = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": {}, "clientInfo": _ME}
-    with metrics.unmetered():
-        await post(LATEST_HANDSHAKE_VERSION, "initialize", hello)
-        await post(LATEST_MODERN_VERSION, "server/discover", {})
-        for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
-            await post(version, "tools/list", {})
-            for tool, arguments in calls.items():
-                await post(version, "tools/call", {"name": tool, "arguments": arguments})
+    await post(LATEST_HANDSHAKE_VERSION, "initialize", hello)
+    await post(LATEST_MODERN_VERSION, "server/discover", {})
+    for version in (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION):
+        await post(version, "tools/list", {})
+        for tool in tools:
+            await post(version, "tools/call", {"name": tool, "arguments": {"unknown": True}})
 
 
 async def _post(app: ASGIApp, token: str | None, version: str, method: str, params: dict[str, Any]) -> None:

@@ -1,11 +1,16 @@
-"""Checking a bearer token: the issuer it names decides by which key, and the key by which algorithm."""
+"""Access tokens: making our own, and checking those of any issuer.
 
-import unicodedata
+The issuer that a token names decides by which key it is checked, and the key by which algorithm.
+"""
+
+import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import jwt
 from jwt.utils import base64url_encode
+
+from common.text import is_storable
 
 LEEWAY_SECONDS = 10
 LONGEST_SUBJECT = 200
@@ -78,6 +83,25 @@ def _is_time(value: Any) -> bool:
 
 def is_user_id(subject: str) -> bool:
     """Whether a token may name somebody so: one visible line of at most 200 characters, which PostgreSQL can store."""
-    if len(subject) > LONGEST_SUBJECT or any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in subject):
-        return False
-    return any(c.isprintable() and not c.isspace() for c in subject)
+    is_visible = any(c.isprintable() and not c.isspace() for c in subject)
+    return len(subject) <= LONGEST_SUBJECT and is_storable(subject) and is_visible
+
+
+ISSUER = "todo-assistant"
+BACKEND = "todo-assistant/backend"
+
+
+def make_token(secret: str, subject: str, *, audience: str, expires: int, **claims: Any) -> str:
+    """A token of our own (HS256) that one of the services checks; `expires` is Unix time."""
+    own = {"iss": ISSUER, "sub": subject, "aud": audience, "iat": int(time.time()), "exp": expires}
+    return jwt.encode(claims | own, secret, algorithm="HS256")
+
+
+def make_call_token(secret: str, subject: str, *, audience: str, expires: int) -> str:
+    """What the backend sends with a tool call for somebody: it says that the backend acts (RFC 8693, section 4.1)."""
+    return make_token(secret, subject, audience=audience, expires=expires, act={"sub": BACKEND})
+
+
+def is_from_backend(claims: Mapping[str, Any]) -> bool:
+    """Whether a token that holds was made by the backend for a call of its own, not for a person to keep."""
+    return claims.get("iss") == ISSUER and claims.get("act") == {"sub": BACKEND}

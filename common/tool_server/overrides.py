@@ -1,0 +1,148 @@
+"""What FastMCP 4.1 and the MCP SDK 2.3 do otherwise than this product needs, each with its reason and its test.
+
+All else is used as their authors intend. An override goes when its issue is solved.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from fastmcp import FastMCP
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools import Tool
+from mcp_types import (
+    DiscoverRequest,
+    DiscoverResult,
+    InitializeRequest,
+    InitializeResult,
+    ServerCapabilities,
+    ToolsCapability,
+)
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from common.edge import with_headers
+from common.telemetry import logs
+from common.tool_server.refusals import shown
+
+log = logging.getLogger(__name__)
+
+_BOTH = b"application/json, text/event-stream"
+_JSON, _EVENTS = b"application/json", b"text/event-stream"
+QUIET = ("httpcore2", "httpx2", "mcp", "uvicorn")  # loggers of libraries
+
+
+class Capabilities(Middleware):
+    """Announces tools alone: FastMCP announces log messages, too, which it does not send (PrefectHQ/fastmcp#3446).
+
+    MCP Inspector then asks for them, and shows an error. tests/mcp/test_wire.py.
+    """
+
+    async def on_initialize(
+        self,
+        context: MiddlewareContext[InitializeRequest],
+        call_next: CallNext[InitializeRequest, InitializeResult | None],
+    ) -> InitializeResult | None:
+        result = await call_next(context)
+        return result and result.model_copy(update={"capabilities": ServerCapabilities(tools=ToolsCapability())})
+
+    async def on_discover(
+        self,
+        context: MiddlewareContext[DiscoverRequest],
+        call_next: CallNext[DiscoverRequest, DiscoverResult | dict[str, Any]],
+    ) -> DiscoverResult | dict[str, Any]:
+        result: Any = await call_next(context)
+        return result.model_copy(update={"capabilities": ServerCapabilities(tools=ToolsCapability())})
+
+
+def keep_schemas(server: FastMCP, tools: Sequence[Tool]) -> None:
+    """Without it, the SDK lists all tools at every call of protocol 2026-07-28, to check its Mcp-Param headers.
+
+    `./todo bench`: "tools/call".
+    """
+    server._mcp_server.get_tool_input_schema = {tool.name: tool.parameters for tool in tools}.get
+
+
+def configure_logs(level: str, format: logs.Format) -> None:
+    """Logs of libraries go where ours go, without what quotes users. tests/mcp/test_telemetry.py, test_http.py."""
+    logs.configure(level, format, quiet=QUIET)
+    # FastMCP brings a console of its own.
+    logging.getLogger("fastmcp").handlers.clear()
+    logging.getLogger("fastmcp").propagate = True
+    # calls.py logs what goes wrong in a tool; FastMCP would add tracebacks that quote what users wrote.
+    logging.getLogger("fastmcp.server.server").setLevel(logging.CRITICAL)
+    # Forty lines for each client that leaves before its request is complete (modelcontextprotocol/python-sdk#1648).
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_disconnect)
+
+
+def _is_no_disconnect(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], ClientDisconnect)
+
+
+class McpEdge:
+    """Accepts requests as RFC 9110 defines them, adds the usual headers, and logs rejected hosts and origins.
+
+    httptools leaves the spaces around a header's value, which are no part of it. FastMCP serves /mcp, but not /mcp/.
+    The SDK answers 406 without `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing
+    header means `*/*`, and although JSON can be sent as an event. tests/mcp/test_http.py.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        path = "/mcp" if scope["path"] == "/mcp/" else scope["path"]
+        sends = send
+        if path == "/mcp" and scope["method"] == "POST":
+            values = b",".join(value for name, value in headers if name == b"accept").split(b",")
+            accepted = {value.split(b";")[0].strip().lower() for value in values} - {b""}
+            takes_json = not accepted or accepted & {b"*/*", b"application/*", _JSON}
+            if takes_json or accepted & {b"text/*", _EVENTS}:
+                headers = [*(pair for pair in headers if pair[0] != b"accept"), (b"accept", _BOTH)]
+            if not takes_json:
+                sends = _send_events(send)
+
+        async def log_rejection(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _log_rejection(message["status"], Headers(raw=headers))
+            await sends(message)
+
+        return await self._app({**scope, "headers": headers, "path": path}, receive, with_headers(scope, log_rejection))
+
+
+def _send_events(send: Send) -> Send:
+    """Sends a JSON response as one server-sent event; an HTTP error is sent as it is."""
+    start: Message | None = None
+    body = bytearray()
+
+    async def send_event(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start":
+            media_type = Headers(raw=message["headers"]).get("content-type", "")
+            if message["status"] == 200 and media_type.startswith(_JSON.decode()):
+                start = message
+                return None
+        if start is None:
+            return await send(message)
+        body.extend(message.get("body", b""))
+        if message.get("more_body", False):
+            return None
+        event = b"event: message\r\ndata: " + bytes(body) + b"\r\n\r\n"
+        replaced = (b"content-type", b"content-length")
+        headers = [(name, value) for name, value in start["headers"] if name.lower() not in replaced]
+        headers += [(b"content-type", _EVENTS), (b"content-length", str(len(event)).encode())]
+        await send({**start, "headers": headers})
+        return await send({"type": "http.response.body", "body": event})
+
+    return send_event
+
+
+def _log_rejection(status: int, headers: Headers) -> None:
+    for rejected, name, setting in ((421, "Host", "ALLOWED_HOSTS"), (403, "Origin", "ALLOWED_ORIGINS")):
+        if status == rejected:
+            value = shown(headers.get(name, ""))
+            log.warning("rejected %s %r: if it is your own, add it to %s", name, value, setting)

@@ -1,0 +1,80 @@
+"""The published shapes of the tools' results. They are schemas only: `tasks/results.py` makes the results."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from mcp_server.tasks.lists.query import MOST_COUNTED
+
+
+class Task(BaseModel):
+    """A task in a tool's result. What says nothing is left out of the text that a model reads, see `lean`."""
+
+    id: int
+    title: str
+    description: str
+    status: Literal["pending", "completed"]
+    due: str | None = Field(default=None, description="The day, and the time where the user is.")
+    priority: Literal["high", "medium", "low"] | None = None
+    labels: tuple[str, ...] = ()
+    repeat: str | None = None
+    series: int | None = Field(default=None, description="The id of the first task of a repeat.")
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+    deleted: Literal[True] | None = Field(default=None, description="true: it was deleted.")
+    deleted_at: datetime | None = None
+
+
+Whole = Annotated[dict[str, Any], Field(description="All fields of the task.")]
+"""For programs; its schema would double what the tools' list weighs."""
+
+
+class Following(BaseModel):
+    """The task that was added when a repeating one was completed."""
+
+    id: int
+    due: str
+    task: Whole
+
+
+class OtherTask(Task):
+    """One of the other tasks that a call changed."""
+
+    next: Following | None = Field(default=None, description="The task that was added because this one repeats.")
+
+
+class ChangedTask(OtherTask):
+    """The first task that a call changed, with the others of the call."""
+
+    also: tuple[OtherTask, ...] = ()
+    not_found: tuple[int, ...] = ()
+
+
+class OtherDeleted(BaseModel):
+    id: int
+    title: str
+    deleted: Literal[True] = True
+    task: Whole
+
+
+class DeletedTask(OtherDeleted):
+    also: tuple[OtherDeleted, ...] = ()
+    not_found: tuple[int, ...] = ()
+
+
+class Near(BaseModel):
+    id: int
+    title: str
+
+
+class TaskPage(BaseModel):
+    tasks: tuple[Task, ...]
+    next_cursor: str | None = Field(description="Send it as cursor to get the next page; null on the last page.")
+    total: int = Field(description=f"The number of tasks on all pages; {MOST_COUNTED} means that many or more.")
+    now: str = Field(description="The user's date and time.")
+    time_zone: str
+    nearest: tuple[Near, ...] = Field(
+        default=(), description="Tasks with similar titles, if query matches nothing; ask the user which one is meant."
+    )

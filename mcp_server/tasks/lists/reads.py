@@ -1,0 +1,120 @@
+"""What the backend reads without a tool: tasks by their ids, what changed since, how many were completed by day."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
+
+from common.database import Database, Transaction
+from mcp_server.tasks import zones
+from mcp_server.tasks.changes import WITHIN, Caller
+from mcp_server.tasks.lists.statements import COMPLETION, DELETED
+from mcp_server.tasks.results import Result, render_row
+from mcp_server.tasks.task import TASK_COLUMNS
+
+MOST_IDS = 1_000
+_EXISTING = f"SELECT {TASK_COLUMNS} FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
+_DELETED = f"SELECT {TASK_COLUMNS}, deleted_at FROM {DELETED} WHERE id = ANY(%(ids)s::bigint[])"
+# Of each task the newest change that changed something and can be undone, or that has undone another: then the batch is
+# that of the other.
+_LAST_CHANGES = """
+SELECT last.task_id, made.batch, last.undoes IS NOT NULL AS is_undone
+FROM unnest(%(ids)s::bigint[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT task_id, call_id, undoes, created_at FROM task_changes
+    WHERE user_id = %(user)s AND task_id = wanted.id AND before IS DISTINCT FROM after
+    ORDER BY id DESC LIMIT 1
+) last
+LEFT JOIN task_changes undone ON undone.user_id = %(user)s AND undone.id = last.undoes
+JOIN task_calls made ON made.user_id = %(user)s AND made.id = coalesce(undone.call_id, last.call_id)
+WHERE made.batch IS NOT NULL AND (last.undoes IS NOT NULL OR last.created_at > %(since)s)"""
+
+
+@dataclass(frozen=True)
+class LastChange:
+    """The batch with which a task was changed last, and whether that was undone."""
+
+    task_id: int
+    batch: str
+    is_undone: bool
+
+
+@dataclass(frozen=True)
+class TasksByIds:
+    tasks: list[Result]
+    last_changes: list[LastChange]
+    """Also those of tasks that are not there any more."""
+
+
+async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) -> TasksByIds:
+    """Those of the caller's that exist, in order of their ids. One round trip."""
+    values = {"user": caller.user_id, "ids": [*ids], "since": caller.clock() - WITHIN}
+    async with database.transaction(caller.user_id) as tx:
+        existing = await tx.execute(_EXISTING, **values)
+        deleted = await tx.execute(_DELETED, **values)
+        changes = await tx.execute(_LAST_CHANGES, LastChange, **values)
+    tasks = [render_row(row) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
+    return TasksByIds(sorted(tasks, key=lambda task: task["id"]), await changes.fetchall())
+
+
+MOST_CHANGES = 1_000  # who has missed more reads the list anew
+
+
+class ChangesSince(NamedTuple):
+    last: int
+    """The number of the newest change, 0 without one; all up to it are in what is read from now on."""
+    task_ids: list[int]
+    """Of the tasks that were changed, each once, in the order of their changes."""
+    more: bool
+    """Whether these are not all, so that what was read has to be read anew."""
+
+
+# One row for each change after the number, and in any case one; each has the newest change's number, too.
+CHANGES_SINCE = """
+SELECT newest.last, later.task_id
+FROM (SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s) newest
+LEFT JOIN (
+    SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND id > %(after)s ORDER BY id LIMIT %(most)s
+) later ON true
+ORDER BY later.id"""
+_NEWEST = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
+
+
+async def read_changes(database: Database, user_id: str, after: int | None) -> ChangesSince:
+    """What came after a change of this number; without one, only which is the newest. One round trip.
+
+    A user's changes are committed in the order of their numbers (`advisory_locks.TASK_LOG`), so none is missed. A
+    number beyond the newest is of a log that is not there any more, such as one before a backup was restored.
+    """
+    async with database.transaction(user_id) as tx:
+        if after is None:
+            changes = await tx.execute(_NEWEST, user=user_id)
+        else:
+            changes = await tx.execute(CHANGES_SINCE, user=user_id, after=after, most=MOST_CHANGES + 1)
+    rows = await changes.fetchall()
+    last = rows[0]["last"] or 0
+    if after is None:
+        return ChangesSince(last, [], more=False)
+    ids = [row["task_id"] for row in rows if row["task_id"] is not None]
+    if len(ids) > MOST_CHANGES or after > last:
+        return ChangesSince(last, [], more=True)
+    return ChangesSince(last, [*dict.fromkeys(ids)], more=False)
+
+
+MOST_DAYS = 366
+# Between two moments, of which PostgreSQL expects few whatever they are: it then goes by the index.
+_BY_DAY = f"""
+SELECT width_bucket(completed_at, %(midnights)s::timestamptz[]) AS day, count(*) AS done FROM tasks
+WHERE user_id = %(user)s AND status = 'completed' AND {COMPLETION} >= %(first)s AND {COMPLETION} < %(end)s
+GROUP BY day"""
+
+
+async def count_completed_by_day(tx: Transaction, caller: Caller, days: int) -> list[tuple[date, int]]:
+    """The days up to today by the user's clock, the oldest first, each with how many are completed since then."""
+    now = await zones.now(tx, caller)
+    today = now.local.date()
+    dates = [today - timedelta(days=back) for back in reversed(range(days))]
+    *midnights, end = [datetime.combine(day, time(), now.zone) for day in (*dates, today + timedelta(days=1))]
+    values = {"user": caller.user_id, "midnights": midnights, "first": midnights[0], "end": end}
+    done = {row["day"]: row["done"] for row in await (await tx.execute(_BY_DAY, **values)).fetchall()}
+    return [(day, done.get(nth, 0)) for nth, day in enumerate(dates, start=1)]
