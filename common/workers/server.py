@@ -28,7 +28,9 @@ logger = logging.getLogger(__name__)
 
 _NOTICED_SECONDS = 3.0  # a load balancer that asks /ready every two seconds has noticed by then
 _DRAINING = {"status": "not ready", "reason": "The service is shutting down and finishes its running work."}
-_HANG_SECONDS = 60  # a worker that imports on a busy machine answers its supervisor late
+# A worker that imports on a busy machine answers its supervisor late; the death of one that has not answered yet is
+# noticed only then (uvicorn 0.54 holds both ends of its pipe).
+_HEALTH_CHECK_SECONDS = 60
 _UNREAD_BYTES = 65_536  # the system keeps no more of what a client sends, and we read no more at once
 _COLLECT = (100_000, 0, 0)
 """How many more objects start a garbage collection; the event loop stands still meanwhile.
@@ -135,7 +137,7 @@ def configure(
         loop=loop,
         timeout_keep_alive=math.ceil(limits.idle_timeout_seconds),
         timeout_graceful_shutdown=grace_seconds,
-        timeout_worker_healthcheck=_HANG_SECONDS,
+        timeout_worker_healthcheck=_HEALTH_CHECK_SECONDS,
     )
 
 
