@@ -36,7 +36,7 @@ def folded(text: str) -> str:
 
 
 class Person(SQLModel, table=True):
-    """What is kept of a person beside the tasks: the number of the last one that was added, and where they live."""
+    """What is stored of a user besides the tasks: the number of the last one that was added, and the time zone."""
 
     __tablename__ = "people"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (CheckConstraint("week_starts BETWEEN 1 AND 7", name="people_week_starts"),)
@@ -48,9 +48,9 @@ class Person(SQLModel, table=True):
 
 
 class TaskRow(SQLModel, table=True):
-    """A task; its id counts its person's own.
+    """A task; its id counts those of its user.
 
-    What is due is so by the person's clock, wherever they are. Priority: 1 is high, 3 low. The tasks of one `repeat`
+    What is due is due by the user's clock, wherever they are. Priority: 1 is high, 3 low. The tasks of one `repeat`
     have the first one's id as their `series`.
     """
 
@@ -108,7 +108,7 @@ class TaskRow(SQLModel, table=True):
 class TaskCall(SQLModel, table=True):
     """One call that changed something: who acted, how, and what makes it harmless when it is sent again.
 
-    `batch` is what it belongs to and can be taken back with.
+    `batch` is what it belongs to and can be undone with.
     """
 
     __tablename__ = "task_calls"  # pyright: ignore[reportAssignmentType]

@@ -53,16 +53,16 @@ class ReadRoutes:
         server.custom_route(TASKS, methods=["GET"])(self._answering(self._tasks))
 
     def _answering(self, read: Callable[[str, Request], Awaitable[JSONResponse]]) -> Handler:
-        """For the person of the token; without one, which passes only where nobody is checked, for the one of here."""
+        """For the user of the token, or for the local user where nobody signs in."""
 
         async def answer(request: Request) -> JSONResponse:
-            person = user_of_request() or LOCAL_USER
-            if wait := math.ceil(self.rate_limit.wait(person)):
+            user_id = user_of_request() or LOCAL_USER
+            if wait := math.ceil(self.rate_limit.wait(user_id)):
                 return _refused(429, _TOO_FAST.format(wait), **{"Retry-After": str(wait)})
             about = {"http.request.method": "GET", "http.route": request.url.path}
             try:
                 with traces.span(f"GET {request.url.path}", about, kind="SERVER", parent=request.headers):
-                    return await read(person, request)
+                    return await read(user_id, request)
             except Invalid as refusal:
                 return _refused(400, str(refusal))
             except (DatabaseUnavailable, DatabaseError) as error:
@@ -70,27 +70,27 @@ class ReadRoutes:
 
         return answer
 
-    async def _changes(self, person: str, request: Request) -> JSONResponse:
+    async def _changes(self, user_id: str, request: Request) -> JSONResponse:
         after = _number(request, "after", most=MAX_ID, otherwise=_AFTER)
-        return JSONResponse((await reads.read_changes(self.database, person, after))._asdict())
+        return JSONResponse((await reads.read_changes(self.database, user_id, after))._asdict())
 
-    async def _done(self, person: str, request: Request) -> JSONResponse:
+    async def _done(self, user_id: str, request: Request) -> JSONResponse:
         days = _number(request, "days", least=1, most=reads.MOST_DAYS, otherwise=_DAYS)
         named = request.query_params.get("time_zone")
         zone = find_zone(named) if named else None
         if named and zone is None:
             raise Invalid(_ZONE)
-        caller = Caller(person, zone=zone, usual_zone=self.usual_zone, clock=self.clock)
-        async with self.database.transaction(person) as tx:
+        caller = Caller(user_id, zone=zone, usual_zone=self.usual_zone, clock=self.clock)
+        async with self.database.transaction(user_id) as tx:
             found = await reads.count_completed_by_day(tx, caller, days or _MONTH)
         return JSONResponse({"days": [{"day": day.isoformat(), "done": many} for day, many in found]})
 
-    async def _tasks(self, person: str, request: Request) -> JSONResponse:
+    async def _tasks(self, user_id: str, request: Request) -> JSONResponse:
         ids = request.query_params.get("ids", "").split(",")
         if len(ids) > reads.MOST_IDS:
             raise Invalid(_IDS)
         numbers = {_whole(part, most=MAX_ID, otherwise=_IDS) for part in ids}
-        found = await reads.read_by_ids(self.database, Caller(person, clock=self.clock), numbers)
+        found = await reads.read_by_ids(self.database, Caller(user_id, clock=self.clock), numbers)
         return JSONResponse({"tasks": found.tasks, "last_changes": [asdict(change) for change in found.last_changes]})
 
 

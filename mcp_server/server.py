@@ -31,7 +31,7 @@ from mcp_server.tasks.quota import Quota, keep_sweeping
 from mcp_server.tools import create_tools
 
 VERSION = "0.1.0"
-_POOL_TIMEOUT_SECONDS = 3.0  # until a call is told that the database cannot be reached
+_POOL_TIMEOUT_SECONDS = 3.0  # until a call fails because the database cannot be reached
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
 CANCELLED_CHANNEL = "todo_cancelled"
 CONNECTIONS = Gauge(

@@ -50,7 +50,7 @@ class Settings(ServiceSettings):
 
 
 class ImportSettings(NowSettings):
-    """What holds for who imports tasks, too: how many a person may keep, and what now and here are."""
+    """What holds for who imports tasks, too: how many a user may keep, and what now and here are."""
 
     auth_mode: Literal["none", "jwt"] = "none"
     limit_tasks: int | None = per_person(_MOST_TASKS)

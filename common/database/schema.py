@@ -61,7 +61,7 @@ _LOGIN = """
         current_setting('enable_bitmapscan') = 'on' OR current_setting('statement_timeout') = '0' AS unset
 """
 # Asked as todo_app: PostgreSQL itself says where security is active for it. One policy that does not ask for the
-# transaction's person would open a table again, because it is enough that one policy allows. What holds no person's
+# transaction's user would open a table again, because it is enough that one policy allows. What holds no user's
 # rows is read by all, and written by the owner alone.
 _OPEN_TABLE = """
     SELECT relname FROM pg_class
@@ -87,7 +87,7 @@ class Finding:
     problem: str | None = None
     """Why it cannot work."""
     exposed: bool = False
-    """Whether that is because one person could reach another's rows."""
+    """Whether that is because one user could reach another's rows."""
     warning: str | None = None
     """What it works with, and should not have to."""
 
@@ -110,7 +110,7 @@ async def look_at(database_url: str) -> Finding:
 
 
 async def problem_for_owner(database_url: str) -> str | None:
-    """Why a command cannot work across people on this database, in one sentence, or None when it can."""
+    """Why a command cannot work across users on this database, in one sentence, or None when it can."""
     try:
         async with _connected(database_url) as connection, connection.transaction():
             await connection.execute(_AS_LOGIN)

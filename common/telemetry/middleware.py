@@ -9,7 +9,7 @@ from common.telemetry import request_id, traces
 class Watched:
     """Gives every request its id, and each POST to a path of `traced`, or below one, a span; outside of all else.
 
-    What is below a path is named by people, and not told.
+    What is below a path is named by users, and not traced.
     """
 
     def __init__(self, app: ASGIApp, *, traced: Sequence[str]) -> None:

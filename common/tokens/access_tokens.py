@@ -103,5 +103,5 @@ def make_call_token(secret: str, subject: str, *, audience: str, expires: int) -
 
 
 def is_from_backend(claims: Mapping[str, Any]) -> bool:
-    """Whether a token that holds was made by the backend for a call of its own, not for a person to keep."""
+    """Whether a token that holds was made by the backend for a call of its own, not for a user to keep."""
     return claims.get("iss") == ISSUER and claims.get("act") == {"sub": BACKEND}

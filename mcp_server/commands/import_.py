@@ -12,7 +12,7 @@ from common.environment import read
 from common.tokens import is_user_id
 from mcp_server.imports import adding, reading
 from mcp_server.imports.adding import Report
-from mcp_server.imports.found import FileUnread, Unread
+from mcp_server.imports.file_tasks import FileUnread, Unread
 from mcp_server.settings import ImportSettings
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.quota import Quota

@@ -15,7 +15,7 @@ from common.clock import to_utc
 from common.database import Database, Transaction, advisory_locks
 from common.tool_server.refusals import ArgumentsInvalid, Refusal
 from mcp_server import arguments as given
-from mcp_server.imports.found import Found, Read, Unread
+from mcp_server.imports.file_tasks import FileTask, Read, Unread
 from mcp_server.tasks import quota, statements, zones
 from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.fields import TaskPatch, with_fields
@@ -57,7 +57,7 @@ class Report:
 class _New:
     key: str
     task: Task
-    found: Found
+    file_task: FileTask
 
 
 async def add_all(
@@ -92,7 +92,7 @@ def _checked(read: Read, now: Now, report: Report) -> Iterator[_New]:
         yield _New(_key(found, seen), task, found)
 
 
-def _key(found: Found, seen: Counter[bytes]) -> str:
+def _key(found: FileTask, seen: Counter[bytes]) -> str:
     """The idempotency key of a task; what is one task in one file and in the next has the same."""
     digest = sha256(json.dumps(found.identity).encode()).digest()
     seen[digest] += 1
@@ -114,7 +114,7 @@ async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tupl
 
 async def _not_there(tx: Transaction, caller: Caller, by_key: Mapping[str, _New]) -> list[_New]:
     """What neither an import has added nor stands in the list from which it was exported."""
-    ids = [new.found.original[0] for new in by_key.values() if new.found.original]
+    ids = [new.file_task.original[0] for new in by_key.values() if new.file_task.original]
     keys = await tx.execute(_KEYS, user=caller.user_id, keys=[*by_key])
     rows = await tx.execute(_ORIGINALS, user=caller.user_id, ids=ids)
     there = {row["idempotency_key"] for row in await keys.fetchall()}
@@ -123,7 +123,7 @@ async def _not_there(tx: Transaction, caller: Caller, by_key: Mapping[str, _New]
 
 
 def _stands(new: _New, originals: Container[object]) -> bool:
-    return new.found.original is not None and _original(*new.found.original, new.task.title) in originals
+    return new.file_task.original is not None and _original(*new.file_task.original, new.task.title) in originals
 
 
 def _original(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
@@ -150,7 +150,7 @@ class _Arguments(BaseModel):
     repeat: given.Repeat = None
 
 
-def _create_task(found: Found, now: Now) -> Task:
+def _create_task(found: FileTask, now: Now) -> Task:
     """The task, still without an id of its own; raises the `Refusal` that `add_task` would answer with."""
     checked = _check(found)
     wanted = TaskPatch(
@@ -168,7 +168,7 @@ def _create_task(found: Found, now: Now) -> Task:
     return task.model_copy(update=moments)
 
 
-def _check(found: Found) -> _Arguments:
+def _check(found: FileTask) -> _Arguments:
     try:
         return _Arguments.model_validate({name: getattr(found, name) for name in _Arguments.model_fields})
     except ValidationError as error:

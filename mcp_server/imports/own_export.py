@@ -10,7 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, Validation
 from common.clock import to_utc
 from common.tool_server.refusals import Refusal
 from mcp_server.arguments import MAX_ID
-from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread
+from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.task import PRIORITIES
@@ -47,7 +47,7 @@ class _Task(BaseModel):
 
 
 def parse(text: str) -> Read:
-    """The tasks of an export, which is told before the first one if it is none."""
+    """The tasks of an export, which raises `FileUnread` before the first one if it is none."""
     document = _document(text)
     user = document.get("user", "")
     part: Any = document.get("todo", document)
@@ -101,7 +101,7 @@ def _tasks(tasks: list[Any], user: str) -> Read:
     for number, task in enumerate(tasks, start=1):
         place = f"task {number}"
         try:
-            yield _found(place, _Task.model_validate(task), user)
+            yield _read_task(place, _Task.model_validate(task), user)
         except ValidationError as error:
             names = dict.fromkeys(str(problem["loc"][0]) if problem["loc"] else "task" for problem in error.errors())
             yield Unread(place, f"{', '.join(names)}: ./todo export writes no such value. Correct it.")
@@ -109,11 +109,11 @@ def _tasks(tasks: list[Any], user: str) -> Read:
             yield Unread(place, str(error))
 
 
-def _found(place: str, task: _Task, user: str) -> Found:
+def _read_task(place: str, task: _Task, user: str) -> FileTask:
     if task.due_time and not task.due_on:
         raise PartUnread("due_time needs due_on as well.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
-    return Found(
+    return FileTask(
         place,
         ("export", user, task.id, task.created_at.isoformat()),
         task.title,

@@ -4,7 +4,7 @@ import codecs
 from typing import BinaryIO, Literal
 
 from mcp_server.imports import own_export, todo_txt, todoist
-from mcp_server.imports.found import FileUnread, Read
+from mcp_server.imports.file_tasks import FileUnread, Read
 from mcp_server.tasks.zones import Now
 
 Format = Literal["todoist", "todo.txt", "export"]

@@ -5,7 +5,7 @@ import re
 from datetime import date, datetime, time
 
 from common.tool_server.refusals import shown
-from mcp_server.imports.found import Found, PartUnread, Read, Unread, without_labels
+from mcp_server.imports.file_tasks import FileTask, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.zones import Now
 
@@ -22,7 +22,7 @@ _KEYS = ("due", "rec", "pri")
 
 
 def parse(text: str, now: Now) -> Read:
-    """The tasks of a file; days without a time count as noon, where the person is."""
+    """The tasks of a file; days without a time count as noon, where the user is."""
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         place = f"line {number}"
         if len(line) > _LONGEST:
@@ -34,7 +34,7 @@ def parse(text: str, now: Now) -> Read:
                 yield Unread(place, str(problem))
 
 
-def _task(place: str, line: str, now: Now) -> Found:
+def _task(place: str, line: str, now: Now) -> FileTask:
     parts = _LINE.fullmatch(line)
     assert parts is not None, "every line is at least a text"
     words = parts["text"].split()
@@ -43,7 +43,7 @@ def _task(place: str, line: str, now: Now) -> Found:
     title, labels = without_labels(kept, "+@")
     done = parts["done"] is not None
     created, completed = (parts["second"], parts["first"]) if done else (parts["first"], None)
-    return Found(
+    return FileTask(
         place,
         ("todo.txt", created and created.strip(), *(word for word in words if not word.startswith("pri:"))),
         title,

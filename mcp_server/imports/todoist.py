@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from common.tool_server.refusals import shown
 from mcp_server.errors import LabelInvalid
 from mcp_server.imports import todoist_dates
-from mcp_server.imports.found import FileUnread, Found, PartUnread, Read, Unread, without_labels
+from mcp_server.imports.file_tasks import FileTask, FileUnread, PartUnread, Read, Unread, without_labels
 from mcp_server.tasks.fields import label_of
 from mcp_server.tasks.zones import Now
 
@@ -42,7 +42,7 @@ def parse(text: str, now: Now) -> Read:
 
 
 def _tasks(rows: Iterator[_Row | Unread], now: Now) -> Read:
-    above: Found | Unread | None = None
+    above: FileTask | Unread | None = None
     notes: list[str] = []
     section: str | None = None
     for row in rows:
@@ -68,9 +68,9 @@ def _tasks(rows: Iterator[_Row | Unread], now: Now) -> Read:
     yield from _with_notes(above, notes)
 
 
-def _with_notes(above: Found | Unread | None, notes: list[str]) -> Read:
+def _with_notes(above: FileTask | Unread | None, notes: list[str]) -> Read:
     """The notes of a task that cannot be read wait for it."""
-    if isinstance(above, Found):
+    if isinstance(above, FileTask):
         yield replace(above, description="\n".join(part for part in (above.description, *notes) if part))
     elif above:
         yield above
@@ -103,20 +103,20 @@ def _section(row: _Row) -> str | None:
         return None
 
 
-def _task_or_why(row: _Row, section: str | None, now: Now) -> Found | Unread:
+def _task_or_why(row: _Row, section: str | None, now: Now) -> FileTask | Unread:
     try:
         return _task(row, section, now)
     except PartUnread as problem:
         return Unread(row.place, str(problem))
 
 
-def _task(row: _Row, section: str | None, now: Now) -> Found:
+def _task(row: _Row, section: str | None, now: Now) -> FileTask:
     if row["PRIORITY"] not in _PRIORITIES:
         raise PartUnread(f'PRIORITY is "{shown(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
     title, labels = without_labels(row["CONTENT"].split(" "), "@")
     deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
     due, repeat = _date(row, now)
-    return Found(
+    return FileTask(
         row.place,
         ("todoist", *(row[name] for name in ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE"))),
         title,

@@ -7,7 +7,7 @@ import re
 from datetime import date, datetime, time, timedelta
 
 from common.tool_server.refusals import shown
-from mcp_server.imports.found import PartUnread
+from mcp_server.imports.file_tasks import PartUnread
 from mcp_server.tasks import repeats
 
 _LONGEST = 120  # characters; nothing that can be read is as long
@@ -57,7 +57,7 @@ _MONTH_DAYS = re.compile(r"\d\d?(?:st|nd|rd|th)?(?: \d\d?(?:st|nd|rd|th)?)*", re
 
 
 def read(text: str, now: datetime) -> tuple[str | None, str | None]:
-    """`due` and `repeat` of `add_task`, by the clock where the person is; raises `PartUnread`."""
+    """`due` and `repeat` of `add_task`, by the clock where the user is; raises `PartUnread`."""
     words = " ".join(re.sub(r",|&|\band\b", " ", text.lower()).split()) if len(text) <= _LONGEST else ""
     if not text.strip():
         return None, None

@@ -1,7 +1,7 @@
-"""Dates as the tools read and write them: a small closed grammar, and nothing else of a person's language.
+"""Dates as the tools read and write them: a small closed grammar, and nothing else of a user's language.
 
-A date is a day and perhaps a clock time, where the person is: it stays the same on a journey and when clocks change.
-What is written with an offset is an instant, and is turned into the person's clock time once, when it is read.
+A date is a day and perhaps a clock time, where the user is: it stays the same on a journey and when clocks change.
+What is written with an offset is an instant, and is turned into the user's clock time once, when it is read.
 `now` is always that clock: a datetime without a zone.
 """
 
@@ -68,7 +68,7 @@ def read_due(
 ) -> Due | Next | None:
     """The date that is meant for a task which has `current`; None takes the date away, "next" skips an occurrence.
 
-    `zone` is the person's, UTC if none is known. What cannot be read raises DateInvalid.
+    `zone` is the user's, UTC if none is known. What cannot be read raises DateInvalid.
     """
     words = _words(text)
     if words in ("none", "next"):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True)
-class Found:
+class FileTask:
     """A task of a file, in the words of `add_task`."""
 
     place: str
@@ -43,7 +43,7 @@ class PartUnread(Exception):
     """A part of a task cannot be read; its text is the sentence why."""
 
 
-Read = Iterator[Found | Unread]
+Read = Iterator[FileTask | Unread]
 
 
 def without_labels(words: Sequence[str], signs: str) -> tuple[str, tuple[str, ...]]:
