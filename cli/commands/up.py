@@ -263,7 +263,7 @@ def _model(readiness: str, found: Found | None) -> Iterator[str]:
     if model["provider"] == environment.OFFLINE:
         yield "offline: fixed rules, no language model; set CEREBRAS_API_KEY to use one"
         if found:
-            yield f"{found.note}; docs/providers.md lists some"
+            yield f"{found.note}; docs/models.md lists some"
         return
     text = f"{model['name']} on {model['provider']}"
     yield text if model["last"] == "ok" else f"{text}, but: {model['last']}"

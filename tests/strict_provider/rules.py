@@ -1,6 +1,6 @@
 """What each provider refuses, as its documentation and public reports of refused requests have it.
 
-docs/providers.md names the pages.
+`sources.md` names the pages.
 """
 
 import json
