@@ -6,6 +6,7 @@ All that is used of uvicorn's internals (0.54) is in this class; tests/api/test_
 import asyncio
 import json
 import logging
+from collections import deque
 from http import HTTPStatus
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from common.workers.limits import ClientLimits
 
 _PIECE_BYTES = 4_096  # parsed at once: in chunks of one byte, they take less than a millisecond
+_Queue = deque["LimitedConnection"]
 _CHECK_SECONDS = 0.5  # between two looks at the time-outs
 _LINGER_SECONDS = 2.0  # after the last bytes of a rejected request: many clients read only when they have sent all
 _DROP_SECONDS = 0.1  # between two reads of what is dropped
@@ -32,9 +34,10 @@ class _Rejected(Exception):
 class LimitedConnection(HttpToolsProtocol):
     """Counts what arrives while it arrives, so that what is too much is rejected before it is stored."""
 
-    def __init__(self, limits: ClientLimits, **options: Any) -> None:
+    def __init__(self, limits: ClientLimits, queue: _Queue, **options: Any) -> None:
+        """`queue` has the connections of a server that have sent more than a piece."""
         super().__init__(**options)
-        self._limits = limits
+        self._limits, self._queue = limits, queue
         self._longest_body = limits.limit_request_bytes
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
         self._bytes = self._body_bytes = 0  # of that part, as it was sent; of the body without its framing
@@ -67,12 +70,29 @@ class LimitedConnection(HttpToolsProtocol):
             self.transport.pause_reading()
             self.loop.call_later(_DROP_SECONDS, self._read_on)
             return
-        self._unparsed += data
-        if len(self._unparsed) == len(data):  # else a piece is parsed soon
+        is_queued, self._unparsed = bool(self._unparsed), self._unparsed + data
+        if not is_queued and self._bytes + len(data) <= _PIECE_BYTES:
             self._parse_piece()
+            return
+        self.transport.pause_reading()
+        if not is_queued:
+            self._enqueue()
+
+    def _enqueue(self) -> None:
+        self._queue.append(self)
+        if len(self._queue) == 1:
+            self.loop.call_soon(self._parse_next)
+
+    def _parse_next(self) -> None:
+        """One piece of all that is queued in each round of the event loop: large requests would hold up small ones."""
+        try:
+            self._queue[0]._parse_piece()
+        finally:
+            self._queue.popleft()
+            if self._queue:
+                self.loop.call_soon(self._parse_next)
 
     def _parse_piece(self) -> None:
-        """In pieces, between which other connections have their turn: large requests would hold up all small ones."""
         if self.parser is None:  # the connection was lost
             return
         piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
@@ -90,8 +110,7 @@ class LimitedConnection(HttpToolsProtocol):
             invalid = _Rejected(400, "This is not a valid HTTP request.")
             self._reject(next((one for one in (error, error.__context__) if isinstance(one, _Rejected)), invalid))
         if self._unparsed and not self._is_deaf:
-            self.transport.pause_reading()
-            self.loop.call_soon(self._parse_piece)
+            self._enqueue()
         elif not self.flow.read_paused:
             self._read_on()
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FrameType
@@ -122,7 +123,7 @@ def configure(
     loop: str = "auto",
 ) -> uvicorn.Config:
     """`loop` is the event loop, as uvicorn names it."""
-    protocol: Any = partial(LimitedConnection, limits)
+    protocol: Any = partial(LimitedConnection, limits, deque())
     return uvicorn.Config(
         create_app,
         factory=True,
