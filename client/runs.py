@@ -1,4 +1,4 @@
-"""The run API as a program speaks it: chats, interactions and their events. `docs/runs.md` has the shapes."""
+"""The run API as a program speaks it: chats, interactions and their events. `docs/api.md` has the shapes."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

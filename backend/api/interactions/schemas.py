@@ -1,4 +1,4 @@
-"""Bodies of requests and responses of the run API, as `docs/runs.md` and the published schema have them."""
+"""Bodies of requests and responses of the run API, as `docs/api.md` and the published schema have them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
