@@ -24,7 +24,7 @@ from common.commands import printable
 from common.database import Database
 from common.environment import SettingsInvalid, read
 
-_NONE = "There are no other MCP servers: write them into mcp.json, as docs/agents.md says, or set MCP_SERVERS_FILE."
+_NONE = "There are no other MCP servers. Write them into mcp.json, as docs/agents.md shows, or set MCP_SERVERS_FILE."
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,19 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.long
 
-API_PAGE, FRONTENDS_PAGE = ((ROOT / "docs" / name).read_text() for name in ("api.md", "frontends.md"))
-COMMANDS = [line.strip() for line in f"{API_PAGE}\n{FRONTENDS_PAGE}".splitlines() if line.startswith("    curl ")]
+API_PAGE, FRONTENDS_PAGE, AGENTS_PAGE = (
+    (ROOT / "docs" / name).read_text() for name in ("api.md", "frontends.md", "agents.md")
+)
+LINES = f"{API_PAGE}\n{FRONTENDS_PAGE}\n{AGENTS_PAGE}".splitlines()
+COMMANDS = [line.strip() for line in LINES if line.startswith("    curl ")]
 UNPUBLISHED = {
     ("post", "/chatkit"),
     ("get", "/tasks"),
     ("post", "/tasks"),
     ("patch", "/tasks/{task_id}"),
     ("post", "/tasks/undo"),
+    ("get", "/memory"),
+    ("put", "/memory"),
 }
 """Operations with a command that the published schema leaves out."""
 TASKS = {("post", "/tasks"): ["buy milk"], ("patch", "/tasks/{task_id}"): ["milk"]}
@@ -98,6 +103,8 @@ async def test_command(command: str, user: User, model: ScriptedModel, stored: S
             assert printed.rstrip().endswith("data: [DONE]")
         case "/chat/stream/{chat_id}/stream":
             assert "204 No Content" in printed
+        case "/memory":
+            assert '"lines_read"' in printed
         case "/chatkit":
             assert "message_complete" in printed
         case path if path.endswith(("/interactions", "/events", "/edit")):
