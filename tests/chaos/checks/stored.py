@@ -146,17 +146,19 @@ class Stored:
             yield f"{row['id']} has the number {number}, after the end of {run['id']} at {run['end_seq']}"
 
     def _made(self) -> Iterator[str]:
-        """Whether each call of a task tool was made is what its state says."""
+        """Whether each call of a task tool was made is what its state says. A message that is answered again has calls
+        with the same keys: one that was not made may have been made then.
+        """
         made = Counter(row["idempotency_key"] for row in self.calls)
+        begun = {row["idempotency_key"] for row in self._calls if row["state"] in ("running", *_BEGUN)}
         for row in self._calls:
             if row["tool"] not in _TASK_CHANGES:
                 continue
-            count, state = made[row["idempotency_key"]], row["state"]
-            if state in ("rejected", "not_made", "awaiting_approval", "requested") and count:
-                if state == "rejected" or row["reason"] != "ended":
-                    yield f"the call {row['id']} is {state} ({row['reason']}), and was made"
-            elif state == "done" and (row["output"] or "").startswith("{") and count != 1:
-                yield f"the call {row['id']} is done, and was made {count} times"
+            key, state = row["idempotency_key"], row["state"]
+            if made[key] and key not in begun:
+                yield f"the call {row['id']} is {state} ({row['reason']}), and was made"
+            elif state == "done" and (row["output"] or "").startswith("{") and made[key] != 1:
+                yield f"the call {row['id']} is done, and was made {made[key]} times"
 
     @property
     def assignments(self) -> list[Row]:
@@ -170,4 +172,5 @@ class Stored:
         return (runs[0] if runs else None), [row for row in self._calls for run in runs if row["run_id"] == run["id"]]
 
 
+_BEGUN = ("done", "failed", "unknown")
 _TASK_CHANGES = ("add_task", "complete_task", "update_task", "delete_task")
